@@ -75,6 +75,7 @@ test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's clie
 	$(if $(CRATE),,$(CARGO) build --locked $(ALL))
 	$(CARGO) test --locked --no-fail-fast $(CRATES)
 	$(if $(CRATE),,$(CARGO) test --locked -p talea-collectors --all-features)
+	$(if $(CRATE),,$(CARGO) test --locked -p talea -p talea-http --features talea-http/tracing --test traces)
 
 # Before a commit. The examples are built too, since tests run them.
 LIBRARIES := -p talea-region -p talea-derive -p talea-parse -p talea -p talea-http -p talea-collectors -p shop-axum

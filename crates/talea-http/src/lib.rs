@@ -60,6 +60,7 @@
 //! | `zstd` | no | scrapes compressed by zstd; needs a C compiler |
 //! | `server` | yes | [`MetricsServer`] and [`server`], on axum and hyper |
 //! | `http2` | no | HTTP/2 for [`server::Server`] |
+//! | `tracing` | no | exemplars: the OpenTelemetry trace of a request, beside its latency |
 //!
 //! A service on hyper or another tower stack needs none of them: [`Endpoints::layer`] meters it,
 //! and [`Exposition`] is a tower service.

@@ -93,6 +93,8 @@ mod samples;
 mod scraper;
 mod snapshot;
 mod testing;
+#[cfg(feature = "tracing")]
+mod trace;
 
 pub use definition::kind::Kind;
 pub use definition::names::is_usable_as_part_label;

@@ -69,7 +69,7 @@ impl Exchange {
                 }
             }
         };
-        self.record_whole(meters, (status, Some(extensions)), |_, _| outcome, sent);
+        self.record_whole(meters, (status, Some(extensions)), |_, _| outcome, sent).keep_trace();
         None
     }
 

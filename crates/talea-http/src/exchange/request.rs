@@ -7,6 +7,7 @@ use std::time::Duration;
 use fastant::Instant;
 use http::{Extensions, Method};
 use http_body::Body;
+use talea::{Histogram, Seconds};
 
 use super::aborted_body;
 use super::request_size::{RequestBytes, RequestSize, declared_size};
@@ -37,6 +38,27 @@ pub(crate) struct Exchange {
     pub(super) aborted_body: bool,
     /// Whether the response is an error. Set only if errors are counted.
     pub(super) failed: bool,
+}
+
+/// A latency that was recorded, and that may have an exemplar.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Latency {
+    histogram: Option<&'static Histogram<Seconds>>,
+    took: Duration,
+}
+
+impl Latency {
+    /// Keeps the trace that this thread is in as the exemplar. For calls while the service or its
+    /// response is polled: then the thread is in the request's span.
+    #[inline]
+    pub(super) fn keep_trace(self) {
+        #[cfg(feature = "tracing")]
+        if let Some(histogram) = self.histogram {
+            histogram.keep_trace(self.took);
+        }
+        #[cfg(not(feature = "tracing"))]
+        let _ = (self.histogram, self.took);
+    }
 }
 
 /// A call of the service's code on an exchange's behalf. If this is dropped, the call panicked.
@@ -159,6 +181,7 @@ impl Exchange {
         if let Some(to_head) = response.to_head {
             to_head.observe(took);
         }
+        Latency { histogram: response.to_head, took }.keep_trace();
         response
     }
 
@@ -170,7 +193,7 @@ impl Exchange {
         (status, extensions): (Option<u16>, Option<&Extensions>),
         outcome: impl FnOnce(&Self, Duration) -> Outcome,
         sent: u64,
-    ) {
+    ) -> Latency {
         let took = self.close(meters);
         let response = count_response(meters, status, extensions);
         let end = meters.outcome(response, outcome(self, took));
@@ -180,6 +203,7 @@ impl Exchange {
             (None, None) => {}
         }
         self.record_outcome(meters, end, sent);
+        Latency { histogram: response.to_head.or(end.to_end), took }
     }
 
     /// Ends a request whose response's head is recorded already.
@@ -190,13 +214,15 @@ impl Exchange {
         response: &'static ResponseMeters,
         outcome: impl FnOnce(&Self, Duration) -> Outcome,
         sent: u64,
-    ) {
+    ) -> Latency {
         let took = self.close(meters);
         let end = meters.outcome(response, outcome(self, took));
         if let Some(to_end) = end.to_end {
             to_end.observe(took);
         }
         self.record_outcome(meters, end, sent);
+        let histogram = if response.to_head.is_none() { end.to_end } else { None };
+        Latency { histogram, took }
     }
 
     /// Ends the time in flight and returns it.

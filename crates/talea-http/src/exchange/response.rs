@@ -3,7 +3,7 @@
 use bytes::Buf;
 
 use super::caught_panic;
-use super::request::{CallGuard, Exchange};
+use super::request::{CallGuard, Exchange, Latency};
 use crate::labels::outcome::Outcome;
 use crate::meters::request::{RequestMeters, ResponseMeters};
 
@@ -66,19 +66,19 @@ impl ResponseTransfer {
     #[inline]
     pub(super) fn end(&mut self) {
         if let Some(meters) = self.exchange.meters {
-            self.finish(meters);
+            self.finish(meters).keep_trace();
         }
     }
 
     /// Ends the request. The body is whole if as many bytes were sent as its length, or, without
     /// a length, if it has ended.
-    fn finish(&mut self, meters: &'static RequestMeters) {
+    fn finish(&mut self, meters: &'static RequestMeters) -> Latency {
         let Self { exchange, meters: response, outcome, sent, length, .. } = self;
         let is_whole = !exchange.unwound && length.is_none_or(|length| length <= *sent);
         let outcome = |exchange: &Exchange, took| {
             if is_whole { *outcome } else { exchange.abort_outcome(meters, took) }
         };
-        exchange.record_end(meters, response, outcome, *sent);
+        exchange.record_end(meters, response, outcome, *sent)
     }
 }
 

@@ -21,8 +21,9 @@
 //! times.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::time::Duration;
 
-use crate::clock::unix_nanos;
+use crate::clock::{unix_nanos, unix_nanos_about};
 use crate::error::Overflow;
 use crate::hash::{hash_of_words, last_word, word};
 use crate::layout::*;
@@ -64,6 +65,14 @@ impl Cell {
     pub fn set_exemplar(self, value: f64, text: &[u8]) -> Result<(), Overflow> {
         self.series().set_exemplar(self.word(), value, text)
     }
+
+    /// Whether the last exemplar of at most 200 bytes is newer than that, or the wall clock was set
+    /// since. The age is exact to a tick of the kernel. Cost: a look at the series' table, and at the
+    /// clock.
+    pub fn has_exemplar_of_last(self, age: Duration) -> bool {
+        let written = self.series().exemplar_time(self.word());
+        written.is_some_and(|at| u128::from(unix_nanos_about().abs_diff(at)) < age.as_nanos())
+    }
 }
 
 impl Series<'_> {
@@ -98,6 +107,25 @@ impl Series<'_> {
         self.forget_exemplar(other);
         claim.store(0, Release);
         Ok(())
+    }
+
+    /// When the exemplar in a cell's small place was written, in nanoseconds since 1970; `None` if there
+    /// is none.
+    fn exemplar_time(self, cell: &'static AtomicU64) -> Option<u64> {
+        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
+        let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        let table = self.extension()?.exemplars.load(Acquire);
+        let memory = &self.region.memory;
+        if table == 0 || !memory.sections.lies_in_singles(table, run.count * 2) {
+            return None;
+        }
+        let entry = memory.map.words(table, run.count * 2)?.get(n as usize * 2)?;
+        let at = entry.load(Acquire);
+        if at == 0 || !memory.sections.lies_in_singles(at, HEAD) {
+            return None;
+        }
+        let [_, sum, time, ..] = memory.map.words(at, HEAD)? else { return None };
+        (sum.load(Acquire) != 0).then(|| time.load(Relaxed))
     }
 
     /// The place of a cell's exemplar, made if it does not exist, and the offset of its other
@@ -246,6 +274,30 @@ mod tests {
             assert_eq!(values(region), [n as f64]);
             step_wall(-HOUR);
         }
+    }
+
+    #[test]
+    fn the_age_of_an_exemplar_is_known_unless_it_was_wiped_or_the_wall_clock_was_set() {
+        let (region, cell) = cell();
+        let is_new = || cell.has_exemplar_of_last(Duration::from_secs(60));
+        assert!(!is_new());
+        cell.set_exemplar(1.0, b"a").unwrap();
+        assert!(is_new());
+        pass(61);
+        assert!(!is_new());
+        for step in [-HOUR, HOUR] {
+            cell.set_exemplar(1.0, b"a").unwrap();
+            assert!(is_new());
+            step_wall(step);
+            assert!(!is_new());
+        }
+        cell.set_exemplar(1.0, b"a").unwrap();
+        region.wipe(|_| true);
+        assert!(!is_new());
+        // A longer one is in another place, and hides this one.
+        cell.set_exemplar(1.0, b"a").unwrap();
+        cell.set_exemplar(1.0, &[b'x'; 300]).unwrap();
+        assert!(!is_new());
     }
 
     #[test]

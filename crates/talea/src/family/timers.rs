@@ -5,9 +5,10 @@
 use std::time::Duration;
 
 use super::Family;
+use crate::exemplar::ExemplarError;
 use crate::labels::Labels;
 use crate::metric::Metric;
-use crate::metric::timer::{ObserveDuration, Timer};
+use crate::metric::timer::{KeepExemplar, ObserveDuration, Timer};
 
 /// A family with the labels of one series, in which a timer observes.
 #[derive(Debug)]
@@ -25,6 +26,26 @@ where
     #[inline]
     fn observe_duration(&self, duration: Duration) {
         self.family.with(&self.labels).observe_duration(duration);
+    }
+}
+
+impl<L, M, Q> KeepExemplar for Labelled<'_, L, M, Q>
+where
+    L: 'static,
+    M: Metric + KeepExemplar,
+    Q: Labels<Static = L>,
+{
+    fn observe_with_exemplar(
+        &self,
+        duration: Duration,
+        labels: &[(&str, &str)],
+    ) -> Result<(), ExemplarError> {
+        self.family.with(&self.labels).observe_with_exemplar(duration, labels)
+    }
+
+    #[cfg(feature = "tracing")]
+    fn observe_traced(&self, duration: Duration) {
+        self.family.with(&self.labels).observe_traced(duration);
     }
 }
 

@@ -7,8 +7,9 @@ use std::time::Duration;
 use talea_region::Incarnation;
 
 use super::SeriesGuard;
+use crate::exemplar::ExemplarError;
 use crate::metric::slot::{Bound, Slot};
-use crate::metric::timer::{ObserveDuration, Timer};
+use crate::metric::timer::{KeepExemplar, ObserveDuration, Timer};
 use crate::metric::{Metric, Sealed};
 
 /// A metric that was looked up, for one later use; made by [`SeriesGuard::start_timer`]. It may be
@@ -21,16 +22,37 @@ pub struct Unguarded<M> {
     incarnation: Option<Incarnation>,
 }
 
-impl<M: Metric + ObserveDuration> ObserveDuration for Unguarded<M> {
-    fn observe_duration(&self, duration: Duration) {
+impl<M> Unguarded<M> {
+    /// Uses the metric, if its series is still there.
+    fn enter<R>(&self, use_it: impl FnOnce(&M) -> R) -> Option<R> {
         match &self.incarnation {
-            None => self.metric.observe_duration(duration),
+            None => Some(use_it(&self.metric)),
             Some(incarnation) => {
-                if let Some(_guard) = incarnation.enter() {
-                    self.metric.observe_duration(duration);
-                }
+                let _guard = incarnation.enter()?;
+                Some(use_it(&self.metric))
             }
         }
+    }
+}
+
+impl<M: Metric + ObserveDuration> ObserveDuration for Unguarded<M> {
+    fn observe_duration(&self, duration: Duration) {
+        self.enter(|metric| metric.observe_duration(duration));
+    }
+}
+
+impl<M: Metric + KeepExemplar> KeepExemplar for Unguarded<M> {
+    fn observe_with_exemplar(
+        &self,
+        duration: Duration,
+        labels: &[(&str, &str)],
+    ) -> Result<(), ExemplarError> {
+        self.enter(|metric| metric.observe_with_exemplar(duration, labels)).unwrap_or(Ok(()))
+    }
+
+    #[cfg(feature = "tracing")]
+    fn observe_traced(&self, duration: Duration) {
+        self.enter(|metric| metric.observe_traced(duration));
     }
 }
 

@@ -16,6 +16,8 @@ use crate::exemplar::{self, ExemplarError};
 use crate::histogram::buckets::{
     COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, ZERO, order,
 };
+#[cfg(feature = "tracing")]
+use crate::trace;
 
 /// Records observations by size, with their sum. The unit is in the type: `Histogram<Seconds>`
 /// observes a `Duration`, `Histogram<Bytes>` a `u64`.
@@ -323,6 +325,43 @@ impl<U: Unit> Histogram<U> {
         let kept = U::kept(value);
         // The base cell determines the bucket of the exemplar.
         exemplar::keep(cells.at(grid.base_of(kept)), grid.shown(kept), labels)
+    }
+
+    /// Counts one observation. If this thread is in a sampled span, that becomes the exemplar of the
+    /// value's bucket, with the labels `trace_id` and `span_id`; at most ten a second for each bucket,
+    /// so that it costs little under load.
+    ///
+    /// The span is the current one of OpenTelemetry. With tracing-opentelemetry it is that of the
+    /// current `tracing` span, and spans from a W3C `traceparent` keep its trace id. If there is no room
+    /// for an exemplar, the observation counts all the same.
+    ///
+    /// Cost: an observation, and a look at a variable of the thread; in a sampled span a look at the
+    /// clock and at the bucket's exemplar, and at most ten times a second the cost of
+    /// [`observe_with_exemplar`](Self::observe_with_exemplar). It does not allocate. It panics when it is
+    /// called while the thread's variables are being dropped.
+    #[cfg(feature = "tracing")]
+    #[inline]
+    pub fn observe_traced(&self, value: U::Value) {
+        self.observe(value);
+        self.keep_trace(value);
+    }
+
+    /// Keeps the span that this thread is in as the exemplar of a value's bucket.
+    #[cfg(feature = "tracing")]
+    #[doc(hidden)]
+    #[inline]
+    pub fn keep_trace(&self, value: U::Value) {
+        if let Some(span) = trace::current() {
+            self.keep_span(value, span);
+        }
+    }
+
+    #[cfg(feature = "tracing")]
+    #[cold]
+    fn keep_span(&self, value: U::Value, span: trace::SpanIds) {
+        let Some(Bound { cells, grid, .. }) = self.bound.get() else { return };
+        let kept = U::kept(value);
+        trace::keep(cells.at(grid.base_of(kept)), grid.shown(kept), span);
     }
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::histogram::Histogram;
 use super::summary::Summary;
 use crate::definition::unit::Seconds;
+use crate::exemplar::ExemplarError;
 
 /// A metric of durations, or a reference to one: a timer observes in it.
 #[diagnostic::on_unimplemented(
@@ -15,6 +16,55 @@ use crate::definition::unit::Seconds;
 pub trait ObserveDuration {
     /// Counts one observation.
     fn observe_duration(&self, duration: Duration);
+}
+
+/// A metric of durations that has exemplars, or a reference to one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no exemplars",
+    label = "expected a `Histogram<Seconds>`",
+    note = "of a summary, stop the timer by `stop`"
+)]
+pub trait KeepExemplar: ObserveDuration {
+    /// Counts one observation, with an exemplar.
+    fn observe_with_exemplar(
+        &self,
+        duration: Duration,
+        labels: &[(&str, &str)],
+    ) -> Result<(), ExemplarError>;
+
+    /// Counts one observation, with the current trace as its exemplar.
+    #[cfg(feature = "tracing")]
+    fn observe_traced(&self, duration: Duration);
+}
+
+impl KeepExemplar for Histogram<Seconds> {
+    fn observe_with_exemplar(
+        &self,
+        duration: Duration,
+        labels: &[(&str, &str)],
+    ) -> Result<(), ExemplarError> {
+        self.observe_with_exemplar(duration, labels)
+    }
+
+    #[cfg(feature = "tracing")]
+    fn observe_traced(&self, duration: Duration) {
+        self.observe_traced(duration);
+    }
+}
+
+impl<T: KeepExemplar> KeepExemplar for &T {
+    fn observe_with_exemplar(
+        &self,
+        duration: Duration,
+        labels: &[(&str, &str)],
+    ) -> Result<(), ExemplarError> {
+        (**self).observe_with_exemplar(duration, labels)
+    }
+
+    #[cfg(feature = "tracing")]
+    fn observe_traced(&self, duration: Duration) {
+        (**self).observe_traced(duration);
+    }
 }
 
 impl ObserveDuration for Histogram<Seconds> {
@@ -75,6 +125,32 @@ impl<T: ObserveDuration> Timer<T> {
     #[inline]
     pub(crate) fn end(&mut self) -> Duration {
         self.start.take().map_or(Duration::ZERO, |start| start.elapsed())
+    }
+}
+
+impl<T: KeepExemplar> Timer<T> {
+    /// Observes now, with an exemplar: see [`Histogram::observe_with_exemplar`]. Returns the time that
+    /// it observed.
+    ///
+    /// # Errors
+    ///
+    /// The exemplar is refused, and the observation counts all the same.
+    pub fn stop_with_exemplar(
+        mut self,
+        labels: &[(&str, &str)],
+    ) -> Result<Duration, ExemplarError> {
+        let took = self.end();
+        self.target.observe_with_exemplar(took, labels)?;
+        Ok(took)
+    }
+
+    /// Observes now, with the trace that this thread is in as the exemplar: see
+    /// [`Histogram::observe_traced`]. Returns the time that it observed.
+    #[cfg(feature = "tracing")]
+    pub fn stop_traced(mut self) -> Duration {
+        let took = self.end();
+        self.target.observe_traced(took);
+        took
     }
 }
 
