@@ -96,6 +96,11 @@ pub(crate) struct LoadArguments {
     /// Make load for a while before, which is not counted
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub warm_up: Option<Duration>,
+    /// Fail where this holds, such as 'p99 > 50ms', 'rate < 1000' or 'failed > 0'; over several rounds
+    /// where all of the interval lies beyond. Known are rate, time, mean, p50, p90, p99, p99.9, p99.99,
+    /// failed
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
     /// How often the whole load is made; from two on with intervals over the rounds
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
     pub rounds: u64,

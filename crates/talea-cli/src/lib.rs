@@ -25,6 +25,7 @@ mod figures;
 #[cfg(target_os = "linux")]
 mod inspect;
 mod load;
+mod load_command;
 mod machine;
 #[cfg(target_os = "linux")]
 mod printable;
@@ -70,7 +71,7 @@ fn run(command: Command) -> anyhow::Result<Ending> {
     runtime.block_on(async {
         let stop = Stop::on_signals()?;
         match command {
-            Command::Load(arguments) => load::command::run(&arguments, stop).await,
+            Command::Load(arguments) => load_command::run(&arguments, stop).await,
             Command::Study(arguments) => study_command::run(&arguments, stop).await,
             Command::Check(arguments) => check::command::run(&arguments, stop).await,
             #[cfg(target_os = "linux")]

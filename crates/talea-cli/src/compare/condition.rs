@@ -3,9 +3,11 @@
 use std::fmt;
 use std::str::FromStr;
 
+use anyhow::{Result, bail};
+
 use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
-use crate::study::{CaseResult, Measure};
+use crate::study::{CaseResult, Measure, Measures};
 use talea_statistics::{Mean, mean};
 
 /// A measure and a limit.
@@ -33,6 +35,21 @@ pub(crate) struct Judgement {
     /// Whether it holds: the number lies beyond the limit, with all of its interval if it has one.
     pub holds: bool,
     pub words: String,
+}
+
+/// Prints the result of each condition to standard error, and returns whether one holds.
+/// Fails if conditions are about nothing that there is.
+pub(crate) fn report_conditions(
+    judgements: Vec<Judgement>,
+    conditions: &[Condition],
+) -> Result<bool> {
+    if judgements.is_empty() && !conditions.is_empty() {
+        bail!("--fail-if is about nothing that there is: no such case, or no number of it");
+    }
+    for judgement in &judgements {
+        eprintln!("{}{}", if judgement.holds { "FAILED: " } else { "" }, judgement.words);
+    }
+    Ok(judgements.iter().any(|judgement| judgement.holds))
 }
 
 impl Condition {
@@ -75,24 +92,33 @@ impl Condition {
         let Limit::Value(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
         for case in cases.iter().filter(|case| self.is_about(&case.id)) {
-            let rounds = case.rounds.iter().map(|round| round.get(&self.measure).copied());
-            let Some(rounds) = rounds.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())
-            else {
-                continue;
-            };
-            let mean = mean(&rounds);
-            let interval = Mean::of(&rounds).map(|mean| (mean.low, mean.high));
-            let (low, high) = interval.unwrap_or((mean, mean));
-            let holds = self.is_beyond(low, high, limit);
-            let show = |number| value(self.measure, number);
-            let number = match interval {
-                Some((low, high)) => format!("{} ({} to {})", show(mean), show(low), show(high)),
-                None => show(mean),
-            };
-            let words = format!("case {}: {}", case.id, self.describe(holds, &number));
-            judgements.push(Judgement { holds, words });
+            judgements.extend(self.judge_rounds(&case.rounds, limit).map(|judgement| Judgement {
+                words: format!("case {}: {}", case.id, judgement.words),
+                ..judgement
+            }));
         }
         judgements
+    }
+
+    /// Judges the rounds of a load; none if they have no such number.
+    pub(crate) fn judge_load(&self, rounds: &[Measures]) -> Option<Judgement> {
+        let Limit::Value(limit) = self.limit else { return None };
+        self.judge_rounds(rounds, limit).filter(|_| self.case.is_none())
+    }
+
+    fn judge_rounds(&self, rounds: &[Measures], limit: f64) -> Option<Judgement> {
+        let rounds = rounds.iter().map(|round| round.get(&self.measure).copied());
+        let rounds = rounds.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())?;
+        let mean = mean(&rounds);
+        let interval = Mean::of(&rounds).map(|mean| (mean.low, mean.high));
+        let (low, high) = interval.unwrap_or((mean, mean));
+        let holds = self.is_beyond(low, high, limit);
+        let show = |number| value(self.measure, number);
+        let number = match interval {
+            Some((low, high)) => format!("{} ({} to {})", show(mean), show(low), show(high)),
+            None => show(mean),
+        };
+        Some(Judgement { holds, words: self.describe(holds, &number) })
     }
 
     fn is_about(&self, case: &str) -> bool {

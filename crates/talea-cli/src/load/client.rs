@@ -147,12 +147,15 @@ impl Client {
             Ok(request) => request,
             Err(why) => {
                 self.tally.not_sent += 1;
-                self.tally.fail(Failure::NoRequest(n, why));
+                self.fail(Failure::NoRequest(n, why));
                 self.meters.done();
                 return None;
             }
         };
         let answer = self.session.send(request, !step.captures.is_empty()).await;
+        if let Some(took) = self.session.take_connecting() {
+            self.meters.connected(took);
+        }
         self.meters.done();
         let result = match &answer {
             Ok(answer) => {
@@ -160,7 +163,7 @@ impl Client {
                 self.tally.answer(answer.status);
                 // From when it was to be made: waiting for a client is part of it.
                 let took = intended.map_or(answer.took, |intended| answer.at - intended);
-                self.meters.observe(n, took);
+                self.meters.answered(n, answer.head, took, answer.bytes);
                 match step.expected.includes(answer.status) {
                     true => Ok(()),
                     false => Err(Failure::Status(n, answer.status.as_u16())),
@@ -191,17 +194,22 @@ impl Client {
         match result {
             Ok(()) => answer.ok(),
             Err(failure) => {
-                self.tally.fail(failure);
+                self.fail(failure);
                 None
             }
         }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.meters.failed();
+        self.tally.fail(failure);
     }
 
     fn capture(&mut self, n: usize, step: &Step, answer: &Answer) {
         for (nth, capture) in step.captures.iter().enumerate() {
             match CapturedValue::at(&answer.body, &capture.pointer) {
                 Some(value) => self.values.set(capture.variable, value),
-                None => self.tally.fail(Failure::NotCaptured(n, nth)),
+                None => self.fail(Failure::NotCaptured(n, nth)),
             }
         }
     }

@@ -108,6 +108,10 @@ pub(crate) struct Answer {
     pub status: StatusCode,
     /// Its body, where it was asked for; empty otherwise.
     pub body: Bytes,
+    /// Bytes of its body.
+    pub bytes: u64,
+    /// From the start of the request to the answer's head.
+    pub head: Duration,
     /// From the start of the request to the end of the body.
     pub took: Duration,
     pub at: Instant,
@@ -226,26 +230,30 @@ impl Connection {
             }
             Some(Ok(answer)) => (answer.status(), answer.into_body()),
         };
+        let head = started.elapsed();
         match driver.drive(pin!(read(body, keep_body))).await {
             None => Err(NoAnswer::Sent(RequestError::ClosedInBody)),
             Some(Err(error)) => Err(NoAnswer::Sent(trouble(&error, RequestError::ClosedInBody))),
-            Some(Ok(body)) => {
+            Some(Ok((body, bytes))) => {
                 let at = Instant::now();
-                Ok(Answer { status, body, took: at - started, at })
+                Ok(Answer { status, body, bytes, head, took: at - started, at })
             }
         }
     }
 }
 
-/// Reads a body to its end, and keeps it if asked for.
-async fn read(mut body: Incoming, keep: bool) -> Result<Bytes, hyper::Error> {
+/// Reads a body to its end, and keeps it if asked for; with its length.
+async fn read(mut body: Incoming, keep: bool) -> Result<(Bytes, u64), hyper::Error> {
     if keep {
-        return body.collect().await.map(|collected| collected.to_bytes());
+        let body = body.collect().await?.to_bytes();
+        let bytes = body.len() as u64;
+        return Ok((body, bytes));
     }
+    let mut bytes = 0;
     while let Some(frame) = body.frame().await {
-        frame?;
+        bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
     }
-    Ok(Bytes::new())
+    Ok((Bytes::new(), bytes))
 }
 
 impl Driver {

@@ -11,7 +11,6 @@
 
 mod client;
 mod coalescing_waker;
-pub(crate) mod command;
 mod connection;
 mod dispatch;
 mod health;
@@ -20,7 +19,6 @@ mod model;
 mod outcome;
 mod plan;
 mod request;
-mod rounds;
 mod run;
 pub(crate) mod samples;
 mod session;
@@ -34,7 +32,7 @@ mod time_limit;
 pub(crate) use self::connection::Protocol;
 pub(crate) use self::meters::{Meters, Window};
 pub(crate) use self::model::{Arrivals, Model, Rate, Stage, Until};
-pub(crate) use self::outcome::Outcome;
+pub(crate) use self::outcome::{Outcome, Phases};
 pub(crate) use self::plan::Plan;
 pub(crate) use self::run::run;
 pub(crate) use self::session::{Answer, Session};

@@ -138,7 +138,7 @@ pub(crate) enum Rate {
 }
 
 impl Rate {
-    pub(super) fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
+    pub(crate) fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
         match (self, time) {
             (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, time }]),
             (Self::Constant(_), None) => Err("for how long? say --for TIME".to_owned()),

@@ -2,11 +2,31 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use talea::HistogramSnapshot;
 
+use super::connection::Protocol;
 use super::health::Health;
 use super::samples::Sample;
 use super::tally::Tally;
+
+/// The parts of response times that are measured apart, and how much was received.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Phases {
+    /// Time to open a connection, with TLS if there is any.
+    pub connect_p50_ms: Option<f64>,
+    pub connect_p99_ms: Option<f64>,
+    /// Time from the start of a request to the head of its answer.
+    pub head_p50_ms: Option<f64>,
+    pub head_p99_ms: Option<f64>,
+    /// Bytes of the answers' bodies.
+    pub bytes_received: u64,
+}
+
+fn in_ms(times: &HistogramSnapshot, quantile: f64) -> Option<f64> {
+    times.quantile(quantile).map(|seconds| seconds * 1e3)
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -20,6 +40,13 @@ pub(crate) struct Outcome {
     pub response_times: HistogramSnapshot,
     /// These times of each step of the scenario.
     pub step_times: Vec<HistogramSnapshot>,
+    /// Time from the start of a request to the head of its answer.
+    pub head_times: HistogramSnapshot,
+    /// Time to open a connection, with TLS if there is any.
+    pub connect_times: HistogramSnapshot,
+    /// Bytes of the answers' bodies.
+    pub bytes_received: u64,
+    pub protocol: Protocol,
     /// Whether a signal stopped the clients before they were done.
     pub interrupted: bool,
     /// How the generator itself fared.
@@ -37,6 +64,32 @@ impl Outcome {
 
     /// A quantile of the response times in milliseconds; none when nothing was answered.
     pub(crate) fn quantile_ms(&self, quantile: f64) -> Option<f64> {
-        self.response_times.quantile(quantile).map(|seconds| seconds * 1e3)
+        in_ms(&self.response_times, quantile)
+    }
+
+    /// The parts of response times.
+    pub(crate) fn phases(&self) -> Phases {
+        let Self { head_times, connect_times, bytes_received, .. } = self;
+        Phases {
+            connect_p50_ms: in_ms(connect_times, 0.5),
+            connect_p99_ms: in_ms(connect_times, 0.99),
+            head_p50_ms: in_ms(head_times, 0.5),
+            head_p99_ms: in_ms(head_times, 0.99),
+            bytes_received: *bytes_received,
+        }
+    }
+
+    /// Why numbers may not be the server's, in words.
+    pub(crate) fn limits(&self) -> Vec<String> {
+        let mut limits = self.health.limits();
+        let none_answered = self.tally.answered() == 0 && self.tally.failed() > 0;
+        if none_answered && self.protocol == Protocol::Http2 {
+            limits.push(
+                "nothing was answered over HTTP/2: a server that speaks HTTP/1.1 alone closes such \
+                 connections; leave --http2 out"
+                    .to_owned(),
+            );
+        }
+        limits
     }
 }

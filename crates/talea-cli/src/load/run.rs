@@ -55,6 +55,10 @@ pub(crate) async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outc
         tally,
         response_times: window.response_times(),
         step_times: window.step_times(),
+        head_times: window.head_times(),
+        connect_times: window.connect_times(),
+        bytes_received: window.bytes_received(),
+        protocol: plan.protocol,
         samples,
     })
 }

@@ -1,7 +1,7 @@
 //! A client's session with the server: one connection, reopened when it was closed.
 
 use std::pin::pin;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::Full;
 use hyper::Request;
@@ -22,6 +22,8 @@ pub(crate) struct Session {
     limit: TimeLimit,
     connection: Option<Connection>,
     opened: u64,
+    /// How long the connection took that was opened last, until somebody asks.
+    connecting: Option<Duration>,
     /// Whether a request is out that has neither an answer nor a failure yet.
     waiting: bool,
 }
@@ -36,12 +38,18 @@ impl Session {
             limit: TimeLimit::new(timeout),
             connection: None,
             opened: 0,
+            connecting: None,
             waiting: false,
         }
     }
 
     pub(crate) fn opened(&self) -> u64 {
         self.opened
+    }
+
+    /// How long the connection took that was opened since the last call: with TLS, if there is any.
+    pub(crate) fn take_connecting(&mut self) -> Option<Duration> {
+        self.connecting.take()
     }
 
     /// Whether a request went out and [`Session::send`] was dropped before its end.
@@ -60,7 +68,8 @@ impl Session {
         request: Request<Full<Bytes>>,
         keep_body: bool,
     ) -> Result<Answer, RequestError> {
-        let Self { target, protocol, limit, connection, opened, waiting } = self;
+        let Self { target, protocol, limit, connection, opened, connecting, waiting } = self;
+        let opened = (opened, connecting);
         let mut request = Some(request);
         let answer = {
             // Pinned where it is, a future is not there twice, which each client would pay for.
@@ -82,7 +91,7 @@ async fn send(
     target: &Target,
     protocol: Protocol,
     line: &mut Option<Connection>,
-    opened: &mut u64,
+    (opened, connecting): (&mut u64, &mut Option<Duration>),
     waiting: &mut bool,
     request: &mut Option<Request<Full<Bytes>>>,
     keep_body: bool,
@@ -95,11 +104,13 @@ async fn send(
         let connection = match line {
             Some(connection) if open => connection,
             _ => {
+                let begun = Instant::now();
                 let stream = target.connect().await;
                 let stream = stream.map_err(|error| RequestError::NotConnected(error.kind()))?;
                 let fresh = Connection::open(stream, protocol).await;
                 let fresh = fresh.map_err(|_| RequestError::ClosedBeforeRequest)?;
                 *opened += 1;
+                *connecting = Some(begun.elapsed());
                 line.insert(fresh)
             }
         };

@@ -5,11 +5,11 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, Phases};
 use super::plan::Plan;
 use super::steps::StepSummary;
 use super::tally::Failure;
-use crate::figures::{measured, measured_or_none, whole};
+use crate::figures::{bytes, measured, measured_or_none, whole};
 use crate::scenario::Scenario;
 
 /// The summary that `talea load` prints; as JSON with `--json`.
@@ -53,6 +53,8 @@ pub(crate) struct Summary {
     pub client_p99_ms: Option<f64>,
     pub client_p999_ms: Option<f64>,
     pub client_p9999_ms: Option<f64>,
+    #[serde(flatten)]
+    pub phases: Phases,
     /// The steps of the scenario.
     pub steps: Vec<StepSummary>,
     /// 99th percentile of how late a client took what arrived; in an open model.
@@ -104,11 +106,12 @@ impl Summary {
             client_p99_ms: outcome.quantile_ms(0.99),
             client_p999_ms: outcome.quantile_ms(0.999),
             client_p9999_ms: outcome.quantile_ms(0.9999),
+            phases: outcome.phases(),
             steps: StepSummary::all_of(&plan.scenario, outcome),
             late_p99_ms: outcome.health.late_ms(0.99),
             starved: outcome.health.starved,
             generator_cores: outcome.health.cores(),
-            limits: outcome.health.limits(),
+            limits: outcome.limits(),
         }
     }
 }
@@ -156,12 +159,23 @@ impl fmt::Display for Summary {
             measured_or_none(self.client_p999_ms),
             measured_or_none(self.client_p9999_ms),
         )?;
+        let Phases { connect_p50_ms, connect_p99_ms, head_p50_ms, head_p99_ms, bytes_received } =
+            self.phases;
+        writeln!(
+            f,
+            "  to the head    p50 {} ms, p99 {}; {} of bodies",
+            measured_or_none(head_p50_ms),
+            measured_or_none(head_p99_ms),
+            bytes(bytes_received),
+        )?;
         self.write_steps(f)?;
         writeln!(
             f,
-            "  connections    {}, of which {} to replace one that was closed",
+            "  connections    {}, of which {} to replace one that was closed; p50 {} ms, p99 {}",
             whole(self.connections),
-            whole(self.reconnects)
+            whole(self.reconnects),
+            measured_or_none(connect_p50_ms),
+            measured_or_none(connect_p99_ms),
         )?;
         write!(f, "  generator      {} cores", measured_or_none(Some(self.generator_cores)))?;
         if let Some(late) = self.late_p99_ms {

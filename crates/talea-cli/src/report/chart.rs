@@ -8,13 +8,18 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 
-use crate::figures::whole;
+use crate::figures::{measured, whole};
 
 /// Width and height in the page's pixels, before the page scales them.
 pub(super) const SIZE: (u32, u32) = (380, 220);
 /// Drawn pixels in one of the page's.
 pub(super) const FINE: u32 = 4;
 const TEXT_SIZE: u32 = 12;
+/// The space around the lines, in the page's pixels.
+pub(super) const LEFT: u32 = 46;
+pub(super) const RIGHT: u32 = 14;
+pub(super) const TOP: u32 = 8;
+pub(super) const BOTTOM: u32 = 22;
 
 // The style sheet names each of these.
 pub(super) const LINE: RGBColor = RGBColor(0x2A, 0x78, 0xD6);
@@ -51,8 +56,38 @@ pub(super) struct Chart<'a> {
 }
 
 impl Chart<'_> {
+    /// The most values that one of its lines has.
+    pub(super) fn points(&self) -> usize {
+        let known = |values: &[Option<f64>]| values.iter().flatten().count();
+        let curves = self.curves.iter().map(|curve| known(curve.values));
+        curves.fold(known(&self.values), usize::max)
+    }
+
     pub(super) fn to_svg(&self) -> String {
-        svg(&self.label, |area| self.draw(area))
+        let svg = svg(&self.label, |area| self.draw(area));
+        svg.replacen("</svg>", &format!("{}</svg>", self.tips()), 1)
+    }
+
+    /// A stripe for each value, which shows it when the pointer is there.
+    fn tips(&self) -> String {
+        let (width, height) = (f64::from(SIZE.0 * FINE), f64::from(SIZE.1 * FINE));
+        let [left, right, top, bottom] = [LEFT, RIGHT, TOP, BOTTOM].map(|it| f64::from(it * FINE));
+        let (seconds, length) = (self.duration(), width - left - right);
+        let x = |second: f64| left + second / seconds * length;
+        let known = self.seconds.iter().zip(&self.values).enumerate();
+        let known = known.filter_map(|(n, (second, value))| Some((n, *second, (*value)?)));
+        let stripe = |(n, second, value): (usize, f64, f64)| {
+            let before = n.checked_sub(1).map_or(0.0, |n| self.seconds[n]);
+            let after = self.seconds.get(n + 1).copied().unwrap_or(seconds);
+            let (from, to) = (x((before + second) / 2.0), x((second + after) / 2.0));
+            maud::html! {
+                rect.tip x=(format!("{from:.0}")) y=(top) width=(format!("{:.0}", to - from))
+                    height=(height - top - bottom) {
+                    title { (tick(second, 1.0)) " s: " (measured(value)) }
+                }
+            }
+        };
+        known.map(|one| stripe(one).into_string()).collect()
     }
 
     fn draw<'b>(&self, area: &Area<'b>) -> Drawn<'b> {
@@ -124,10 +159,10 @@ pub(super) fn svg(label: &str, draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>
 pub(super) fn framed<'a, 'b>(area: &'a Area<'b>) -> ChartBuilder<'a, 'b, SVGBackend<'b>> {
     let mut chart = ChartBuilder::on(area);
     chart
-        .margin_top(8 * FINE)
-        .margin_right(14 * FINE)
-        .x_label_area_size(22 * FINE)
-        .y_label_area_size(46 * FINE);
+        .margin_top(TOP * FINE)
+        .margin_right(RIGHT * FINE)
+        .x_label_area_size(BOTTOM * FINE)
+        .y_label_area_size(LEFT * FINE);
     chart
 }
 
@@ -212,6 +247,14 @@ pub(super) fn tick(value: f64, top: f64) -> String {
     }
 }
 
+/// A label of a logarithmic axis, on which marks are far apart.
+pub(super) fn short(value: f64) -> String {
+    match value >= 1.0 {
+        true => tick(value, 1000.0),
+        false => format!("{}", (value * 1e6).round() / 1e6),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,6 +282,15 @@ mod tests {
     fn a_chart_without_any_value_is_still_drawn() {
         let svg = chart(vec![None; 4]).to_svg();
         assert!(svg.starts_with("<svg ") && svg.trim_end().ends_with("</svg>"));
+    }
+
+    #[test]
+    fn each_value_has_a_stripe_that_shows_it() {
+        let chart = chart(vec![Some(1.0), None, Some(2.5), Some(3.0)]);
+        let svg = chart.to_svg();
+        assert_eq!(svg.matches("<rect class=\"tip\"").count(), 3);
+        assert!(svg.contains("<title>0.2 s: 2.50</title>"), "{svg}");
+        assert_eq!(chart.points(), 3);
     }
 
     #[test]

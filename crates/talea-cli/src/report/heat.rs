@@ -5,16 +5,16 @@ use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::chart::tick;
-use crate::figures::{measured, whole};
+use super::chart::{self, short, tick};
+use crate::figures::whole;
 use crate::study::Times;
 
-const WIDTH: f64 = 380.0;
-const HEIGHT: f64 = 220.0;
-const LEFT: f64 = 46.0;
-const RIGHT: f64 = 14.0;
-const TOP: f64 = 8.0;
-const BOTTOM: f64 = 22.0;
+const WIDTH: f64 = chart::SIZE.0 as f64;
+const HEIGHT: f64 = chart::SIZE.1 as f64;
+const LEFT: f64 = chart::LEFT as f64;
+const RIGHT: f64 = chart::RIGHT as f64;
+const TOP: f64 = chart::TOP as f64;
+const BOTTOM: f64 = chart::BOTTOM as f64;
 
 const SHADES: usize = 6;
 
@@ -50,7 +50,7 @@ pub(super) fn heat(times: &Times, label: &str) -> Option<Markup> {
                 @if !path.is_empty() { path class=(format!("shade{shade}")) d=(path) {} }
             }
             @for (edge, ms) in labelled(&heat.edges_ms) {
-                text x=(LEFT - 6.0) y=(y(edge as f64) + 4.0) text-anchor="end" { (measured(ms)) }
+                text x=(LEFT - 6.0) y=(y(edge as f64) + 4.0) text-anchor="end" { (short(ms)) }
             }
             @for n in 0..=4u32 {
                 @let second = seconds * f64::from(n) / 4.0;

@@ -5,10 +5,10 @@ use maud::{Markup, PreEscaped, html};
 
 use super::document::document;
 use super::pairs::{self, Pair};
-use super::table::{briefly, unsampled};
+use super::table::{Column, briefly, columns, unsampled};
 use super::{analysis, case, prometheus, provenance, rounds, throughput};
-use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
-use crate::study::{CaseResult, Server, Study};
+use crate::figures::{NONE, counted, whole, whole_or_none};
+use crate::study::{CaseResult, Study};
 
 pub(crate) fn page(study: &Study) -> String {
     let pairs = pairs::of(&study.cases);
@@ -98,51 +98,24 @@ fn scrapes(study: &Study) -> String {
 
 fn table(results: &[CaseResult]) -> Markup {
     // Metrics that the service does not report are left out.
-    let has = |of: fn(&Server) -> bool| results.iter().any(|result| of(&result.server_values()));
-    let has_received = has(|server| server.requests_received.is_some());
-    let has_cpu = has(|server| server.cpu_seconds.is_some());
-    let has_peak = has(|server| server.peak_rate_2s.is_some());
-    let has_mean = has(|server| server.mean_response_ms.is_some());
-    let has_created = has(|server| server.tasks_created.is_some());
-    let has_alive = has(|server| server.peak_additional_tasks.is_some());
-    let has_ready = has(|server| server.peak_ready_tasks.is_some());
-    let tasks = [has_created, has_alive, has_ready].into_iter().filter(|has| *has).count();
-    let columns = |own: usize, of_server: bool| own + usize::from(of_server);
+    let (columns, _) = columns(results);
+    let groups: Vec<&[&Column]> = columns.chunk_by(|one, other| one.group == other.group).collect();
+    let numbers = || groups.iter().skip(1);
     html! {
         div.scroll tabindex="0" role="region" aria-label="All cases" {
             table.cases {
                 thead {
                     tr.groups {
                         th rowspan="2" scope="col" { "Case" }
-                        th colspan="2" scope="colgroup" { span { "Load" } }
-                        th colspan=(columns(2, has_received)) scope="colgroup" { span { "Requests" } }
-                        th colspan=(columns(1, has_cpu)) scope="colgroup" { span { "Time, s" } }
-                        th colspan=(columns(1, has_peak)) scope="colgroup" {
-                            span { "Requests/s" }
-                        }
-                        th colspan=(columns(2, has_mean)) scope="colgroup" {
-                            span { "Response time, ms" }
-                        }
-                        @if tasks > 0 {
-                            th colspan=(tasks) scope="colgroup" { span { "Server tasks" } }
+                        @for group in numbers() {
+                            th colspan=(group.len()) scope="colgroup" { span { (group[0].group) } }
                         }
                     }
                     tr {
-                        th.first scope="col" { "N" } th scope="col" { "M" }
-                        th.first scope="col" { "sent" }
-                        @if has_received { th scope="col" { "received" } }
-                        th scope="col" { "failed" }
-                        th.first scope="col" { "clients" }
-                        @if has_cpu { th scope="col" { "server CPU" } }
-                        th.first scope="col" { "mean" }
-                        @if has_peak { th scope="col" { "peak 2 s" } }
-                        @if has_mean { th.first scope="col" { "mean" } }
-                        th.first[!has_mean] scope="col" { "p50" }
-                        th scope="col" { "p99" }
-                        @if has_created { th.first scope="col" { "created" } }
-                        @if has_alive { th.first[!has_created] scope="col" { "alive, peak" } }
-                        @if has_ready {
-                            th.first[!has_created && !has_alive] scope="col" { "ready, peak" }
+                        @for group in numbers() {
+                            @for (n, column) in group.iter().enumerate() {
+                                th.first[n == 0] scope="col" { (column.title) }
+                            }
                         }
                     }
                 }
@@ -150,35 +123,11 @@ fn table(results: &[CaseResult]) -> Markup {
                     @for result in results {
                         tr {
                             th scope="row" { a href=(format!("#{}", case::anchor(result))) { (result.id) } }
-                            td.first { (whole_or_none(result.concurrency())) }
-                            td { (whole_or_none(result.iterations)) }
-                            td.first { (whole(result.client.requests_sent)) }
-                            @if has_received {
-                                td.wrong[result.disagreement.is_some()] {
-                                    (whole_or_none(result.server_values().requests_received))
-                                }
-                            }
-                            td.wrong[result.client.failed > 0] { (whole(result.client.failed)) }
-                            td.first { (measured(result.client.seconds)) }
-                            @if has_cpu { td { (measured_or_none(result.server_values().cpu_seconds)) } }
-                            td.first { (measured_or_none(result.client.mean_rate)) }
-                            @if has_peak { td { (measured_or_none(result.server_values().peak_rate_2s)) } }
-                            @if has_mean {
-                                td.first { (measured_or_none(result.server_values().mean_response_ms)) }
-                            }
-                            td.first[!has_mean] { (measured_or_none(result.client.p50_ms)) }
-                            td { (measured_or_none(result.client.p99_ms)) }
-                            @if has_created {
-                                td.first { (whole_or_none(result.server_values().tasks_created)) }
-                            }
-                            @if has_alive {
-                                td.first[!has_created] {
-                                    (whole_or_none(result.server_values().peak_additional_tasks))
-                                }
-                            }
-                            @if has_ready {
-                                td.first[!has_created && !has_alive] {
-                                    (whole_or_none(result.server_values().peak_ready_tasks))
+                            @for group in numbers() {
+                                @for (n, column) in group.iter().enumerate() {
+                                    td.first[n == 0].wrong[(column.is_wrong)(result)] {
+                                        ((column.of)(result))
+                                    }
                                 }
                             }
                         }
@@ -250,14 +199,12 @@ fn against_clients(cases: &[CaseResult]) -> Markup {
 fn legend() -> Markup {
     html! {
         p.note {
-            b { "Received" } ", " b { "server CPU" } ", " b { "peak 2 s" } ", " b { "mean" }
-            " response time and " b { "tasks" } " come from the server's metrics; "
-            b { "sent" } ", " b { "failed" } ", " b { "clients" } " time, " b { "mean" }
-            " rate (sent ÷ time), " b { "p50" } " and " b { "p99" } " from the clients. "
+            "The numbers at the server come from its own metrics: " b { "mean" } " and " b { "p99" }
+            " from its histogram of response times, the " b { "peak" } " rate from the best full 2 s, \
+             or the whole case if that is shorter. The clients' " b { "mean" } " rate is sent ÷ time. "
             "Tasks are those that serve connections; their peaks are high-water marks that the "
             "server keeps, not the largest sample. A task is " i { "ready" } " when it was woken and has not been polled yet. "
-            "The peak rate is that of the best full 2 s; of the whole case where that is shorter; "
-            (NONE) " where there are not two samples."
+            (NONE) " stands where there are not two samples."
         }
     }
 }

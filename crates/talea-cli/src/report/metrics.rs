@@ -1,7 +1,7 @@
 //! The metrics of a case over time, each as a titled chart.
 
 use super::chart::{Chart, Curve, PEAK, THIRD};
-use crate::figures::{NONE, bytes, measured_or_none, whole_or_none};
+use crate::figures::{NONE, bytes, measured_or_none, whole, whole_or_none};
 use crate::study::{CaseResult, Server, WINDOW};
 
 /// A chart with its words.
@@ -33,6 +33,7 @@ pub(super) enum Key {
 /// All that there is of a case over time.
 pub(super) fn of(result: &CaseResult) -> Vec<Metric<'_>> {
     let mut all = vec![both_sides(result)];
+    all.extend((result.client.failed > 0).then(|| failures(result)));
     all.extend(result.server.iter().flat_map(|server| of_server(result, server)));
     all.retain(|metric| metric.chart.values.iter().any(Option::is_some));
     all
@@ -66,6 +67,18 @@ fn both_sides(result: &CaseResult) -> Metric<'_> {
     };
     let key = Some(Key::BothSides { server: server.is_some() });
     Metric { title, unit, headline, chart, key }
+}
+
+/// The clients' requests that failed.
+fn failures(result: &CaseResult) -> Metric<'_> {
+    let (title, unit) = ("Failures", "requests that failed, by slice of time");
+    let times = &result.client.times;
+    let headline = format!("{} in all", whole(result.client.failed));
+    let label = format!("Case {}: {title} over time. {headline}.", result.id);
+    let values = times.failed.iter().map(|failed| Some(*failed as f64)).collect();
+    let (seconds, curves) = (&times.seconds[..], Vec::new());
+    let chart = Chart { seconds, values, peaks: None, curves, full_from: 0.0, label };
+    Metric { title, unit, headline, chart, key: None }
 }
 
 /// The server's metrics.

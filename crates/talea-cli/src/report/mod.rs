@@ -9,6 +9,7 @@ mod document;
 mod folder;
 mod heat;
 mod html;
+mod latencies;
 mod metrics;
 mod pairs;
 mod prometheus;

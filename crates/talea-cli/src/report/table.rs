@@ -2,60 +2,126 @@
 
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::screen;
-use crate::study::{CaseResult, Server};
+use crate::study::{Between, CaseResult, Server};
 
-/// A column of the table.
-struct Column {
+/// A column of the table, on the screen and in the report.
+pub(super) struct Column {
+    /// Whose number it is.
+    pub(super) group: &'static str,
+    pub(super) title: &'static str,
     heading: &'static str,
     /// The quantity that the service reports in it, if it is the service's.
     quantity: Option<&'static str>,
-    of: fn(&CaseResult) -> String,
+    pub(super) of: fn(&CaseResult) -> String,
+    /// Whether its number in a case is a fault.
+    pub(super) is_wrong: fn(&CaseResult) -> bool,
     /// Its text for a case by a Prometheus.
     by_prometheus: fn(&Server) -> String,
 }
 
-/// A column of the clients' numbers.
-const fn clients(heading: &'static str, of: fn(&CaseResult) -> String) -> Column {
-    Column { heading, quantity: None, of, by_prometheus: |_| String::new() }
+/// A column of the load or of the clients' numbers.
+const fn clients(
+    group: &'static str,
+    title: &'static str,
+    heading: &'static str,
+    of: fn(&CaseResult) -> String,
+) -> Column {
+    let by_prometheus = |_: &Server| String::new();
+    Column { group, title, heading, quantity: None, of, is_wrong: |_| false, by_prometheus }
 }
 
 /// A column of numbers of a server, as the study's samples have them and as a Prometheus does.
 macro_rules! servers {
-    ($heading:literal, $quantity:literal, $shown:ident($field:ident)) => {
+    ($group:ident, $title:literal, $heading:literal, $quantity:literal, $of:expr) => {
         Column {
+            group: $group,
+            title: $title,
             heading: $heading,
             quantity: Some($quantity),
-            of: |result| $shown(result.server_values().$field),
-            by_prometheus: |server| $shown(server.$field),
+            of: |result| {
+                let of: fn(&Server) -> String = $of;
+                of(&result.server_values())
+            },
+            is_wrong: |_| false,
+            by_prometheus: $of,
         }
     };
 }
 
-const COLUMNS: [Column; 16] = [
-    clients("case", |result| result.id.clone()),
-    clients("N", |result| whole_or_none(result.concurrency())),
-    clients("M", |result| whole_or_none(result.iterations)),
-    clients("T sent", |result| whole(result.client.requests_sent)),
-    servers!("received", "requests received", whole_or_none(requests_received)),
-    clients("failed", |result| whole(result.client.failed)),
-    clients("client\ns", |result| measured(result.client.seconds)),
-    clients("mean\nreq/s", |result| measured_or_none(result.client.mean_rate)),
-    servers!("peak 2 s\nreq/s", "the rate of requests", measured_or_none(peak_rate_2s)),
-    servers!("mean\nms", "response times", measured_or_none(mean_response_ms)),
-    clients("p50\nms", |result| measured_or_none(result.client.p50_ms)),
-    clients("p99\nms", |result| measured_or_none(result.client.p99_ms)),
-    servers!("tasks\ncreated", "tasks created", whole_or_none(tasks_created)),
-    servers!("+tasks\npeak", "tasks alive", whole_or_none(peak_additional_tasks)),
-    servers!("ready\npeak", "tasks ready", whole_or_none(peak_ready_tasks)),
-    servers!("server\nCPU s", "CPU time", measured_or_none(cpu_seconds)),
+const LOAD: &str = "Load";
+const CLIENTS: &str = "At the clients";
+const SERVER: &str = "At the server";
+const TASKS: &str = "Server tasks";
+
+/// Each, the name of the case first; those of one group side by side, latencies before others, since
+/// a narrow screen shows the first.
+pub(super) const COLUMNS: [Column; 17] = [
+    clients("", "Case", "case", |result| result.id.clone()),
+    clients(LOAD, "N", "N", |result| whole_or_none(result.concurrency())),
+    clients(LOAD, "M", "M", |result| whole_or_none(result.iterations)),
+    clients(CLIENTS, "p50, ms", "p50\nms", |result| measured_or_none(result.client.p50_ms)),
+    clients(CLIENTS, "p99, ms", "p99\nms", |result| measured_or_none(result.client.p99_ms)),
+    clients(CLIENTS, "mean req/s", "mean\nreq/s", |it| measured_or_none(it.client.mean_rate)),
+    clients(CLIENTS, "time, s", "client\ns", |result| measured(result.client.seconds)),
+    clients(CLIENTS, "sent", "T sent", |result| whole(result.client.requests_sent)),
+    Column {
+        is_wrong: |result| result.client.failed > 0,
+        ..clients(CLIENTS, "failed", "failed", |result| whole(result.client.failed))
+    },
+    Column {
+        is_wrong: |result| result.disagreement.is_some(),
+        ..servers!(SERVER, "received", "received", "requests received", |server| {
+            whole_or_none(server.requests_received)
+        })
+    },
+    servers!(SERVER, "peak req/s", "peak 2 s\nreq/s", "the rate of requests", |server| {
+        measured_or_none(server.peak_rate_2s)
+    }),
+    servers!(SERVER, "mean, ms", "server\nmean ms", "response times", |server| {
+        measured_or_none(server.mean_response_ms)
+    }),
+    servers!(SERVER, "p99, ms", "server\np99 ms", "quantiles of response times", |server| {
+        server.quantiles.p99_ms.map_or(NONE.to_owned(), in_ms)
+    }),
+    servers!(SERVER, "CPU, s", "server\nCPU s", "CPU time", |server| {
+        measured_or_none(server.cpu_seconds)
+    }),
+    servers!(TASKS, "created", "tasks\ncreated", "tasks created", |server| {
+        whole_or_none(server.tasks_created)
+    }),
+    servers!(TASKS, "alive, peak", "+tasks\npeak", "tasks alive", |server| {
+        whole_or_none(server.peak_additional_tasks)
+    }),
+    servers!(TASKS, "ready, peak", "ready\npeak", "tasks ready", |server| {
+        whole_or_none(server.peak_ready_tasks)
+    }),
 ];
+
+/// A number of milliseconds that is known to lie in a bucket: as exactly as that says.
+pub(super) fn in_ms(found: Between) -> String {
+    match (found.estimate(), found.high) {
+        (Some((ms, _)), _) => measured(ms),
+        (None, Some(high)) => format!("{}–{}", as_written(found.low), as_written(high)),
+        (None, None) => format!("above {}", as_written(found.low)),
+    }
+}
+
+/// A threshold as it was written.
+fn as_written(ms: f64) -> String {
+    ((ms * 1e6).round() / 1e6).to_string()
+}
+
+/// The columns that any case has something in, and the others.
+pub(super) fn columns(results: &[CaseResult]) -> (Vec<&'static Column>, Vec<&'static Column>) {
+    let is_known = |column: &&Column| results.iter().any(|result| (column.of)(result) != NONE);
+    COLUMNS.iter().partition(is_known)
+}
 
 /// All results, one row each, and a line of words for each case where the two sides disagree or
 /// where requests failed. A column that no case has anything in is left out, and a line says what
 /// the service does not report.
 pub(crate) fn table(results: &[CaseResult]) -> String {
-    let is_empty = |column: &&Column| results.iter().all(|result| (column.of)(result) == NONE);
-    let (empty, shown): (Vec<&Column>, Vec<&Column>) = COLUMNS.iter().partition(is_empty);
+    let (shown, empty) = columns(results);
     let headings: Vec<&str> = shown.iter().map(|column| column.heading).collect();
     let mut table = screen::table(&headings, |column| column > 0);
     for result in results {
@@ -157,9 +223,24 @@ mod tests {
         let text = table(&[result]);
         assert!(!text.contains(" – "), "{text}");
         assert!(text.contains("created") && text.contains(" 31 ") && !text.contains("ready\n"));
-        let line = "Not reported by the service: the rate of requests, response times, tasks alive, \
-                    tasks ready, CPU time.";
+        let line = "Not reported by the service: the rate of requests, response times, quantiles of \
+                    response times, CPU time, tasks alive, tasks ready.";
         assert!(text.ends_with(line), "{text}");
+    }
+
+    #[test]
+    fn a_bucket_is_shown_by_its_thresholds_unless_they_are_close() {
+        let in_ms = |low, high| in_ms(Between { low, high });
+        assert_eq!(in_ms(0.25, Some(0.5)), "0.25–0.5");
+        assert_eq!(in_ms(0.1 * 3.0 * 1e3, None), "above 300");
+        assert_eq!(in_ms(1.0, Some(1.09)), "1.04");
+    }
+
+    #[test]
+    fn the_columns_of_a_group_are_side_by_side() {
+        let mut groups: Vec<&str> = COLUMNS.iter().map(|column| column.group).collect();
+        groups.dedup();
+        assert_eq!(groups, ["", LOAD, CLIENTS, SERVER, TASKS]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
 use plotters::prelude::*;
 
-use super::chart::{Area, Drawn, FINE, LINE, axes, framed, svg, text, tick};
+use super::chart::{Area, Drawn, FINE, LINE, axes, framed, short, svg, text, tick};
 use crate::study::CaseResult;
 
 /// Cases in which some clients each wait for their answers, by how many they are; of the same number
@@ -57,9 +57,15 @@ where
     let mut chart = framed(area).build_cartesian_2d(clients, values)?;
     axes(&mut chart, &|value| short(*value), &|value| written(*value))?;
     chart.draw_series(LineSeries::new(means(points), LINE.mix(0.5).stroke_width(FINE)))?;
-    for (x, y, id) in points {
+    for (n, (x, y, id)) in points.iter().enumerate() {
         chart.draw_series([Circle::new((*x, *y), 4 * FINE, LINE.filled())])?;
-        let at = (7 * FINE as i32, -(8 * FINE as i32));
+        // The names of two points above each other stand on either side.
+        let is_second = points[..n].iter().filter(|point| point.0 == *x).count() % 2 == 1;
+        let width = 8 * FINE as i32 * id.chars().count() as i32;
+        let at = (
+            if is_second { -width - 7 * FINE as i32 } else { 7 * FINE as i32 },
+            -(8 * FINE as i32),
+        );
         let name = EmptyElement::at((*x, *y)) + Text::new((*id).to_owned(), at, text());
         chart.draw_series([name])?;
     }
@@ -78,14 +84,6 @@ fn logarithmic_axis(
     let marks = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
     let marks: Vec<f64> = marks.filter(|mark| (low..=high).contains(mark)).collect();
     (low..high).log_scale().with_key_points(marks)
-}
-
-/// A label of a logarithmic axis.
-fn short(value: f64) -> String {
-    match value >= 1.0 {
-        true => tick(value, 1000.0),
-        false => format!("{value}"),
-    }
 }
 
 /// A line through the means of each number of clients.

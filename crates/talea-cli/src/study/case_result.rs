@@ -53,7 +53,10 @@ pub(crate) struct Query {
 
 impl CaseResult {
     /// Combines both sides.
-    pub(super) fn new(case: &Case, client: Clients, server: Option<Server>) -> Self {
+    pub(super) fn new(case: &Case, client: Clients, mut server: Option<Server>) -> Self {
+        if let Some(server) = &mut server {
+            server.peak_rate_2s = peak_rate(server, client.seconds);
+        }
         let measures = Measure::all_of(&client, server.as_ref());
         Self {
             id: case.id.clone(),
@@ -100,9 +103,33 @@ impl CaseResult {
     }
 }
 
+/// The peak rate of a server, whose samples also cover some time before and after the clients': at
+/// least the mean while the clients ran.
+fn peak_rate(server: &Server, seconds: f64) -> Option<f64> {
+    let received = server.requests_received.filter(|_| seconds > 0.0);
+    let mean = received.map(|received| received as f64 / seconds);
+    server.peak_rate_2s.map(|peak| mean.map_or(peak, |mean| peak.max(mean)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_peak_rate_is_never_below_the_mean() {
+        let of = |peak, received| {
+            let client = Clients { seconds: 0.5, ..Clients::default() };
+            let server =
+                Server { peak_rate_2s: peak, requests_received: received, ..Server::default() };
+            CaseResult::new(&"A".parse().unwrap(), client, Some(server))
+                .server_values()
+                .peak_rate_2s
+        };
+        assert_eq!(of(Some(180.0), Some(100)), Some(200.0));
+        assert_eq!(of(Some(280.0), Some(100)), Some(280.0));
+        assert_eq!(of(Some(180.0), None), Some(180.0));
+        assert_eq!(of(None, Some(100)), None, "there were not two samples");
+    }
 
     fn round(seconds: f64, failed: u64) -> CaseResult {
         let client = Clients { seconds, failed, ..Clients::default() };

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use talea::HistogramSnapshot;
 
-use crate::load::{KindOfFailure, Outcome, Plan, StepSummary, kinds_of_failure};
+use crate::load::{KindOfFailure, Outcome, Phases, Plan, StepSummary, Window, kinds_of_failure};
 
 /// The requests of the clients of one case, and their answers. Response times are by their clock,
 /// in milliseconds.
@@ -33,6 +33,8 @@ pub(crate) struct Clients {
     pub p999_ms: Option<f64>,
     pub p9999_ms: Option<f64>,
     pub max_ms: Option<f64>,
+    #[serde(flatten)]
+    pub phases: Phases,
     /// The steps of the scenario.
     pub steps: Vec<StepSummary>,
     pub connections: u64,
@@ -57,6 +59,8 @@ pub(crate) struct Times {
     pub mean_ms: Vec<Option<f64>>,
     pub p50_ms: Vec<Option<f64>>,
     pub p99_ms: Vec<Option<f64>>,
+    /// Requests that failed in the slice.
+    pub failed: Vec<u64>,
     pub heat: Heat,
 }
 
@@ -89,11 +93,12 @@ impl Clients {
             p999_ms: outcome.quantile_ms(0.999),
             p9999_ms: outcome.quantile_ms(0.9999),
             max_ms: outcome.quantile_ms(1.0),
+            phases: outcome.phases(),
             steps: StepSummary::all_of(&plan.scenario, outcome),
             connections: tally.connections,
             reconnects: tally.reconnects,
             generator_cores: outcome.health.cores(),
-            limits: outcome.health.limits(),
+            limits: outcome.limits(),
             times: timeline.times(),
         }
     }
@@ -103,10 +108,23 @@ impl Clients {
 /// one is dropped: each has all that was before it, so only the slices become longer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ResponseTimeline {
-    taken: Vec<(Duration, HistogramSnapshot)>,
+    taken: Vec<(Duration, Observed)>,
     /// Of how many instants one is kept, and how many have passed since.
     stride: usize,
     passed: usize,
+}
+
+/// What the clients counted since the case began.
+#[derive(Clone, Debug)]
+pub(super) struct Observed {
+    pub(super) answers: HistogramSnapshot,
+    pub(super) failed: u64,
+}
+
+impl Observed {
+    pub(super) fn of(window: &Window) -> Self {
+        Self { answers: window.response_times(), failed: window.requests_failed() }
+    }
 }
 
 /// How many slices a case has at most.
@@ -116,7 +134,7 @@ const BANDS: f64 = 6.0;
 
 impl ResponseTimeline {
     /// Records the observations since the case began, at an instant of it.
-    pub(super) fn record(&mut self, at: Duration, observed: impl FnOnce() -> HistogramSnapshot) {
+    pub(super) fn record(&mut self, at: Duration, observed: impl FnOnce() -> Observed) {
         self.passed += 1;
         if self.passed >= self.stride {
             self.passed = 0;
@@ -125,11 +143,11 @@ impl ResponseTimeline {
     }
 
     /// Adds the point of the case's end, which is always kept.
-    pub(super) fn end(&mut self, at: Duration, observed: HistogramSnapshot) {
+    pub(super) fn end(&mut self, at: Duration, observed: Observed) {
         self.keep(at, observed);
     }
 
-    fn keep(&mut self, at: Duration, observed: HistogramSnapshot) {
+    fn keep(&mut self, at: Duration, observed: Observed) {
         self.taken.push((at, observed));
         if self.taken.len() > SLICES {
             let mut nth = 0;
@@ -143,19 +161,22 @@ impl ResponseTimeline {
 
     fn times(&self) -> Times {
         let Some((_, all)) = self.taken.last() else { return Times::default() };
-        let edges = edges(all);
+        let edges = edges(&all.answers);
         let mut times = Times::default();
-        let mut before: Option<&(Duration, HistogramSnapshot)> = None;
+        let mut before: Option<&(Duration, Observed)> = None;
         for now in &self.taken {
-            let (begun, slice) = match before {
-                Some((at, earlier)) => (*at, now.1.diff(earlier)),
-                None => (Duration::ZERO, now.1.clone()),
+            let (begun, slice, failed) = match before {
+                Some((at, earlier)) => {
+                    (*at, now.1.answers.diff(&earlier.answers), now.1.failed - earlier.failed)
+                }
+                None => (Duration::ZERO, now.1.answers.clone(), now.1.failed),
             };
             before = Some(now);
             let length = now.0.saturating_sub(begun).as_secs_f64();
             let ms = |seconds: Option<f64>| seconds.map(|it| rounded(it * 1e3, 1e4));
             times.seconds.push(rounded(now.0.as_secs_f64(), 1e3));
             let rate = if length > 0.0 { slice.count() as f64 / length } else { 0.0 };
+            times.failed.push(failed);
             times.rate.push(rounded(rate, 1e2));
             times.mean_ms.push(ms(slice.mean()));
             times.p50_ms.push(ms(slice.quantile(0.5)));
@@ -203,9 +224,9 @@ mod tests {
 
     use super::*;
 
-    struct Observed(Registry, Histogram<Seconds>);
+    struct Load(Registry, Histogram<Seconds>);
 
-    impl Observed {
+    impl Load {
         fn new() -> Self {
             let registry = Registry::new().unwrap();
             let opts = Opts::new("x_seconds", "x").bucketing(Bucketing::Native).schema(5);
@@ -213,14 +234,16 @@ mod tests {
             Self(registry, histogram)
         }
 
-        fn so_far(&self) -> HistogramSnapshot {
-            self.0.snapshot().histogram("x_seconds", &[]).unwrap()
+        /// With as many failures as answers.
+        fn so_far(&self) -> Observed {
+            let answers = self.0.snapshot().histogram("x_seconds", &[]).unwrap();
+            Observed { failed: answers.count(), answers }
         }
     }
 
     #[test]
     fn slices_hold_what_was_observed_in_them_and_no_more() {
-        let observed = Observed::new();
+        let observed = Load::new();
         let mut timeline = ResponseTimeline::default();
         for slice in 1..=3u64 {
             for _ in 0..slice * 10 {
@@ -232,6 +255,7 @@ mod tests {
         let times = timeline.times();
         assert_eq!(times.seconds, [0.1, 0.2, 0.3, 0.4]);
         assert_eq!(times.rate, [100.0, 200.0, 300.0, 0.0]);
+        assert_eq!(times.failed, [10, 20, 30, 0]);
         assert!((times.p50_ms[1].unwrap() / 4.0 - 1.0).abs() < 0.011);
         assert_eq!((times.p50_ms[3], times.mean_ms[3]), (None, None));
         let in_all: Vec<u64> = times.heat.counts.iter().map(|slice| slice.iter().sum()).collect();
@@ -245,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_long_case_has_longer_slices_and_loses_nothing() {
-        let observed = Observed::new();
+        let observed = Load::new();
         let mut timeline = ResponseTimeline::default();
         for tenth in 1..=5_000u64 {
             observed.1.observe(Duration::from_millis(1 + tenth % 7));
@@ -262,7 +286,7 @@ mod tests {
     #[test]
     fn a_case_without_answers_has_no_times() {
         let mut timeline = ResponseTimeline::default();
-        timeline.end(Duration::from_millis(10), Observed::new().so_far());
+        timeline.end(Duration::from_millis(10), Load::new().so_far());
         let times = timeline.times();
         assert_eq!((times.heat.edges_ms.len(), times.rate.len()), (0, 1));
         assert!(ResponseTimeline::default().times().seconds.is_empty());

@@ -11,9 +11,12 @@ mod case;
 mod case_result;
 mod clients;
 mod design;
+mod endpoints;
 mod measure;
+mod native_durations;
 mod outcome;
 mod prometheus;
+mod protobuf;
 mod reading;
 pub(crate) mod rounds;
 mod run;
@@ -30,7 +33,8 @@ pub(crate) use self::clients::{Clients, Times};
 pub(crate) use self::design::{
     AddressSource, Addresses, Design, Program, PrometheusSource, STUDY_ARGUMENTS, Service,
 };
-pub(crate) use self::measure::Measure;
+pub(crate) use self::endpoints::EndpointSummary;
+pub(crate) use self::measure::{Measure, Measures};
 pub(crate) use self::outcome::{RunEnd, Study};
 pub(crate) use self::reading::Between;
 pub(crate) use self::series::WINDOW;

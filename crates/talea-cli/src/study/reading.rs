@@ -33,6 +33,21 @@ pub(crate) struct Between {
     pub high: Option<f64>,
 }
 
+impl Between {
+    /// The value whose greatest relative error is the least, and that error; none if it would be
+    /// above a tenth.
+    pub(crate) fn estimate(self) -> Option<(f64, f64)> {
+        let high = self.high?;
+        let error = (high - self.low) / (high + self.low);
+        (error <= 0.1).then(|| (2.0 * self.low * high / (self.low + high), error))
+    }
+
+    /// In another unit.
+    pub(super) fn times(self, factor: f64) -> Self {
+        Self { low: self.low * factor, high: self.high.map(|high| high * factor) }
+    }
+}
+
 impl Reading {
     /// Reads the text exposition format; a quantity is the sum over all series that its name means,
     /// a high-water mark the largest of them.

@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
 
-use super::clients::ResponseTimeline;
+use super::clients::{Observed, ResponseTimeline};
 use super::reading::Reading;
 use super::scraper::Scraper;
 use super::series::Sample;
@@ -90,8 +90,8 @@ async fn sample(
             _ = ticks.tick() => false,
         };
         match last {
-            false => all.timeline.record(begun.elapsed(), || clients.response_times()),
-            true => all.timeline.end(begun.elapsed(), clients.response_times()),
+            false => all.timeline.record(begun.elapsed(), || Observed::of(&clients)),
+            true => all.timeline.end(begun.elapsed(), Observed::of(&clients)),
         }
         if let Some(scraper) = &mut scraper {
             match scraper.scrape_up_to(if last { TRIES } else { 1 }).await {

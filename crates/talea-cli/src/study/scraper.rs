@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::Full;
-use hyper::header::HOST;
+use hyper::header::{ACCEPT, HOST, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 
+use super::endpoints::EndpointTimes;
 use super::reading::Reading;
 use crate::load::{Answer, Protocol, Session, Target};
 use crate::scenario::Names;
@@ -60,6 +61,25 @@ impl Scraper {
         Ok((at, reading))
     }
 
+    /// The response times of each endpoint: in protobuf, if the service can, since that has native
+    /// histograms. None if the service gives no answer.
+    pub(super) async fn endpoint_times(&mut self) -> EndpointTimes {
+        const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static(
+            "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
+             encoding=delimited, text/plain;version=0.0.4;q=0.5",
+        );
+        let of = self.target.clone();
+        let answer = self.ask_for(Method::GET, of, StatusCode::OK, Some(ACCEPT_BOTH)).await;
+        answer.map_or_else(
+            |_| EndpointTimes::default(),
+            |answer| EndpointTimes::read(&answer.body, &self.names),
+        )
+    }
+
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// Scrapes once, and some times more where it fails.
     pub(super) async fn scrape_up_to(&mut self, times: u32) -> Result<(Instant, Reading)> {
         let mut failed = 0;
@@ -80,10 +100,21 @@ impl Scraper {
     }
 
     async fn ask(&mut self, method: Method, of: Target, expected: StatusCode) -> Result<Answer> {
+        self.ask_for(method, of, expected, None).await
+    }
+
+    async fn ask_for(
+        &mut self,
+        method: Method,
+        of: Target,
+        expected: StatusCode,
+        accept: Option<HeaderValue>,
+    ) -> Result<Answer> {
         let mut request = Request::new(Full::default());
         *request.method_mut() = method.clone();
         *request.uri_mut() = of.path().clone();
         request.headers_mut().insert(HOST, of.host_header().clone());
+        request.headers_mut().extend(accept.map(|accept| (ACCEPT, accept)));
         let answer = self.session.send(request, true).await;
         let answer = answer.map_err(|trouble| anyhow!("{method} {of}: {trouble}"))?;
         if answer.status != expected {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::Between;
+use super::endpoints::{EndpointSummary, Quantiles};
 use super::series::{Sample, Series, counted, is_sampled, most};
 use crate::figures::{counted as counted_in_words, whole};
 use crate::scenario::Quantity;
@@ -16,10 +16,11 @@ pub(crate) struct Server {
     pub peak_rate_2s: Option<f64>,
     /// Mean response time by the server's clock, over the whole case.
     pub mean_response_ms: Option<f64>,
-    /// The bucket of the server's histogram that the median response time lies in.
-    pub p50_ms: Option<Between>,
-    /// The 99th percentile, likewise.
-    pub p99_ms: Option<Between>,
+    /// Quantiles of the response time: the buckets of the server's histogram that they lie in.
+    #[serde(flatten)]
+    pub quantiles: Quantiles,
+    /// Each endpoint that had requests, the one that had most first.
+    pub endpoints: Vec<EndpointSummary>,
     /// Server tasks that were made during the case.
     pub tasks_created: Option<u64>,
     /// The most server tasks at once beyond those before the case.
@@ -66,8 +67,12 @@ impl Server {
             requests_received: whole_of(totals.requests),
             peak_rate_2s: series.peak_rate(),
             mean_response_ms: totals.durations.mean_ms(),
-            p50_ms: totals.durations.quantile_ms(0.5),
-            p99_ms: totals.durations.quantile_ms(0.99),
+            quantiles: Quantiles {
+                p50_ms: totals.durations.quantile_ms(0.5),
+                p90_ms: totals.durations.quantile_ms(0.9),
+                p99_ms: totals.durations.quantile_ms(0.99),
+            },
+            endpoints: Vec::new(),
             tasks_created: whole_of(totals.tasks_spawned),
             peak_additional_tasks: whole_of(additional.zip(tasks).map(|(most, idle)| most - idle)),
             peak_ready_tasks: whole_of(peak(Quantity::Ready, Quantity::ReadyPeak)),
@@ -83,6 +88,18 @@ impl Server {
             unread: None,
             series,
         }
+    }
+
+    /// Adds the endpoints, and the quantiles from the same reading, whose buckets may be closer.
+    pub(super) fn with_endpoints(
+        mut self,
+        (endpoints, quantiles): (Vec<EndpointSummary>, Quantiles),
+    ) -> Self {
+        self.endpoints = endpoints;
+        if quantiles != Quantiles::default() {
+            self.quantiles = quantiles;
+        }
+        self
     }
 
     /// Says in words how what the clients sent and what the server counted disagree; none where

@@ -12,6 +12,7 @@ use super::case::Case;
 use super::case_result::CaseResult;
 use super::clients::Clients;
 use super::design::{Addresses, Design};
+use super::endpoints::EndpointTimes;
 use super::prometheus::{Prometheus, PrometheusResult, differences};
 use super::reading::Reading;
 use super::sampler::{Sampler, Samples};
@@ -199,6 +200,7 @@ impl<'a> StudyRun<'a> {
             Some(prometheus) => Some(prometheus.scraped().await?),
             None => None,
         };
+        let times_before = served.endpoint_times().await;
         let (begun, baseline) = served.baseline().await?;
 
         let progress = Progress::begin(&case.to_string(), plan.requests(), window.clone());
@@ -210,7 +212,10 @@ impl<'a> StudyRun<'a> {
 
         self.scrapes += samples.scrapes;
         let client = Clients::new(&plan, &outcome, &samples.timeline);
-        let server = served.metrics.is_some().then(|| server(&samples, resets));
+        let times = served.endpoint_times().await;
+        let server = served.metrics.as_ref().map(|(scraper, _)| {
+            server(&samples, resets).with_endpoints(times.since(&times_before, scraper.names()))
+        });
         let mut result = CaseResult::new(case, client, server);
         if let (Some(prometheus), Some(from)) = (&mut self.prometheus, scraped_before) {
             let to = prometheus.scraped().await?;
@@ -268,6 +273,14 @@ impl ServingTarget {
             tokio::time::sleep(EVERY).await;
         }
         Ok(())
+    }
+
+    /// The response times of each endpoint so far; none without metrics.
+    async fn endpoint_times(&mut self) -> EndpointTimes {
+        match &mut self.metrics {
+            Some((scraper, _)) => scraper.endpoint_times().await,
+            None => EndpointTimes::default(),
+        }
     }
 
     /// When the case begins, and what was read then.

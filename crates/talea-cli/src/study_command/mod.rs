@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 
 use crate::arguments::{CompareArguments, StudyArguments, StudyCommand};
-use crate::compare::{self, Comparison, Condition, Judgement};
+use crate::compare::{self, Comparison, report_conditions};
 use crate::descriptors;
 use crate::report::{self, ReportFolder};
 use crate::stop::{Ending, Stop};
@@ -133,17 +133,6 @@ fn finished(ended: RunEnd<Vec<Study>>) -> Option<Vec<Study>> {
             None
         }
     }
-}
-
-/// Prints the result of each condition, and returns whether one holds.
-fn report_conditions(judgements: Vec<Judgement>, conditions: &[Condition]) -> Result<bool> {
-    if judgements.is_empty() && !conditions.is_empty() {
-        bail!("--fail-if is about nothing that there is: no such case, or no number of it");
-    }
-    for judgement in &judgements {
-        eprintln!("{}{}", if judgement.holds { "FAILED: " } else { "" }, judgement.words);
-    }
-    Ok(judgements.iter().any(|judgement| judgement.holds))
 }
 
 fn ending(holds: bool, studies: &[Study]) -> Ending {

@@ -49,6 +49,46 @@ fn the_summary_is_also_for_people() {
 }
 
 #[test]
+fn a_load_fails_where_its_condition_holds() {
+    let server = StandIn::well_behaved();
+    for (condition, status, message) in [
+        ("p50 > 0us", 1, "FAILED: p50 > 0us holds"),
+        ("p50 > 60s", 0, "p50 > 60s is not shown"),
+        ("rate < 0.001", 0, "rate < 0.001 is not shown"),
+        ("failed > 0", 0, "failed > 0 is not shown: 0"),
+        ("p99 > 1.1x", 2, "there is nothing to compare with: give a limit"),
+        ("A: p99 > 1s", 2, "no such case"),
+        ("cpu > 1us", 2, "no number of it"),
+    ] {
+        let output = load(&server.url(), 2, 3, &["--fail-if", condition]);
+        assert_eq!(output.status.code(), Some(status), "{condition}: {}", stderr(&output));
+        assert!(stderr(&output).contains(message), "{condition}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn connecting_the_head_and_the_body_are_measured_apart() {
+    let server = StandIn::well_behaved();
+    let summary = summary(&load(&server.url(), 3, 5, &[]));
+    let ms = |name: &str| summary[name].as_f64().unwrap();
+    assert!(0.0 < ms("connect_p50_ms") && ms("connect_p50_ms") <= ms("connect_p99_ms"));
+    assert!(0.0 < ms("head_p50_ms") && ms("head_p50_ms") <= ms("head_p99_ms"));
+    assert!(ms("head_p50_ms") <= ms("client_p50_ms"));
+    assert!(summary["bytes_received"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn http2_against_a_server_without_it_says_so() {
+    let server = StandIn::well_behaved();
+    let output = load(&server.url(), 2, 1, &["--http2"]);
+    let summary = summary(&output);
+    assert_eq!(output.status.code(), Some(1), "{summary}");
+    let limits = summary["limits"].to_string();
+    assert!(limits.contains("nothing was answered over HTTP/2"), "{summary}");
+    assert!(limits.contains("leave --http2 out"), "{summary}");
+}
+
+#[test]
 fn a_request_that_is_answered_500_is_counted_and_not_sent_again() {
     let server = StandIn::start(|_| Reply::Answer(500, "{}".to_owned()));
     let output = load(&server.url(), 2, 3, &[]);

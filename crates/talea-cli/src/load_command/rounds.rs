@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::summary::Summary;
 use crate::figures::measured;
+use crate::load::Summary;
+use crate::study::{Measure, Measures};
 use talea_statistics::Mean;
 
 /// The means over rounds; none if a round has no such number.
@@ -53,4 +54,20 @@ impl fmt::Display for Rounds {
         }
         Ok(())
     }
+}
+
+/// The numbers of a round that a condition can be about; unknown ones are left out.
+pub(super) fn measures(round: &Summary) -> Measures {
+    let known = [
+        (Measure::Rate, round.mean_rate),
+        (Measure::Time, Some(round.client_seconds)),
+        (Measure::Mean, round.client_mean_ms),
+        (Measure::P50, round.client_p50_ms),
+        (Measure::P90, round.client_p90_ms),
+        (Measure::P99, round.client_p99_ms),
+        (Measure::P999, round.client_p999_ms),
+        (Measure::P9999, round.client_p9999_ms),
+        (Measure::Failed, Some(round.failed as f64)),
+    ];
+    known.into_iter().filter_map(|(measure, number)| Some((measure, number?))).collect()
 }

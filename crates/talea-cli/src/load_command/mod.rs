@@ -1,16 +1,18 @@
 //! `talea load`: checks, runs, prints.
 
+mod rounds;
+
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 
-use super::rounds::Rounds;
-use super::samples;
-use super::{Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until};
+use self::rounds::{Rounds, measures};
 use crate::arguments::LoadArguments;
+use crate::compare::{Condition, report_conditions};
 use crate::descriptors;
+use crate::load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, samples};
 use crate::progress::Progress;
 use crate::scenario::Scenario;
 use crate::stop::{Ending, Stop};
@@ -18,6 +20,9 @@ use crate::stop::{Ending, Stop};
 /// Runs the load and prints its summary to standard output.
 /// Fails when it cannot begin: no scenario, too few descriptors, or nothing at the URL.
 pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
+    if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
+        bail!("--fail-if {condition} compares, and there is nothing to compare with: give a limit");
+    }
     let plan = plan(arguments)?;
     descriptors::ensure(plan.model.clients())?;
     let reached = tokio::select! {
@@ -50,21 +55,30 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         samples::write(path, &plan.scenario, &mut kept)?;
     }
     print(arguments, &rounds)?;
+    let fails = judge(&arguments.fail_if, &rounds)?;
     let interrupted = stop.is_requested() && {
         let all = rounds.len() as u64 == arguments.rounds;
         !all || rounds.iter().any(|round| round.interrupted)
     };
-    Ok(match (interrupted, rounds.iter().all(|round| round.failed == 0)) {
+    let is_clean = rounds.iter().all(|round| round.failed == 0) && !fails;
+    Ok(match (interrupted, is_clean) {
         (true, _) => Ending::Interrupted,
         (false, true) => Ending::Clean,
         (false, false) => Ending::Failures,
     })
 }
 
+/// Judges all rounds by each condition, and returns whether one holds.
+fn judge(conditions: &[Condition], rounds: &[Summary]) -> Result<bool> {
+    let rounds: Vec<_> = rounds.iter().map(measures).collect();
+    let judged = conditions.iter().filter_map(|condition| condition.judge_load(&rounds));
+    report_conditions(judged.collect(), conditions)
+}
+
 async fn one(plan: &Plan, meters: &Meters, stop: &Stop) -> Result<Outcome> {
     let window = meters.window();
     let progress = Progress::begin(&plan.model.to_string(), plan.requests(), window.clone());
-    let outcome = super::run(plan, &window, stop.clone()).await;
+    let outcome = load::run(plan, &window, stop.clone()).await;
     progress.end();
     outcome.map_err(|error| anyhow!(error))
 }
@@ -119,7 +133,7 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
     let until = match (arguments.iterations, time) {
         (Some(iterations), None) => Until::Iterations(iterations),
         (None, Some(time)) => Until::Time(time),
-        _ => anyhow::bail!("for how long? say --iterations M, or --for TIME"),
+        _ => bail!("for how long? say --iterations M, or --for TIME"),
     };
     Ok(Model::Closed { clients, until })
 }

@@ -1,0 +1,320 @@
+//! Response times in tables: by quantile, by step, by endpoint; each row with a bar on a scale that all
+//! rows of the table share.
+
+use maud::{Markup, html};
+
+use super::chart::short;
+use super::table::in_ms;
+use crate::figures::{NONE, measured, measured_or_none, whole};
+use crate::study::{Between, Clients, EndpointSummary, Server};
+
+/// Response times at the clients, with the server's beside them.
+pub(super) fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
+    let quantiles = server.map(|server| server.quantiles.clone()).unwrap_or_default();
+    let mean = server.and_then(|server| server.mean_response_ms);
+    let rows = [
+        ("mean", client.mean_ms, mean.map(Found::Exact)),
+        ("p50", client.p50_ms, quantiles.p50_ms.map(Found::Quantile)),
+        ("p90", client.p90_ms, quantiles.p90_ms.map(Found::Quantile)),
+        ("p99", client.p99_ms, quantiles.p99_ms.map(Found::Quantile)),
+        ("p99.9", client.p999_ms, None),
+        ("p99.99", client.p9999_ms, None),
+        ("longest", client.max_ms, None),
+    ];
+    let at_clients = rows.iter().filter_map(|(_, client, _)| *client);
+    let at_server = rows.iter().filter_map(|(.., server)| server.as_ref()?.known());
+    let scale = Scale::over(at_clients.chain(at_server));
+    let has_server = rows.iter().any(|(.., server)| server.is_some());
+    html! {
+        div.card.latencies {
+            table {
+                caption { b { "Response time" } span.unit { "ms" } }
+                thead {
+                    tr {
+                        th {} th scope="col" { "clients" }
+                        @if has_server { th scope="col" { "server" } }
+                        th {}
+                    }
+                }
+                tbody {
+                    @for (name, client, server) in &rows {
+                        tr {
+                            th scope="row" { (name) }
+                            td { (measured_or_none(*client)) }
+                            @if has_server {
+                                td { (server.as_ref().map_or(NONE.to_owned(), Found::text)) }
+                            }
+                            td.bar {
+                                @if let Some(ms) = client { (scale.bar(*ms, "client")) }
+                                @if let Some(ms) = server.as_ref().and_then(Found::known) {
+                                    (scale.bar(ms, "server"))
+                                }
+                            }
+                        }
+                    }
+                }
+                (scale.axis(if has_server { 3 } else { 2 }))
+            }
+            @if has_server {
+                p.key { span.thick {} "clients" span.third {} "server" }
+                p.note { (within(rows.iter().filter_map(|(.., server)| server.as_ref()))) }
+            }
+        }
+    }
+}
+
+/// Which of the requests are slow, and which fail, if there are several.
+pub(super) fn steps(client: &Clients) -> Markup {
+    let steps = &client.steps;
+    let scale = Scale::over(steps.iter().flat_map(|step| [step.p50_ms, step.p99_ms]).flatten());
+    html! {
+        @if steps.len() > 1 {
+            div.card.latencies {
+                table {
+                    caption { b { "By step" } span.unit { "ms at the clients" } }
+                    thead {
+                        tr {
+                            th {} th scope="col" { "answers" } th scope="col" { "failed" }
+                            th scope="col" { "p50" } th scope="col" { "p90" } th scope="col" { "p99" }
+                            th {}
+                        }
+                    }
+                    tbody {
+                        @for step in steps {
+                            tr {
+                                th scope="row" { (step.name) }
+                                td { (whole(step.answers)) }
+                                td.wrong[step.failed > 0] { (whole(step.failed)) }
+                                td { (measured_or_none(step.p50_ms)) }
+                                td { (measured_or_none(step.p90_ms)) }
+                                td { (measured_or_none(step.p99_ms)) }
+                                td.bar {
+                                    @if let Some((p50, p99)) = step.p50_ms.zip(step.p99_ms) {
+                                        (scale.range(p50, p99, "client"))
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    (scale.axis(6))
+                }
+                p.note { "Bars go from p50 to p99." }
+            }
+        }
+    }
+}
+
+/// Which endpoints are slow, by the server's own histogram.
+pub(super) fn endpoints(endpoints: &[EndpointSummary]) -> Markup {
+    let all = || {
+        endpoints.iter().flat_map(|endpoint| {
+            let quantiles = &endpoint.quantiles;
+            [quantiles.p50_ms, quantiles.p90_ms, quantiles.p99_ms].map(|it| it.map(Found::Quantile))
+        })
+    };
+    let scale = Scale::over(all().flatten().filter_map(|found| found.known()));
+    let text =
+        |found: Option<Between>| found.map_or(NONE.to_owned(), |it| Found::Quantile(it).text());
+    html! {
+        @if !endpoints.is_empty() {
+            div.card.latencies {
+                table {
+                    caption { b { "By endpoint" } span.unit { "ms at the server" } }
+                    thead {
+                        tr {
+                            th {} th scope="col" { "requests" } th scope="col" { "mean" }
+                            th scope="col" { "p50" } th scope="col" { "p90" } th scope="col" { "p99" }
+                            th {}
+                        }
+                    }
+                    tbody {
+                        @for EndpointSummary { name, requests, mean_ms, quantiles } in endpoints {
+                            tr {
+                                th.name scope="row" { (name) }
+                                td { (whole(*requests)) }
+                                td { (measured_or_none(*mean_ms)) }
+                                td { (text(quantiles.p50_ms)) }
+                                td { (text(quantiles.p90_ms)) }
+                                td { (text(quantiles.p99_ms)) }
+                                td.bar {
+                                    @let known = |it: Option<Between>| Found::Quantile(it?).known();
+                                    @if let Some((p50, p99)) =
+                                        known(quantiles.p50_ms).zip(known(quantiles.p99_ms))
+                                    {
+                                        (scale.range(p50, p99, "server"))
+                                    }
+                                }
+                            }
+                        }
+                    }
+                    (scale.axis(6))
+                }
+                p.note {
+                    "Bars go from p50 to p99. " (within(all().flatten().collect::<Vec<_>>().iter()))
+                }
+            }
+        }
+    }
+}
+
+/// A number of the server.
+enum Found {
+    Exact(f64),
+    Quantile(Between),
+}
+
+impl Found {
+    /// The number, if it is known well enough for a bar.
+    fn known(&self) -> Option<f64> {
+        match self {
+            Self::Exact(ms) => Some(*ms),
+            Self::Quantile(found) => found.estimate().map(|(ms, _)| ms),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self {
+            Self::Exact(ms) => measured(*ms),
+            Self::Quantile(found) => in_ms(*found),
+        }
+    }
+}
+
+/// How exact the server's quantiles are, in words.
+fn within<'a>(all: impl Iterator<Item = &'a Found>) -> String {
+    let (mut most, mut has_buckets) = (0.0f64, false);
+    for found in all {
+        let Found::Quantile(found) = found else { continue };
+        match found.estimate() {
+            Some((_, error)) => most = most.max(error),
+            None => has_buckets = true,
+        }
+    }
+    match (most > 0.0, has_buckets) {
+        (true, _) => format!(
+            "The server's quantiles are within {:.1} %: the native buckets of its histogram.",
+            most * 100.0
+        ),
+        (false, true) => "Of the server's quantiles its histogram gives the bucket.".to_owned(),
+        (false, false) => String::new(),
+    }
+}
+
+/// A logarithmic scale from one mark of 1, 2 and 5 times a power of ten to another.
+#[derive(Clone, Debug, PartialEq)]
+struct Scale {
+    marks: Vec<f64>,
+}
+
+impl Scale {
+    /// The shortest that holds some values; of none, an empty one.
+    fn over(values: impl Iterator<Item = f64>) -> Self {
+        let positive = values.filter(|value| *value > 0.0 && value.is_finite());
+        let (least, most) =
+            positive.fold((f64::MAX, 0.0f64), |(least, most), ms| (least.min(ms), most.max(ms)));
+        if most == 0.0 {
+            return Self { marks: Vec::new() };
+        }
+        let powers = least.log10().floor() as i32 - 1..=most.log10().ceil() as i32 + 1;
+        let all: Vec<f64> =
+            powers.flat_map(|power| [1.0, 2.0, 5.0].map(|step| step * 10f64.powi(power))).collect();
+        let first = all.partition_point(|mark| *mark <= least).saturating_sub(1);
+        let last = all.partition_point(|mark| *mark < most).max(first + 1);
+        Self { marks: all[first..=last.min(all.len() - 1)].to_vec() }
+    }
+
+    /// Where a value lies, in hundredths of the scale.
+    fn place(&self, ms: f64) -> f64 {
+        let [low, .., high] = self.marks[..] else { return 0.0 };
+        ((ms / low).ln() / (high / low).ln()).clamp(0.0, 1.0) * 100.0
+    }
+
+    fn bar(&self, ms: f64, side: &str) -> Markup {
+        html! { span class=(side) style=(format!("width:{:.1}%", self.place(ms).max(1.0))) {} }
+    }
+
+    fn range(&self, from: f64, to: f64, side: &str) -> Markup {
+        let (from, to) = (self.place(from), self.place(to));
+        let width = (to - from).max(1.0);
+        html! {
+            span class=(side) style=(format!("margin-left:{from:.1}%;width:{width:.1}%")) {}
+        }
+    }
+
+    /// The row of the marks, behind some columns: the ends, and what fits between.
+    fn axis(&self, columns: usize) -> Markup {
+        let shown = self.shown();
+        html! {
+            @if !shown.is_empty() {
+                tfoot aria-hidden="true" {
+                    tr {
+                        td colspan=(columns) {}
+                        td.axis {
+                            @for mark in shown {
+                                span style=(format!("left:{:.1}%", self.place(mark))) { (short(mark)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The marks that are written: at most four, evenly.
+    fn shown(&self) -> Vec<f64> {
+        let last = self.marks.len().saturating_sub(1);
+        let step = last.div_ceil(3).max(1);
+        let inner = self.marks.iter().step_by(step).copied();
+        let mut shown: Vec<f64> = inner.collect();
+        if shown.len() > 1 && last % step != 0 {
+            shown.pop();
+        }
+        if last > 0 && last % step != 0 {
+            shown.push(self.marks[last]);
+        }
+        shown
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_error_of_the_server_s_quantiles_is_said() {
+        let quantile = |low, high| Found::Quantile(Between { low, high: Some(high) });
+        let close = [Found::Exact(1.0), quantile(1.0, 1.01), quantile(1.0, 1.09)];
+        assert!(within(close.iter()).contains("within 4.3 %"));
+        assert!(within([quantile(1.0, 2.5)].iter()).contains("gives the bucket"));
+        assert_eq!(within([Found::Exact(1.0)].iter()), "");
+    }
+
+    #[test]
+    fn a_scale_holds_its_values_between_two_marks() {
+        let scale = |values: &[f64]| Scale::over(values.iter().copied()).marks;
+        assert_eq!(scale(&[0.7, 3.0]), [0.5, 1.0, 2.0, 5.0]);
+        assert_eq!(scale(&[1.0]), [1.0, 2.0]);
+        assert_eq!(scale(&[2.0, 2.0]), [2.0, 5.0]);
+        assert!(scale(&[]).is_empty());
+        assert!(scale(&[0.0, f64::INFINITY]).is_empty());
+    }
+
+    #[test]
+    fn values_lie_on_the_scale_by_their_logarithm() {
+        let scale = Scale::over([1.0, 99.0].into_iter());
+        assert_eq!(scale.marks.last(), Some(&100.0));
+        assert!((scale.place(10.0) - 50.0).abs() < 1e-9);
+        assert_eq!((scale.place(0.1), scale.place(1e9)), (0.0, 100.0));
+        assert_eq!(Scale::over(std::iter::empty()).place(1.0), 0.0);
+    }
+
+    #[test]
+    fn at_most_four_marks_are_written_both_ends_among_them() {
+        for last in 1..20 {
+            let marks: Vec<f64> = (0..=last).map(|n| 2f64.powi(n)).collect();
+            let shown = Scale { marks: marks.clone() }.shown();
+            assert!(shown.len() <= 4, "{shown:?}");
+            assert_eq!((shown.first(), shown.last()), (marks.first(), marks.last()), "{shown:?}");
+        }
+    }
+}
