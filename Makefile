@@ -21,6 +21,7 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 .NOTPARALLEL:
 .PHONY: help demo study-postgres study-overhead study-agent build
 .PHONY: lint deny-advisories test test-quick test-rust test-models test-php test-python test-packages test-long
+.PHONY: dist test-dist
 .PHONY: bench bench-build bench-http bench-load bench-php php setup setup-lint setup-test
 
 help: ## List the targets
@@ -117,6 +118,14 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	scripts/fuzz 30
 	scripts/other-platforms
 	scripts/aarch64-machine
+	$(MAKE) test-dist
+
+# Static programs for x86_64 and aarch64 with musl, as archives and Debian packages.
+dist: ## Make packages to install, in target/dist-packages
+	scripts/dist
+
+test-dist: dist ## Install, run and remove the packages where there is nothing else (as root)
+	scripts/dist-test
 
 # BASE compares with an earlier build of Talea instead of other libraries.
 bench: setup ## Compare Talea with other libraries (ONLY=counter-kept: one group; BASE=revision)

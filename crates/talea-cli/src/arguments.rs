@@ -52,7 +52,26 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(long_about = SERVE)]
     Serve(ServeArguments),
+    /// Print what completes commands in a shell
+    #[cfg(feature = "completions")]
+    #[command(long_about = COMPLETIONS)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder: talea.1, and one for each command
+    #[cfg(feature = "completions")]
+    Man {
+        /// The folder, which is made if it is not there
+        folder: PathBuf,
+    },
 }
+
+#[cfg(feature = "completions")]
+const COMPLETIONS: &str = "Print what completes commands in a shell.\n\n\
+        bash: talea completions bash > ~/.local/share/bash-completion/completions/talea\n\
+        zsh:  talea completions zsh > \"${fpath[1]}/_talea\"\n\
+        fish: talea completions fish > ~/.config/fish/completions/talea.fish";
 
 const LOAD: &str = "Make load on a service, and count every request and answer.\n\n\
         Closed: --clients N run the scenario M times each (--iterations M), or for a time (--for). \

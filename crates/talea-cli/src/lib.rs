@@ -19,6 +19,8 @@
 mod arguments;
 mod check;
 mod compare;
+#[cfg(feature = "completions")]
+mod completions;
 mod connect;
 pub mod descriptors;
 mod figures;
@@ -82,6 +84,10 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Expire(arguments) => upkeep::expire(arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Serve(arguments) => serve::command::run(arguments, stop).await,
+            #[cfg(feature = "completions")]
+            Command::Completions { shell } => completions::print(shell),
+            #[cfg(feature = "completions")]
+            Command::Man { folder } => completions::write_manual(&folder),
         }
     })
 }
