@@ -7,6 +7,7 @@ mod support;
 mod check;
 #[cfg(unix)]
 mod compare;
+mod completions;
 #[cfg(target_os = "linux")]
 mod inspect;
 mod load;
