@@ -1,6 +1,7 @@
 //! `talea completions` and `talea man`: what shells and `man` know of the commands, from the same
 //! definition as the command line itself.
 
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -11,12 +12,17 @@ use crate::arguments::Arguments;
 use crate::stop::Ending;
 
 /// Prints the completions for a shell.
+/// Fails if they cannot be written.
 pub(crate) fn print(shell: Shell) -> Result<Ending> {
     let mut all = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "talea", &mut all);
-    // A reader may take the beginning alone.
-    let _ = std::io::Write::write_all(&mut std::io::stdout(), &all);
-    Ok(Ending::Clean)
+    match std::io::stdout().write_all(&all) {
+        // A reader may take the beginning alone.
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(error).context("the completions cannot be written")
+        }
+        _ => Ok(Ending::Clean),
+    }
 }
 
 /// Writes the manual pages.

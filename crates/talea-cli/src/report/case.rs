@@ -96,7 +96,7 @@ fn in_ms(ms: Option<f64>) -> String {
     ms.map_or(NONE.to_owned(), |ms| format!("{} ms", measured(ms)))
 }
 
-/// What a case was too short to show over time, as numbers.
+/// The metrics that a case was too short to show over time, as numbers.
 fn too_short(metrics: &[Metric<'_>]) -> Markup {
     html! {
         dl.card.facts {

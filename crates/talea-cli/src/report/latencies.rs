@@ -63,7 +63,7 @@ pub(super) fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
     }
 }
 
-/// Which of the requests are slow, and which fail, if there are several.
+/// The steps, if there are several: which are slow, and which fail.
 pub(super) fn steps(client: &Clients) -> Markup {
     let steps = &client.steps;
     let scale = Scale::over(steps.iter().flat_map(|step| [step.p50_ms, step.p99_ms]).flatten());
@@ -104,7 +104,7 @@ pub(super) fn steps(client: &Clients) -> Markup {
     }
 }
 
-/// Which endpoints are slow, by the server's own histogram.
+/// The endpoints by the server's own histogram: which are slow.
 pub(super) fn endpoints(endpoints: &[EndpointSummary]) -> Markup {
     let all = || {
         endpoints.iter().flat_map(|endpoint| {

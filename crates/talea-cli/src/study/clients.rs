@@ -114,7 +114,7 @@ pub(super) struct ResponseTimeline {
     passed: usize,
 }
 
-/// What the clients counted since the case began.
+/// The counts of the clients since the case began.
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
     pub(super) answers: HistogramSnapshot,

@@ -9,7 +9,7 @@ use super::protobuf;
 use super::reading::{Between, Durations};
 use crate::scenario::{Names, Quantity, Selector};
 
-/// What a service's histogram of durations holds of each endpoint.
+/// The response times of each endpoint in a service's histogram of durations.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EndpointTimes(BTreeMap<String, Times>);
 
@@ -102,7 +102,7 @@ impl EndpointTimes {
         all
     }
 
-    /// What was observed since an earlier reading: the endpoints that had requests, and all of them
+    /// The observations since an earlier reading: the endpoints that had requests, and all of them
     /// together. An endpoint that counts less than before began anew.
     pub(super) fn since(&self, before: &Self, names: &Names) -> (Vec<EndpointSummary>, Quantiles) {
         let (mut endpoints, mut all) = (Vec::new(), Times::default());

@@ -107,7 +107,7 @@ mod tests {
     use super::super::protobuf;
     use super::*;
 
-    /// What a service shows of some durations.
+    /// The buckets that a service shows of some durations.
     fn shown(schema: i8, micros: impl IntoIterator<Item = u64>) -> NativeDurations {
         let registry = Registry::for_test().unwrap();
         let opts = Opts::new("took", "T.").bucketing(Bucketing::Dual).schema(schema);

@@ -44,6 +44,15 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
+fn completions_that_cannot_be_written_are_an_error() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = Command::new(TALEA).args(["completions", "bash"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert!(message.contains("cannot be written"), "{message}");
+}
+
+#[test]
 fn a_folder_that_cannot_be_made_is_named() {
     let output = Command::new(TALEA).args(["man", "/proc/nowhere"]).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
