@@ -59,13 +59,18 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write the manual pages into a folder: talea.1, and one for each command
+    /// Write the manual pages into a folder
     #[cfg(feature = "completions")]
+    #[command(long_about = MAN)]
     Man {
         /// The folder, which is made if it is not there
         folder: PathBuf,
     },
 }
+
+#[cfg(feature = "completions")]
+const MAN: &str = "Write the manual pages into a folder.\n\n\
+        These are talea.1 and one for each command. `man` finds those in ~/.local/share/man/man1.";
 
 #[cfg(feature = "completions")]
 const COMPLETIONS: &str = "Print what completes commands in a shell.\n\n\
