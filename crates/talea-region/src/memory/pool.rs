@@ -28,6 +28,10 @@ impl Memory {
     /// Takes `count` granules in a row; returns the byte offset of the first from
     /// the pool's start. They are zeroed.
     pub(crate) fn take(&self, pool: &Pool, count: u64) -> Option<u64> {
+        // Only a damaged record asks for none.
+        if count == 0 {
+            return None;
+        }
         loop {
             if let Some(n) = self.take_returned(pool, count, TRIES) {
                 return Some(n * pool.granule);
@@ -234,6 +238,17 @@ mod tests {
 
     fn memory() -> &'static Memory {
         &Region::anonymous(Config::with_len(1 << 20)).unwrap().memory
+    }
+
+    #[test]
+    fn a_damaged_record_that_asks_for_no_granules_gets_none() {
+        let memory = memory();
+        let pool = memory.sections.singles;
+        // Also where the next free granule is in the middle of a word.
+        for _ in 0..3 {
+            assert_eq!(memory.take(&pool, 0), None);
+            assert!(memory.take(&pool, 3).is_some());
+        }
     }
 
     #[test]
