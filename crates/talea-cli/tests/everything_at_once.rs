@@ -405,7 +405,8 @@ fn watch(address: &str, at_least: impl Fn() -> u64, is_over: &AtomicBool) -> Ans
     answers
 }
 
-/// Writes at random into words of a region until it is over.
+/// Writes at random into words of a region until it is over. The first one stays: a file without it is
+/// somebody else's, which a writer refuses to open.
 fn damage(path: &Path, seed: u64, is_over: &AtomicBool) {
     let mut random = fastrand::Rng::with_seed(seed);
     while !is_over.load(SeqCst) {
@@ -413,7 +414,7 @@ fn damage(path: &Path, seed: u64, is_over: &AtomicBool) {
         // It may just be moved aside.
         let Ok(bytes) = fs::read(path) else { continue };
         let Ok(file) = fs::OpenOptions::new().write(true).open(path) else { continue };
-        let words = bytes.chunks_exact(8).enumerate().filter(|(_, word)| *word != [0; 8]);
+        let words = bytes.chunks_exact(8).enumerate().skip(1).filter(|(_, word)| *word != [0; 8]);
         let used: Vec<usize> = words.map(|(at, _)| at).collect();
         for _ in 0..4 {
             let Some(&at) = random.choice(&used) else { break };

@@ -63,17 +63,14 @@ impl Scraper {
 
     /// The response times of each endpoint: in protobuf, if the service can, since that has native
     /// histograms. None if the service gives no answer.
-    pub(super) async fn endpoint_times(&mut self) -> EndpointTimes {
+    pub(super) async fn endpoint_times(&mut self) -> Option<EndpointTimes> {
         const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static(
             "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
              encoding=delimited, text/plain;version=0.0.4;q=0.5",
         );
         let of = self.target.clone();
         let answer = self.ask_for(Method::GET, of, StatusCode::OK, Some(ACCEPT_BOTH)).await;
-        answer.map_or_else(
-            |_| EndpointTimes::default(),
-            |answer| EndpointTimes::read(&answer.body, &self.names),
-        )
+        answer.ok().map(|answer| EndpointTimes::read(&answer.body, &self.names))
     }
 
     pub(super) fn names(&self) -> &Names {

@@ -90,13 +90,14 @@ impl Server {
         }
     }
 
-    /// Adds the endpoints, and the quantiles from the same reading, whose buckets may be closer.
+    /// Adds the endpoints, and the quantiles from the same readings, whose buckets may be closer. If the
+    /// service began anew in between, the samples know more: then their quantiles stay.
     pub(super) fn with_endpoints(
         mut self,
         (endpoints, quantiles): (Vec<EndpointSummary>, Quantiles),
     ) -> Self {
         self.endpoints = endpoints;
-        if quantiles != Quantiles::default() {
+        if quantiles != Quantiles::default() && self.restarts == 0 {
             self.quantiles = quantiles;
         }
         self
@@ -233,6 +234,22 @@ mod tests {
         let at = |tenths, spawned| sample(tenths, &[(Quantity::TasksSpawned, spawned)]);
         let server = Server::of(&[at(0, 100.0), at(1, 130.0), at(2, 4.0)], 0, true);
         assert_eq!(server.tasks_created, Some(34));
+    }
+
+    #[test]
+    fn after_a_restart_the_quantiles_of_the_samples_stay() {
+        use super::super::reading::Between;
+        let quantile = |low| Quantiles {
+            p50_ms: Some(Between { low, high: Some(low * 1.09) }),
+            ..Quantiles::default()
+        };
+        let with = |restarts, quantiles| {
+            let sampled = Server { restarts, quantiles: quantile(1.0), ..Server::default() };
+            sampled.with_endpoints((Vec::new(), quantiles)).quantiles
+        };
+        assert_eq!(with(0, quantile(2.0)), quantile(2.0));
+        assert_eq!(with(1, quantile(2.0)), quantile(1.0));
+        assert_eq!(with(0, Quantiles::default()), quantile(1.0), "the readings have none");
     }
 
     #[test]

@@ -214,7 +214,12 @@ impl<'a> StudyRun<'a> {
         let client = Clients::new(&plan, &outcome, &samples.timeline);
         let times = served.endpoint_times().await;
         let server = served.metrics.as_ref().map(|(scraper, _)| {
-            server(&samples, resets).with_endpoints(times.since(&times_before, scraper.names()))
+            let server = server(&samples, resets);
+            match times.zip(times_before) {
+                Some((now, before)) => server.with_endpoints(now.since(&before, scraper.names())),
+                // Without the one before, the other has what was before the case too.
+                None => server,
+            }
         });
         let mut result = CaseResult::new(case, client, server);
         if let (Some(prometheus), Some(from)) = (&mut self.prometheus, scraped_before) {
@@ -275,12 +280,9 @@ impl ServingTarget {
         Ok(())
     }
 
-    /// The response times of each endpoint so far; none without metrics.
-    async fn endpoint_times(&mut self) -> EndpointTimes {
-        match &mut self.metrics {
-            Some((scraper, _)) => scraper.endpoint_times().await,
-            None => EndpointTimes::default(),
-        }
+    /// The response times of each endpoint so far; none without metrics, or if they cannot be read.
+    async fn endpoint_times(&mut self) -> Option<EndpointTimes> {
+        self.metrics.as_mut()?.0.endpoint_times().await
     }
 
     /// When the case begins, and what was read then.

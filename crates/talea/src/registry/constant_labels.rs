@@ -14,7 +14,7 @@ impl Registry {
     ///
     /// An agent outside shows them too, also after the process died. Of processes that share a
     /// registry and set different labels, those of the newest that lives are shown, for all series. So
-    /// a label that tells processes apart belongs into an [`Info`](crate::Info) or a family.
+    /// a label by which processes differ belongs into an [`Info`](crate::Info) or a family.
     ///
     /// [`Snapshot`](crate::Snapshot)s are queried without these labels. They are stored once, and
     /// cost updates and look-ups nothing.

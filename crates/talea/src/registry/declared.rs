@@ -41,9 +41,10 @@ impl Registry {
     }
 }
 
-/// The program's default registry, with all statics that `#[talea::register]` declares. The first call opens it by [`Registry::from_env`]: in the file that `TALEA_REGION` names,
-/// or in memory of its own. Until then, updates of those statics are discarded, so call it first in
-/// `main`; any thread may call it.
+/// The program's default registry, with all statics that `#[talea::register]` declares. The first call
+/// opens it by [`Registry::from_env`]: in the file that `TALEA_REGION` names, or in memory of its own.
+/// Until then, updates of those statics are discarded, so call it first in `main`; any thread may call
+/// it.
 ///
 /// # Errors
 ///
