@@ -60,7 +60,7 @@ build: setup ## Build the talea program and the items API
 MODELS := RUSTFLAGS="--cfg loom"
 MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
 
-test: setup-test lint test-rust test-models test-php test-packages ## Run everything that CI runs
+test: setup-test lint test-rust test-models test-php test-python test-packages ## Run everything that CI runs
 
 lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
@@ -93,9 +93,8 @@ test-php: setup-test ## Build and test the extension for PHP
 	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-cli
 	PROFILE=debug scripts/php --exclude-group slow
 
-# `test-rust` runs this too.
-test-python: setup-test ## Read a scrape by Python's own client
-	$(CARGO) test --locked -p talea-tests --test python
+test-python: setup-test ## Build and test the package for Python
+	PROFILE=debug scripts/python
 
 test-packages: setup ## Pack the library crates, build them with the oldest Rust
 	scripts/publishable

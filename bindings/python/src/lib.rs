@@ -1,0 +1,24 @@
+//! The extension module `talea._talea`: registries and metrics. The package around it is in
+//! `python/talea`.
+//!
+//! All of it runs while its thread is attached to the interpreter, so where there is a global interpreter
+//! lock, no other Python thread is in here during a fork, and no lock of a registry stays locked in the
+//! child. Talea's own thread, which refreshes a region from the environment, only takes locks for reading.
+
+// Python's classes have their documentation in `python/talea`.
+#![allow(missing_docs)]
+
+mod blocks;
+mod family;
+mod metrics;
+mod region;
+
+use pyo3::prelude::*;
+
+#[pymodule(name = "_talea")]
+mod extension {
+    #[pymodule_export]
+    use crate::metrics::{Counter, Gauge, Histogram, Summary};
+    #[pymodule_export]
+    use crate::region::Region;
+}

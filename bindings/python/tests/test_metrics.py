@@ -1,0 +1,202 @@
+"""Each kind of metric, beside the official client where that has it."""
+
+import asyncio
+import math
+import threading
+
+import prometheus_client
+import pytest
+from hypothesis import given, settings, strategies as st
+from prometheus_client.parser import text_string_to_metric_families
+
+import talea
+
+
+@pytest.fixture
+def registry():
+    return talea.CollectorRegistry(size=4 << 20)
+
+
+def samples(page):
+    """The samples of a page, without those of creation times. Thresholds are numbers: 1 is 1.0."""
+
+    def label(name, value):
+        return name, float(value) if name == "le" else value
+
+    return {
+        (sample.name, tuple(sorted(label(*pair) for pair in sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(page.decode())
+        for sample in family.samples
+        if not sample.name.endswith("_created")
+    }
+
+
+def test_a_counter_counts(registry):
+    orders = talea.Counter("orders", "Orders accepted.", registry=registry)
+    orders.inc()
+    orders.inc(2.5)
+    assert registry.get_sample_value("orders_total") == 3.5
+
+
+@pytest.mark.parametrize("amount", [-1, math.nan, math.inf])
+def test_a_counter_takes_no_such_amount(registry, amount):
+    orders = talea.Counter("orders", "Orders accepted.", registry=registry)
+    with pytest.raises(ValueError, match="finite amounts that are not negative"):
+        orders.inc(amount)
+    assert registry.get_sample_value("orders_total") == 0
+
+
+def test_a_gauge_is_set_and_changed(registry):
+    level = talea.Gauge("level", "Level.", registry=registry)
+    level.set(4)
+    level.inc(2)
+    level.dec()
+    assert registry.get_sample_value("level") == 5
+
+
+def test_label_values_are_given_by_position_and_by_name(registry):
+    orders = talea.Counter("orders", "Orders.", ["method", "status"], registry=registry)
+    orders.labels("card", 200).inc()
+    assert orders.labels(status="200", method="card") is orders.labels("card", "200")
+    orders.labels(status=200, method="card").inc()
+    labels = {"method": "card", "status": "200"}
+    assert registry.get_sample_value("orders_total", labels) == 2
+
+
+def test_wrong_labels_are_explained(registry):
+    orders = talea.Counter("orders", "Orders.", ["method", "status"], registry=registry)
+    plain = talea.Counter("plain", "Plain.", registry=registry)
+    for wrong in [
+        lambda: orders.labels("card"),
+        lambda: orders.labels(method="card"),
+        lambda: orders.labels(method="card", other="x"),
+        lambda: orders.labels("card", status="200"),
+    ]:
+        with pytest.raises(ValueError, match="method.*status"):
+            wrong()
+    with pytest.raises(TypeError, match="method.*status"):
+        orders.inc()
+    with pytest.raises(ValueError, match="without labelnames"):
+        plain.labels("x")
+    with pytest.raises(ValueError, match="already"):
+        orders.labels("card", "200").labels("card", "200")
+
+
+def test_a_removed_series_is_gone_and_begins_anew(registry):
+    orders = talea.Counter("orders", "Orders.", ["method"], registry=registry)
+    orders.labels("card").inc(3)
+    orders.labels("cash").inc(4)
+    orders.remove("card")
+    assert registry.get_sample_value("orders_total", {"method": "card"}) is None
+    orders.labels("card").inc()
+    assert registry.get_sample_value("orders_total", {"method": "card"}) == 1
+    with pytest.raises(KeyError):
+        orders.remove("coupon")
+    orders.clear()
+    assert registry.get_sample_value("orders_total", {"method": "cash"}) is None
+
+
+def test_one_name_is_one_family(registry):
+    first = talea.Counter("orders", "Orders.", registry=registry)
+    second = talea.Counter("orders", "Orders.", registry=registry)
+    first.inc()
+    second.inc()
+    assert registry.get_sample_value("orders_total") == 2
+    with pytest.raises(ValueError, match="orders"):
+        talea.Gauge("orders_total", "Orders.", registry=registry)
+
+
+def test_names_have_their_parts(registry):
+    talea.Counter("time_seconds_total", "T.", (), "shop", "db", "seconds", registry).inc()
+    talea.Gauge("size", "S.", namespace="shop", unit="bytes", registry=registry).set(1)
+    assert registry.get_sample_value("shop_db_time_seconds_total") == 1
+    assert registry.get_sample_value("shop_size_bytes") == 1
+
+
+def test_blocks_are_measured_and_counted(registry):
+    times = talea.Histogram("work_seconds", "Work.", registry=registry)
+    errors = talea.Counter("errors", "Errors.", registry=registry)
+    running = talea.Gauge("running", "Running.", registry=registry)
+
+    @times.time()
+    @errors.count_exceptions(KeyError)
+    @running.track_inprogress()
+    def work(error=None):
+        assert registry.get_sample_value("running") == 1
+        if error:
+            raise error
+        return 7
+
+    @times.time()
+    @errors.count_exceptions()
+    @running.track_inprogress()
+    async def work_later():
+        await asyncio.sleep(0)
+        assert registry.get_sample_value("running") == 1
+        raise OSError
+
+    assert work() == 7
+    with pytest.raises(KeyError):
+        work(KeyError())
+    with pytest.raises(OSError):
+        work(OSError())
+    with pytest.raises(OSError):
+        asyncio.run(work_later())
+    with times.time() as timer, timer:
+        pass
+    assert registry.get_sample_value("work_seconds_count") == 6
+    assert registry.get_sample_value("errors_total") == 2
+    assert registry.get_sample_value("running") == 0
+
+
+def test_threads_lose_nothing(registry):
+    orders = talea.Counter("orders", "Orders.", ["method"], registry=registry)
+    sizes = talea.Histogram("sizes", "Sizes.", registry=registry)
+
+    def count():
+        for n in range(10_000):
+            orders.labels("card").inc()
+            sizes.observe(n % 8)
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert registry.get_sample_value("orders_total", {"method": "card"}) == 80_000
+    assert registry.get_sample_value("sizes_count") == 80_000
+
+
+UPDATES = st.lists(
+    st.tuples(
+        st.sampled_from(["counter", "gauge", "set", "histogram", "summary"]),
+        st.sampled_from(["a", "b", 'a "quoted" \\ one\n', "ü", ""]),
+        # Sums of these are exact in any order.
+        st.integers(-(1 << 20), 1 << 20).map(lambda n: n / 64),
+    ),
+    max_size=60,
+)
+
+
+@settings(deadline=None)
+@given(UPDATES)
+def test_both_libraries_show_the_same_samples(updates):
+    ours, theirs = talea.CollectorRegistry(size=4 << 20), prometheus_client.CollectorRegistry()
+    for library, registry in [(talea, ours), (prometheus_client, theirs)]:
+        counter = library.Counter("counter", "C.", ["name"], registry=registry)
+        gauge = library.Gauge("gauge", "G.", ["name"], registry=registry)
+        histogram = library.Histogram("histogram", "H.", ["name"], registry=registry)
+        summary = library.Summary("summary", "S.", ["name"], registry=registry)
+        for kind, name, number in updates:
+            if kind == "counter":
+                counter.labels(name).inc(abs(number))
+            elif kind == "gauge":
+                gauge.labels(name=name).inc(number)
+            elif kind == "set":
+                gauge.labels(name).set(number)
+            elif kind == "histogram":
+                histogram.labels(name).observe(abs(number))
+            else:
+                summary.labels(name).observe(abs(number))
+    expected = samples(prometheus_client.generate_latest(theirs))
+    assert samples(talea.generate_latest(ours)) == expected
