@@ -18,6 +18,8 @@ use pyo3::prelude::*;
 #[pymodule(name = "_talea")]
 mod extension {
     #[pymodule_export]
+    use crate::blocks::{CountedExceptions, InProgress, Timer};
+    #[pymodule_export]
     use crate::metrics::{Counter, Gauge, Histogram, Summary};
     #[pymodule_export]
     use crate::region::Region;

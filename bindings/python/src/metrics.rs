@@ -1,5 +1,7 @@
 //! The kinds of metrics.
 
+use std::time::UNIX_EPOCH;
+
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -14,7 +16,7 @@ use crate::region::{Region, full_name};
 macro_rules! class {
     (
         $name:ident of $metric:ty,
-        options($($option:ident: $type:ty = $default:expr),*) $opts:ident => $with:expr;
+        options($($option:ident: $type:ty = $default:tt),*) $opts:ident => $with:expr;
         $($methods:tt)*
     ) => {
         #[pyclass(frozen, subclass, module = "talea")]
@@ -119,6 +121,13 @@ class! {
         Ok(())
     }
 
+    /// Sets the seconds since 1970.
+    fn set_to_current_time(&self) -> PyResult<()> {
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+        self.0.metric()?.set(now.as_secs_f64());
+        Ok(())
+    }
+
     /// Sets the duration of a block or a function, in seconds.
     fn time(&self) -> PyResult<Timer> {
         let gauge = self.0.metric()?.clone();
@@ -134,7 +143,8 @@ class! {
 class! {
     Histogram of talea::Histogram<Floats>,
     options(buckets: Option<Vec<f64>> = None) opts => match &buckets {
-        Some(buckets) => opts.buckets(buckets),
+        // The official client takes the last one with or without.
+        Some(buckets) => opts.buckets(buckets.strip_suffix(&[f64::INFINITY]).unwrap_or(buckets)),
         None => opts.buckets(&BUCKETS),
     };
 

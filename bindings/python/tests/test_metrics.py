@@ -3,6 +3,7 @@
 import asyncio
 import math
 import threading
+import time
 
 import prometheus_client
 import pytest
@@ -52,6 +53,24 @@ def test_a_gauge_is_set_and_changed(registry):
     level.inc(2)
     level.dec()
     assert registry.get_sample_value("level") == 5
+
+
+def test_a_gauge_takes_the_time(registry):
+    last = talea.Gauge("last_run_seconds", "Last run.", registry=registry)
+    before = time.time()
+    last.set_to_current_time()
+    assert before - 1 <= registry.get_sample_value("last_run_seconds") <= time.time() + 1
+
+
+def test_thresholds_end_with_infinity_or_without(registry):
+    for name, buckets in [("with", (1, 5, math.inf)), ("without", [1, 5])]:
+        histogram = talea.Histogram(name, "H.", registry=registry, buckets=buckets)
+        histogram.observe(3)
+        for threshold, count in [("1", 0), ("5.0", 1), ("+Inf", 1)]:
+            assert registry.get_sample_value(f"{name}_bucket", {"le": threshold}) == count
+    for wrong in [(5, 1), (math.nan,)]:
+        with pytest.raises(ValueError, match="wrong"):
+            talea.Histogram("wrong", "H.", registry=registry, buckets=wrong)
 
 
 def test_label_values_are_given_by_position_and_by_name(registry):

@@ -1,0 +1,26 @@
+"""What a program writes, checked by mypy: it is not run."""
+
+import asyncio
+
+from talea import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
+
+orders = Counter("orders", "Orders.", ["method"], namespace="shop", registry=CollectorRegistry())
+level = Gauge("level", "Level.", multiprocess_mode="livesum", registry=REGISTRY)
+times = Histogram("times_seconds", "Times.", ("method",), buckets=(0.1, 1, 10))
+sizes = Summary("sizes_bytes", "Sizes.", unit="bytes", quantiles=[0.5])
+
+
+@times.labels("card").time()
+@orders.labels("card").count_exceptions((KeyError, OSError))
+@level.track_inprogress()
+async def pay(amount: int) -> str:
+    with times.labels(method="cash").time():
+        sizes.observe(amount)
+    return str(amount)
+
+
+text: str = asyncio.run(pay(3))
+page: bytes = generate_latest()
+value: float | None = REGISTRY.get_sample_value("shop_orders_total", {"method": "card"})
+orders.labels("card").inc("1")  # type: ignore[arg-type]
+Gauge("other", "O.", multiprocess_mode="all")  # type: ignore[arg-type]
