@@ -154,6 +154,12 @@ bench-scale: setup ## Measure one counter that more and more threads add to (THR
 	target/release/talea-bench-scale $(if $(THREADS),--threads $(THREADS)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 		$$(ls target/musl/x86_64-unknown-linux-musl/release/talea-bench-scale 2>/dev/null | sed 's/^/--musl /')
 
+bench-python: setup ## Compare the package for Python with prometheus_client (ROUNDS=7)
+	scripts/python build
+	$(TARGET)/python-binding/bin/python bindings/python/bench/calls.py --rounds $(or $(ROUNDS),7)
+	@echo
+	$(TARGET)/python-binding/bin/python bindings/python/bench/scrapes.py
+
 # PROMPHP names the folder of promphp/prometheus_client_php.
 bench-php: setup ## Compare the extension for PHP with promphp's storages (PROMPHP=folder; short: QUICK=1)
 	@scripts/setup --php

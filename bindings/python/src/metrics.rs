@@ -27,7 +27,7 @@ macro_rules! class {
             #[new]
             #[pyo3(signature = (
                 name, documentation, labelnames=Vec::new(), namespace="", subsystem="", unit="",
-                registry=None, $($option=$default),*
+                registry=None, $($option=$default,)* *, limit=20_000
             ))]
             #[allow(clippy::too_many_arguments)]
             fn new(
@@ -40,9 +40,10 @@ macro_rules! class {
                 unit: &str,
                 registry: Option<Py<Region>>,
                 $($option: $type,)*
+                limit: u64,
             ) -> PyResult<Self> {
                 let full_name = full_name(namespace, subsystem, name, unit);
-                let $opts = Opts::new(&full_name, documentation).lenient_names(true);
+                let $opts = Opts::new(&full_name, documentation).lenient_names(true).limit(limit);
                 let region = Region::or_default(py, registry)?;
                 let registered = region.get().registry.family($with, &labelnames);
                 let family = registered.map_err(|e| PyValueError::new_err(e.to_string()))?;

@@ -115,6 +115,16 @@ def test_a_removed_series_is_gone_and_begins_anew(registry):
     assert registry.get_sample_value("orders_total", {"method": "cash"}) is None
 
 
+def test_series_beyond_the_limit_count_in_one(registry):
+    orders = talea.Counter("orders", "Orders.", ["user"], registry=registry, limit=10)
+    for n in range(100):
+        orders.labels(n).inc()
+    assert registry.get_sample_value("orders_total", {"user": "3"}) == 1
+    page = samples(talea.generate_latest(registry))
+    assert sum(value for (name, _), value in page.items() if name == "orders_total") == 100
+    assert any(("otel_metric_overflow", "true") in labels for _, labels in page)
+
+
 def test_one_name_is_one_family(registry):
     first = talea.Counter("orders", "Orders.", registry=registry)
     second = talea.Counter("orders", "Orders.", registry=registry)
