@@ -1,10 +1,10 @@
 //! Context managers, which are decorators of functions too.
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyString, PyTuple};
 use talea::{FloatCounter, FloatGauge};
 
 /// Wraps a function, so that each call of it runs within the block.
@@ -18,40 +18,75 @@ fn decorate<'py>(
 // Python aligns its objects to no more.
 const _: () = assert!(align_of::<CountedExceptions>() <= 16 && align_of::<InProgress>() <= 16);
 
-type Observe = dyn Fn(f64) + Send + Sync;
-
 /// Measures a block or each call of a function.
 #[pyclass(frozen, module = "talea")]
 pub(crate) struct Timer {
-    observe: Box<Observe>,
+    metric: Mutex<Py<PyAny>>,
+    /// The method of the metric that takes seconds.
+    method: Py<PyString>,
     /// When the blocks began that are open, the innermost last.
     began: Mutex<Vec<Instant>>,
+    /// The duration of the last block, in seconds.
+    duration: Mutex<Option<f64>>,
 }
 
 impl Timer {
-    pub(crate) fn new(observe: impl Fn(f64) + Send + Sync + 'static) -> Self {
-        Self { observe: Box::new(observe), began: Mutex::default() }
+    pub(crate) fn new(metric: &Bound<'_, PyAny>, method: &str) -> Self {
+        Self {
+            metric: Mutex::new(metric.clone().unbind()),
+            method: PyString::intern(metric.py(), method).unbind(),
+            began: Mutex::default(),
+            duration: Mutex::default(),
+        }
     }
+}
+
+/// No code panics while such a lock is held, and none waits for it with the interpreter.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[pymethods]
 impl Timer {
     /// Observes a duration in seconds.
-    fn _observe(&self, seconds: f64) {
-        (self.observe)(seconds);
+    fn _observe(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
+        let metric = lock(&self.metric).clone_ref(py);
+        metric.call_method1(py, &self.method, (seconds,))?;
+        Ok(())
+    }
+
+    /// The label values of the series that takes the duration: they may be known only in the block.
+    #[pyo3(signature = (*labelvalues, **labelkwargs))]
+    fn labels(
+        &self,
+        py: Python<'_>,
+        labelvalues: Bound<'_, PyTuple>,
+        labelkwargs: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let family = lock(&self.metric).clone_ref(py);
+        let child = family.call_method(py, "labels", labelvalues, labelkwargs)?;
+        *lock(&self.metric) = child;
+        Ok(())
+    }
+
+    /// The duration of the last block in seconds, if one has ended.
+    #[getter]
+    fn duration(&self) -> Option<f64> {
+        *lock(&self.duration)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
-        slf.get().began.lock().expect("no code panics while it is locked").push(Instant::now());
+        lock(&slf.get().began).push(Instant::now());
         slf
     }
 
     #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
-        let began = self.began.lock().expect("no code panics while it is locked").pop();
-        if let Some(began) = began {
-            (self.observe)(began.elapsed().as_secs_f64());
-        }
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
+        let began = lock(&self.began).pop();
+        let Some(began) = began else { return Ok(()) };
+        let seconds = began.elapsed().as_secs_f64();
+        *lock(&self.duration) = Some(seconds);
+        self._observe(py, seconds)
     }
 
     fn __call__<'py>(

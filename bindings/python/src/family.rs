@@ -1,83 +1,206 @@
 //! What all metrics share: a family, and the children that were asked for.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use std::sync::{Arc, OnceLock};
+
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use talea::{DynamicLabels, Family, Metric};
+use talea::{DynamicLabels, Family, Metric, SeriesGuard};
 
-/// A family of a kind of metric, with its children: instances of the same class, by label values.
-pub(crate) struct Children<M: Metric> {
-    family: Family<DynamicLabels, M>,
-    names: Vec<String>,
-    /// By tuples of texts. A child keeps its series.
-    children: Py<PyDict>,
+use crate::region::Region;
+
+/// The definition of a metric, which it shares with its children.
+pub(crate) struct Defined<M: Metric> {
+    pub(crate) family: Family<DynamicLabels, M>,
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) documentation: String,
+    pub(crate) unit: String,
+    pub(crate) labelnames: Vec<String>,
+    /// The states of an enum.
+    pub(crate) states: Vec<String>,
+    /// The thresholds of a histogram, the last of them +Inf.
+    pub(crate) upper_bounds: Vec<f64>,
+    pub(crate) region: Py<Region>,
 }
 
-/// Either the family or a child, which is the metric itself. A family without labels is both.
+/// A metric: either one with label names, which has children, or one without, or a child.
 ///
-/// Both are in boxes: some metrics are aligned to cache lines, and Python aligns its objects to no more
-/// than 16 bytes.
+/// `__init__` defines it, so that Python classes may have other arguments than their base. Metrics are in
+/// boxes: some are aligned to cache lines, and Python aligns its objects to no more than 16 bytes.
 pub(crate) struct Parts<M: Metric> {
-    children: Option<Box<Children<M>>>,
-    metric: Option<Box<M>>,
+    /// Its series, unless it has children.
+    series: OnceLock<Box<M>>,
+    defined: OnceLock<Arc<Defined<M>>>,
+    /// By tuples of texts. A child keeps its series.
+    children: OnceLock<Py<PyDict>>,
+    /// The label values of a child.
+    labelvalues: OnceLock<Py<PyTuple>>,
 }
 
-impl<M: Metric + Clone> Children<M> {
-    pub(crate) fn parts(
-        py: Python<'_>,
-        family: Family<DynamicLabels, M>,
-        names: Vec<String>,
-    ) -> Parts<M> {
-        let metric = names.is_empty().then(|| Box::new(family.with_values(&[""; 0]).keep()));
-        let children = PyDict::new(py).unbind();
-        Parts { children: Some(Box::new(Self { family, names, children })), metric }
+impl<M: Metric> Default for Parts<M> {
+    fn default() -> Self {
+        const { assert!(align_of::<Self>() <= 16) };
+        Self {
+            series: OnceLock::new(),
+            defined: OnceLock::new(),
+            children: OnceLock::new(),
+            labelvalues: OnceLock::new(),
+        }
+    }
+}
+
+impl<M: Metric + Clone> Parts<M> {
+    pub(crate) fn define(&self, py: Python<'_>, defined: Defined<M>) -> PyResult<()> {
+        if defined.labelnames.is_empty() {
+            let series = defined.family.with_values(&[""; 0]).keep();
+            self.series.get_or_init(|| Box::new(series));
+        } else {
+            self.children.get_or_init(|| PyDict::new(py).unbind());
+        }
+        let is_new = self.defined.set(Arc::new(defined)).is_ok();
+        if is_new { Ok(()) } else { Err(PyValueError::new_err("this metric is defined already")) }
     }
 
-    /// The child of label values, made by `make` at the first time.
+    pub(crate) fn defined(&self) -> PyResult<&Arc<Defined<M>>> {
+        self.defined
+            .get()
+            .ok_or_else(|| PyValueError::new_err("this metric is not defined: call its __init__"))
+    }
+
+    /// The series; an error if label values are missing.
+    #[inline(always)]
+    pub(crate) fn series(&self) -> PyResult<&M> {
+        match self.series.get() {
+            Some(series) => Ok(series),
+            None => Err(self.without_values()),
+        }
+    }
+
+    #[cold]
+    fn without_values(&self) -> PyErr {
+        match self.defined() {
+            Ok(defined) => PyValueError::new_err(format!(
+                "{} metric is missing label values: call labels with {:?}",
+                defined.kind, defined.labelnames
+            )),
+            Err(error) => error,
+        }
+    }
+
+    /// The child of label values, made by `make` at the first time, after `begin`.
     #[inline]
     pub(crate) fn child<'py>(
         &self,
         py: Python<'py>,
         values: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
-        make: impl FnOnce(M) -> PyResult<Bound<'py, PyAny>>,
+        begin: impl FnOnce(&M),
+        make: impl FnOnce(Self) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let children = self.children.bind(py);
+        let named = named.filter(|named| !named.is_empty());
         // Only tuples of texts are keys, and a text equals nothing else.
-        let known = if named.is_none() { children.get_item(values)? } else { None };
-        if let Some(child) = known {
-            return Ok(child);
+        if let (Some(children), None) = (self.children.get(), named) {
+            if let Some(child) = children.bind(py).get_item(values)? {
+                return Ok(child);
+            }
         }
         let key = self.key(py, values, named)?;
+        let children = self.children(py)?;
         if let Some(child) = children.get_item(&key)? {
             return Ok(child);
         }
-        let texts: Vec<String> = key.extract::<Vec<String>>()?;
-        let child = make(self.family.with_values(&texts).keep())?;
+        let child = Self::default();
+        let series = self.looked_up(&key)?.keep();
+        begin(&series);
+        child.series.get_or_init(|| Box::new(series));
+        child.defined.get_or_init(|| Arc::clone(self.defined.get().expect("it has children")));
+        child.labelvalues.get_or_init(|| key.clone().unbind());
         // Another thread may have made one meanwhile: all get the first.
-        let first = children.call_method1("setdefault", (key, child))?;
-        Ok(first)
+        children.call_method1("setdefault", (key, make(child)?))
     }
 
-    /// Removes a child with its series; an error if there is none.
+    fn looked_up(&self, key: &Bound<'_, PyTuple>) -> PyResult<SeriesGuard<M>> {
+        Ok(self.defined()?.family.with_values(&key.extract::<Vec<String>>()?))
+    }
+
+    pub(crate) fn children<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
+        if let Some(children) = self.children.get() {
+            return Ok(children.bind(py));
+        }
+        let defined = self.defined()?;
+        let (kind, name) = (defined.kind, &defined.name);
+        let message = match self.labelvalues.get() {
+            Some(values) => {
+                format!("the {kind} {name} has its label values already: {}", values.bind(py))
+            }
+            None => format!("the {kind} {name} was made without labelnames"),
+        };
+        Err(PyValueError::new_err(message))
+    }
+
+    pub(crate) fn labelvalues<'py>(&self, py: Python<'py>) -> Bound<'py, PyTuple> {
+        match self.labelvalues.get() {
+            Some(values) => values.bind(py).clone(),
+            None => PyTuple::empty(py),
+        }
+    }
+
+    /// Removes a child with its series. One that is not there is not an error, as in the official client.
     pub(crate) fn remove<'py>(
         &self,
         py: Python<'py>,
         values: &Bound<'py, PyTuple>,
     ) -> PyResult<()> {
+        let children = self.children(py)?;
         let key = self.key(py, values, None)?;
         let texts: Vec<String> = key.extract()?;
-        let children = self.children.bind(py);
-        let was_here = children.call_method1("pop", (key, py.None()))?;
-        if !self.family.remove_values(&texts) && was_here.is_none() {
-            return Err(pyo3::exceptions::PyKeyError::new_err(texts));
-        }
+        children.call_method1("pop", (key, py.None()))?;
+        self.defined()?.family.remove_values(&texts);
         Ok(())
     }
 
-    pub(crate) fn clear(&self, py: Python<'_>) {
-        self.children.bind(py).clear();
-        self.family.remove_matching(&[]);
+    /// Removes all children that have these labels, with their series.
+    pub(crate) fn remove_by_labels<'py>(
+        &self,
+        py: Python<'py>,
+        labels: &Bound<'py, PyDict>,
+    ) -> PyResult<()> {
+        let children = self.children(py)?;
+        let defined = self.defined()?;
+        let mut wanted = Vec::new();
+        for (name, value) in labels {
+            let name: String = name.extract()?;
+            let Some(at) = defined.labelnames.iter().position(|known| *known == name) else {
+                let names = &defined.labelnames;
+                let message = format!("there is no label {name:?}; the labels are {names:?}");
+                return Err(PyValueError::new_err(message));
+            };
+            wanted.push((at, value.str()?.to_string()));
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        for key in children.keys() {
+            let texts: Vec<String> = key.extract()?;
+            if wanted.iter().all(|(at, value)| texts[*at] == *value) {
+                children.call_method1("pop", (key, py.None()))?;
+            }
+        }
+        // Also those that only other processes have.
+        let pairs: Vec<(&str, &str)> =
+            wanted.iter().map(|(at, value)| (&*defined.labelnames[*at], &**value)).collect();
+        defined.family.remove_matching(&pairs);
+        Ok(())
+    }
+
+    /// Removes all children with their series; without label names, nothing.
+    pub(crate) fn clear(&self, py: Python<'_>) -> PyResult<()> {
+        if let Some(children) = self.children.get() {
+            children.bind(py).clear();
+            self.defined()?.family.remove_matching(&[]);
+        }
+        Ok(())
     }
 
     /// The label values as texts, in the order of the names.
@@ -87,53 +210,58 @@ impl<M: Metric + Clone> Children<M> {
         values: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let found = || match named {
-            Some(named) => format!("{} by position and {} by name", values.len(), named.len()),
-            None => format!("{}", values.len()),
-        };
+        self.children(py)?;
+        let names = &self.defined()?.labelnames;
         let wrong = || {
-            let (names, found) = (&self.names, found());
+            let found = match named {
+                Some(named) => format!("{} by position and {} by name", values.len(), named.len()),
+                None => format!("{}", values.len()),
+            };
             PyValueError::new_err(format!("labels takes values of {names:?}, not {found}"))
         };
-        if self.names.is_empty() {
-            return Err(PyValueError::new_err("this metric was made without labelnames"));
-        }
         let texts: Vec<Bound<'py, PyString>> = match named {
             Some(named) => {
-                if !values.is_empty() || named.len() != self.names.len() {
+                if !values.is_empty() || named.len() != names.len() {
                     return Err(wrong());
                 }
                 let value = |name| named.get_item(name)?.ok_or_else(wrong)?.str();
-                self.names.iter().map(value).collect::<PyResult<_>>()?
+                names.iter().map(value).collect::<PyResult<_>>()?
             }
-            None if values.len() != self.names.len() => return Err(wrong()),
+            None if values.len() != names.len() => return Err(wrong()),
             None => values.iter().map(|value| value.str()).collect::<PyResult<_>>()?,
         };
         PyTuple::new(py, texts)
     }
+
+    /// Counts from 0 again.
+    pub(crate) fn reset(&self, py: Python<'_>) -> PyResult<()> {
+        self.series()?;
+        let defined = self.defined()?;
+        match self.labelvalues.get() {
+            Some(values) => {
+                let texts: Vec<String> = values.extract(py)?;
+                defined.family.remove_values(&texts);
+                // So that it is shown at once.
+                let _ = defined.family.with_values(&texts);
+            }
+            None => {
+                let shown = format!("{}_total", defined.name);
+                defined.region.get().registry.wipe(|name| name == shown);
+            }
+        }
+        Ok(())
+    }
 }
 
-impl<M: Metric + Clone> Parts<M> {
-    pub(crate) fn of_child(metric: M) -> Self {
-        const { assert!(align_of::<Self>() <= 16) };
-        Self { children: None, metric: Some(Box::new(metric)) }
+impl<M: Metric> Parts<M> {
+    /// What identifies the series: the family's name and the label values.
+    pub(crate) fn identity(&self, py: Python<'_>) -> PyResult<(String, Vec<String>)> {
+        let name = self.defined.get().map(|defined| defined.name.clone()).unwrap_or_default();
+        let values = self.labelvalues.get().map(|values| values.extract(py)).transpose()?;
+        Ok((name, values.unwrap_or_default()))
     }
+}
 
-    pub(crate) fn children(&self) -> PyResult<&Children<M>> {
-        self.children
-            .as_deref()
-            .ok_or_else(|| PyValueError::new_err("this metric has its label values already"))
-    }
-
-    /// The metric; an error if its label values are missing.
-    #[inline(always)]
-    pub(crate) fn metric(&self) -> PyResult<&M> {
-        self.metric.as_deref().ok_or_else(|| self.without_labels())
-    }
-
-    #[cold]
-    fn without_labels(&self) -> PyErr {
-        let names = self.children.as_ref().map(|children| &children.names);
-        PyTypeError::new_err(format!("this metric needs label values: call labels with {names:?}"))
-    }
+pub(crate) fn no_such_state(state: &str, states: &[String]) -> PyErr {
+    PyValueError::new_err(format!("there is no state {state:?}; the states are {states:?}"))
 }

@@ -20,7 +20,9 @@ mod extension {
     #[pymodule_export]
     use crate::blocks::{CountedExceptions, InProgress, Timer};
     #[pymodule_export]
-    use crate::metrics::{Counter, Gauge, Histogram, Summary};
+    use crate::metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary};
     #[pymodule_export]
-    use crate::region::Region;
+    use crate::region::{
+        InfoFamily, Region, disable_created_metrics, enable_created_metrics, negotiate,
+    };
 }

@@ -1,53 +1,98 @@
-//! Registries, and the names in them.
+//! Open regions, and what they show.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBytes;
-use talea::{Config, Format, Registry};
-use talea_parse::Sample;
+use pyo3::types::{PyBytes, PyDict, PyTuple};
+use talea::{Config, DynamicLabels, Escaping, FloatGauge, Format, Info, Opts, Registry, Scraper};
+use talea_parse::{FamilyRef, SampleRef, Syntax};
 
 // Python aligns its objects to no more.
 const _: () = assert!(align_of::<Region>() <= 16);
 
-/// An open region, and the metrics in it.
-#[pyclass(frozen, name = "CollectorRegistry", module = "talea")]
+/// An open region.
+#[pyclass(frozen, module = "talea._talea")]
 pub(crate) struct Region {
     pub(crate) registry: Registry,
+    /// Gauges whose values are taken from functions whenever this process shows the region.
+    functions: Mutex<Vec<Function>>,
+}
+
+struct Function {
+    /// The name of the gauge and its label values.
+    of: (String, Vec<String>),
+    gauge: FloatGauge,
+    function: Py<PyAny>,
+}
+
+/// Whether pages of this process are without the samples `_created`.
+static HIDES_CREATED: AtomicBool = AtomicBool::new(false);
+
+/// Leaves the samples `_created` out of this process's pages.
+#[pyfunction]
+pub(crate) fn disable_created_metrics() {
+    HIDES_CREATED.store(true, Ordering::Relaxed);
+}
+
+/// Shows the samples `_created` in OpenMetrics again.
+#[pyfunction]
+pub(crate) fn enable_created_metrics() {
+    HIDES_CREATED.store(false, Ordering::Relaxed);
+}
+
+/// What a metric without a registry needs of memory at the most, in bytes.
+const PRIVATE_LEN: u64 = 4 << 20;
+
+fn opened(registry: Result<Registry, impl ToString>) -> PyResult<Region> {
+    match registry {
+        Ok(registry) => Ok(Region { registry, functions: Mutex::default() }),
+        Err(error) => Err(PyOSError::new_err(error.to_string())),
+    }
 }
 
 impl Region {
-    /// This one, or else the process's default, which is opened at the first time.
-    pub(crate) fn or_default(py: Python<'_>, region: Option<Py<Self>>) -> PyResult<Py<Self>> {
-        static DEFAULT: PyOnceLock<Py<Region>> = PyOnceLock::new();
-        match region {
-            Some(region) => Ok(region),
-            None => {
-                let default = DEFAULT.get_or_try_init(py, || Py::new(py, Self::from_env()?));
-                default.map(|default| default.clone_ref(py))
-            }
+    /// Memory of this process and those that it forks, for a metric that is in no registry.
+    pub(crate) fn private() -> PyResult<Self> {
+        opened(Registry::with_config(Config::with_len(PRIVATE_LEN)))
+    }
+
+    /// Sets a gauge from a function whenever the region is shown, in place of an earlier function.
+    pub(crate) fn set_function(
+        &self,
+        of: (String, Vec<String>),
+        gauge: FloatGauge,
+        function: Py<PyAny>,
+    ) {
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        functions.retain(|known| known.of != of);
+        functions.push(Function { of, gauge, function });
+    }
+
+    fn scraper(&self, format: Format, escaping: Escaping) -> Scraper {
+        let mut scraper = self.registry.scraper();
+        scraper.format(format, escaping);
+        if HIDES_CREATED.load(Ordering::Relaxed) {
+            scraper.hide_created();
         }
+        scraper
     }
 
-    /// Opens the file that `TALEA_REGION` names; without it, memory that this process shares with
-    /// those that it forks.
-    fn from_env() -> PyResult<Self> {
-        let opened = Registry::from_env();
-        opened.map(|registry| Self { registry }).map_err(|e| PyOSError::new_err(e.to_string()))
+    /// Calls the functions of gauges.
+    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
+        let functions: Vec<(FloatGauge, Py<PyAny>)> = {
+            let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+            let copied = functions.iter().map(|f| (f.gauge.clone(), f.function.clone_ref(py)));
+            copied.collect()
+        };
+        // The lock is not held meanwhile: a function may do anything, also fork.
+        for (gauge, function) in functions {
+            gauge.set(function.call0(py)?.extract(py)?);
+        }
+        Ok(())
     }
-}
-
-/// The name of a family: namespace, subsystem, name and unit, joined by `_`. A unit that the name ends
-/// with is not repeated.
-pub(crate) fn full_name(namespace: &str, subsystem: &str, name: &str, unit: &str) -> String {
-    let base = name.strip_suffix("_total").unwrap_or(name);
-    let unit = if base.ends_with(&format!("_{unit}")) { "" } else { unit };
-    let parts = [namespace, subsystem, base, unit];
-    let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    parts.join("_")
 }
 
 #[pymethods]
@@ -57,53 +102,136 @@ impl Region {
     #[pyo3(signature = (path=None, size=None))]
     fn new(path: Option<PathBuf>, size: Option<u64>) -> PyResult<Self> {
         let config = size.map_or_else(Config::default, Config::with_len);
-        let opened = match path {
-            Some(path) => Registry::open_with(path, config),
-            None => Registry::with_config(config),
-        };
-        opened.map(|registry| Self { registry }).map_err(|e| PyOSError::new_err(e.to_string()))
+        match path {
+            Some(path) => opened(Registry::open_with(path, config)),
+            None => opened(Registry::with_config(config)),
+        }
     }
 
-    /// The default registry.
+    /// Opens the file that `TALEA_REGION` names; without it, memory as `Region()`.
     #[staticmethod]
-    fn _default(py: Python<'_>) -> PyResult<Py<Self>> {
-        Self::or_default(py, None)
+    fn from_env() -> PyResult<Self> {
+        opened(Registry::from_env())
     }
 
-    /// A page in the format that an `Accept` header asks for, and its `Content-Type`.
-    fn _render<'py>(&self, py: Python<'py>, accept: &str) -> (Bound<'py, PyBytes>, String) {
-        let (format, escaping) = Format::negotiate(accept);
-        let mut scraper = self.registry.scraper();
-        scraper.format(format, escaping);
-        (PyBytes::new(py, scraper.scrape()), format.content_type(escaping))
+    /// A page in the format that an `Accept` header asks for, and its `Content-Type`; protobuf only if
+    /// `is_binary` allows it. Of families that have any of the names, or samples of that name; without
+    /// names, of all.
+    fn render<'py>(
+        &self,
+        py: Python<'py>,
+        accept: &str,
+        is_binary: bool,
+        names: Vec<String>,
+    ) -> PyResult<(Bound<'py, PyBytes>, String)> {
+        self.refresh(py)?;
+        let (format, escaping) = negotiated(accept, is_binary);
+        let mut scraper = self.scraper(format, escaping);
+        let content_type = format.content_type(escaping);
+        if names.is_empty() {
+            return Ok((PyBytes::new(py, scraper.scrape()), content_type));
+        }
+        Ok((PyBytes::new(py, &named(&mut scraper, &names)), content_type))
     }
 
-    /// The value of a sample of the page, if there is one. Labels are compared as texts, but `le` and
-    /// `quantile` as numbers.
-    #[pyo3(signature = (name, labels=None))]
-    fn get_sample_value(
+    /// Families with all of their samples: those that have any of the names, or samples of that name;
+    /// without names all. Each is a tuple of name, help, type, unit and samples, and a sample is a tuple
+    /// of name, labels, value and exemplar.
+    #[pyo3(signature = (names=None))]
+    fn families<'py>(
+        &self,
+        py: Python<'py>,
+        names: Option<Vec<String>>,
+    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        self.refresh(py)?;
+        let mut scraper = self.scraper(Format::OpenMetrics, Escaping::AllowUtf8);
+        let page = named(&mut scraper, &names.unwrap_or_default());
+        let page = String::from_utf8_lossy(&page);
+        let families = talea_parse::families(&page, Syntax::OpenMetrics);
+        let families = families.map_err(|e| PyValueError::new_err(e.to_string()))?;
+        families.iter().map(|family| tuple_of_family(py, family)).collect()
+    }
+
+    /// Removes a family, in all processes.
+    fn unregister(&self, name: &str) {
+        self.registry.unregister(name);
+    }
+
+    /// Registers an info.
+    fn info(
         &self,
         name: &str,
-        labels: Option<BTreeMap<String, String>>,
-    ) -> PyResult<Option<f64>> {
-        let labels = labels.unwrap_or_default();
-        let mut scraper = self.registry.scraper();
-        let page = String::from_utf8_lossy(scraper.scrape());
-        let samples = talea_parse::text(&page).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        let is_it = |sample: &Sample| {
-            let is_equal = |(key, value): &(String, String)| {
-                labels.get(key).is_some_and(|wanted| is_same(key, wanted, value))
-            };
-            sample.name == name
-                && sample.labels.len() == labels.len()
-                && sample.labels.iter().all(is_equal)
-        };
-        Ok(samples.iter().find(|sample| is_it(sample)).map(|sample| sample.value))
+        documentation: &str,
+        labelnames: Vec<String>,
+    ) -> PyResult<InfoFamily> {
+        let opts = Opts::new(name, help(documentation)).lenient_names(true).utf8_names(true);
+        let info = self.registry.info(opts, &labelnames);
+        Ok(InfoFamily(info.map_err(|e| PyValueError::new_err(e.to_string()))?))
     }
 }
 
-fn is_same(label: &str, one: &str, other: &str) -> bool {
-    let number = |text: &str| text.parse::<f64>().ok();
-    let are_numbers = matches!(label, "le" | "quantile");
-    one == other || are_numbers && number(one).is_some() && number(one) == number(other)
+/// The content type of the page that an `Accept` header asks for, where it may not be protobuf.
+#[pyfunction]
+pub(crate) fn negotiate(accept: &str) -> String {
+    let (format, escaping) = negotiated(accept, false);
+    format.content_type(escaping)
+}
+
+fn negotiated(accept: &str, is_binary: bool) -> (Format, Escaping) {
+    let (format, escaping) = Format::negotiate(accept);
+    let is_text = is_binary || format != Format::Protobuf;
+    (if is_text { format } else { Format::default() }, escaping)
+}
+
+fn named(scraper: &mut Scraper, names: &[String]) -> Vec<u8> {
+    scraper.begin_named(names);
+    let mut page = Vec::new();
+    while scraper.write_some(&mut page, 1 << 20) {}
+    page
+}
+
+/// Series that are 1, with facts in their labels.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct InfoFamily(Info<DynamicLabels>);
+
+#[pymethods]
+impl InfoFamily {
+    /// Sets the facts of label values, in place of earlier ones.
+    fn set(&self, labelvalues: Vec<String>, facts: Vec<(String, String)>) {
+        let facts: Vec<(&str, &str)> = facts.iter().map(|(k, v)| (&**k, &**v)).collect();
+        self.0.set_pairs(&labelvalues, &facts);
+    }
+
+    /// Removes the facts of label values.
+    fn remove(&self, labelvalues: Vec<String>) {
+        self.0.remove_pairs(&labelvalues);
+    }
+}
+
+/// A help text that is not empty, since Talea refuses those.
+pub(crate) fn help(documentation: &str) -> &str {
+    if documentation.trim().is_empty() { "No help." } else { documentation }
+}
+
+fn tuple_of_family<'py>(py: Python<'py>, family: &FamilyRef<'_>) -> PyResult<Bound<'py, PyTuple>> {
+    let samples = family.samples.iter().map(|sample| tuple_of_sample(py, sample));
+    let samples = samples.collect::<PyResult<Vec<_>>>()?;
+    let kind = family.kind.as_str(Syntax::OpenMetrics).unwrap_or("unknown");
+    let help = family.help.as_deref().unwrap_or_default();
+    (&*family.name, help, kind, family.unit.unwrap_or_default(), samples).into_pyobject(py)
+}
+
+fn tuple_of_sample<'py>(py: Python<'py>, sample: &SampleRef<'_>) -> PyResult<Bound<'py, PyTuple>> {
+    let labels = |labels: talea_parse::LabelsRef<'_>| {
+        let dict = PyDict::new(py);
+        labels.iter().try_for_each(|(name, value)| dict.set_item(&*name, &*value))?;
+        Ok::<_, PyErr>(dict)
+    };
+    let exemplar = match &sample.exemplar {
+        Some(exemplar) => {
+            Some((labels(exemplar.labels)?, exemplar.value, exemplar.timestamp).into_pyobject(py)?)
+        }
+        None => None,
+    };
+    (&*sample.name, labels(sample.labels)?, sample.value, exemplar).into_pyobject(py)
 }

@@ -11,6 +11,7 @@ from hypothesis import given, settings, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 import talea
+from talea.core import DuplicateTimeseries
 
 
 @pytest.fixture
@@ -66,7 +67,7 @@ def test_thresholds_end_with_infinity_or_without(registry):
     for name, buckets in [("with", (1, 5, math.inf)), ("without", [1, 5])]:
         histogram = talea.Histogram(name, "H.", registry=registry, buckets=buckets)
         histogram.observe(3)
-        for threshold, count in [("1", 0), ("5.0", 1), ("+Inf", 1)]:
+        for threshold, count in [("1.0", 0), ("5.0", 1), ("+Inf", 1)]:
             assert registry.get_sample_value(f"{name}_bucket", {"le": threshold}) == count
     for wrong in [(5, 1), (math.nan,)]:
         with pytest.raises(ValueError, match="wrong"):
@@ -93,8 +94,9 @@ def test_wrong_labels_are_explained(registry):
     ]:
         with pytest.raises(ValueError, match="method.*status"):
             wrong()
-    with pytest.raises(TypeError, match="method.*status"):
-        orders.inc()
+    for update in [orders.inc, orders.count_exceptions, orders.reset]:
+        with pytest.raises(ValueError, match="missing label values.*method.*status"):
+            update()
     with pytest.raises(ValueError, match="without labelnames"):
         plain.labels("x")
     with pytest.raises(ValueError, match="already"):
@@ -109,8 +111,9 @@ def test_a_removed_series_is_gone_and_begins_anew(registry):
     assert registry.get_sample_value("orders_total", {"method": "card"}) is None
     orders.labels("card").inc()
     assert registry.get_sample_value("orders_total", {"method": "card"}) == 1
-    with pytest.raises(KeyError):
-        orders.remove("coupon")
+    orders.remove("coupon")
+    with pytest.raises(ValueError, match="not 2"):
+        orders.remove("card", "x")
     orders.clear()
     assert registry.get_sample_value("orders_total", {"method": "cash"}) is None
 
@@ -125,14 +128,25 @@ def test_series_beyond_the_limit_count_in_one(registry):
     assert any(("otel_metric_overflow", "true") in labels for _, labels in page)
 
 
-def test_one_name_is_one_family(registry):
-    first = talea.Counter("orders", "Orders.", registry=registry)
-    second = talea.Counter("orders", "Orders.", registry=registry)
-    first.inc()
-    second.inc()
+def test_a_name_is_taken_once(registry):
+    orders = talea.Counter("orders", "Orders.", registry=registry)
+    for kind, name in [(talea.Counter, "orders"), (talea.Gauge, "orders_total")]:
+        with pytest.raises(DuplicateTimeseries, match=name):
+            kind(name, "Orders.", registry=registry)
+    orders.inc(3)
+    registry.unregister(orders)
+    assert registry.get_sample_value("orders_total") is None
+    again = talea.Counter("orders", "Orders.", registry=registry)
+    again.inc()
+    orders.inc()
     assert registry.get_sample_value("orders_total") == 2
-    with pytest.raises(ValueError, match="orders"):
-        talea.Gauge("orders_total", "Orders.", registry=registry)
+
+
+def test_two_registries_of_one_file_share_their_metrics(region):
+    registries = [talea.CollectorRegistry(path=region) for _ in range(2)]
+    for registry in registries:
+        talea.Counter("orders", "Orders.", registry=registry).inc()
+    assert registries[0].get_sample_value("orders_total") == 2
 
 
 def test_names_have_their_parts(registry):

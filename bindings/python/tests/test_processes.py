@@ -22,15 +22,6 @@ sys.stdin.read()
 """
 
 
-@pytest.fixture
-def region(tmp_path_factory):
-    path = f"/dev/shm/talea-test-{os.getpid()}.talea"
-    yield path
-    for file in [path, f"{path}.lock"]:
-        if os.path.exists(file):
-            os.remove(file)
-
-
 def start(region):
     environment = {**os.environ, "TALEA_REGION": region}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -41,7 +32,7 @@ def start(region):
 
 def test_killed_workers_leave_their_counts_and_no_gauges(region):
     workers = [start(region) for _ in range(4)]
-    registry = talea.CollectorRegistry(region)
+    registry = talea.CollectorRegistry(path=region)
     assert registry.get_sample_value("running") == 4
     for worker in workers[:3]:
         worker.kill()
@@ -83,6 +74,6 @@ def test_a_region_that_cannot_be_opened_is_an_error_that_names_it(tmp_path):
     other = tmp_path / "other.talea"
     other.write_bytes(b"something else" * 1000)
     with pytest.raises(OSError, match="other.talea"):
-        talea.CollectorRegistry(str(other))
+        talea.Counter("orders", "O.", registry=talea.CollectorRegistry(path=other))
     with pytest.raises(OSError, match="missing"):
-        talea.CollectorRegistry(str(tmp_path / "missing" / "shop.talea"))
+        talea.generate_latest(talea.CollectorRegistry(path=tmp_path / "missing" / "shop.talea"))

@@ -2,7 +2,8 @@
 
 import asyncio
 
-from talea import REGISTRY, CollectorRegistry, Counter, Gauge, Histogram, Summary, generate_latest
+from talea import REGISTRY, CollectorRegistry, Counter, Enum, Gauge, Histogram, Info, Summary
+from talea import generate_latest, start_http_server
 
 orders = Counter("orders", "Orders.", ["method"], namespace="shop", registry=CollectorRegistry())
 level = Gauge("level", "Level.", multiprocess_mode="livesum", registry=REGISTRY)
@@ -23,4 +24,10 @@ text: str = asyncio.run(pay(3))
 page: bytes = generate_latest()
 value: float | None = REGISTRY.get_sample_value("shop_orders_total", {"method": "card"})
 orders.labels("card").inc("1")  # type: ignore[arg-type]
-Gauge("other", "O.", multiprocess_mode="all")  # type: ignore[arg-type]
+Gauge("other", "O.", multiprocess_mode="every")  # type: ignore[arg-type]
+Enum("circuit", "C.", ["name"], states=["open", "closed"]).labels("payment").state("open")
+Info("build", "B.").info({"version": "1"})
+level.set_function(lambda: 3)
+orders.labels("card").inc(exemplar={"trace_id": "1"})
+server, thread = start_http_server(0, registry=REGISTRY)
+server.shutdown()

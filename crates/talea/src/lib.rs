@@ -116,8 +116,8 @@ pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusCla
 #[cfg(feature = "derive")]
 pub use macros::{LabelValue, Labels, Metrics, counted, register, timed};
 pub use metric::{
-    Counter, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info, Metric,
-    ObserveDuration, StateSet, Summary, Timer, UpDownCounter,
+    Counter, DynamicStateSet, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info,
+    Metric, ObserveDuration, StateSet, Summary, Timer, UpDownCounter,
 };
 pub use outside::page::{Conflict, Page, Scrapable};
 pub use registry::Registry;

@@ -66,6 +66,24 @@ impl<S: Scrapable> Scraper<S> {
         self.encoder = Encoder::new(format, escaping);
     }
 
+    /// Leaves the samples `_created` out of OpenMetrics' text, until [`format`](Self::format) is called
+    /// again.
+    ///
+    /// ```
+    /// # use talea::{Counter, Escaping, Format, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// # let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// let mut scraper = registry.scraper();
+    /// scraper.format(Format::OpenMetrics, Escaping::default());
+    /// assert!(String::from_utf8_lossy(scraper.scrape()).contains("orders_created "));
+    /// scraper.hide_created();
+    /// assert!(!String::from_utf8_lossy(scraper.scrape()).contains("orders_created "));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn hide_created(&mut self) {
+        self.encoder.hide_created();
+    }
+
     /// All values at this instant in the format that was chosen.
     pub fn scrape(&mut self) -> &[u8] {
         self.take(&|_| true);

@@ -5,31 +5,111 @@ all processes that have it write into one region; without it, a process shares i
 that it forks.
 """
 
-from talea._talea import CollectorRegistry, Counter, Gauge, Histogram, Summary
+import os
+from typing import TYPE_CHECKING, Any
+
+from talea.exposition import (
+    CONTENT_TYPE_LATEST,
+    CONTENT_TYPE_PLAIN_0_0_4,
+    CONTENT_TYPE_PLAIN_1_0_0,
+    LAZY,
+    generate_latest,
+    write_to_textfile,
+)
+from talea.gc_collector import GCCollector
+from talea.metrics import (
+    Counter,
+    Enum,
+    Gauge,
+    Histogram,
+    Info,
+    Summary,
+    disable_created_metrics,
+    enable_created_metrics,
+)
+from talea.metrics_core import Metric
+from talea.platform_collector import PlatformCollector
+from talea.process_collector import ProcessCollector
+from talea.registry import REGISTRY, CollectorRegistry, default_path
+
+if TYPE_CHECKING:
+    from talea.exposition import MetricsHandler as MetricsHandler
+    from talea.exposition import delete_from_gateway as delete_from_gateway
+    from talea.exposition import instance_ip_grouping_key as instance_ip_grouping_key
+    from talea.exposition import make_asgi_app as make_asgi_app
+    from talea.exposition import make_wsgi_app as make_wsgi_app
+    from talea.exposition import push_to_gateway as push_to_gateway
+    from talea.exposition import pushadd_to_gateway as pushadd_to_gateway
+    from talea.exposition import start_http_server as start_http_server
+    from talea.exposition import start_wsgi_server as start_wsgi_server
 
 __all__ = [
     "CONTENT_TYPE_LATEST",
+    "CONTENT_TYPE_PLAIN_0_0_4",
+    "CONTENT_TYPE_PLAIN_1_0_0",
+    "GC_COLLECTOR",
+    "PLATFORM_COLLECTOR",
+    "PROCESS_COLLECTOR",
     "REGISTRY",
     "CollectorRegistry",
     "Counter",
+    "Enum",
+    "GCCollector",
     "Gauge",
     "Histogram",
+    "Info",
+    "Metric",
+    "MetricsHandler",
+    "PlatformCollector",
+    "ProcessCollector",
     "Summary",
+    "delete_from_gateway",
+    "disable_created_metrics",
+    "enable_created_metrics",
     "generate_latest",
+    "install_as_prometheus_client",
+    "instance_ip_grouping_key",
+    "make_asgi_app",
+    "make_wsgi_app",
+    "push_to_gateway",
+    "pushadd_to_gateway",
+    "start_http_server",
+    "start_wsgi_server",
+    "write_to_textfile",
 ]
 
-CONTENT_TYPE_LATEST = "text/plain; version=0.0.4; charset=utf-8"
+# What one process uses says nothing about a region of many.
+_own = None if default_path() else REGISTRY
+PROCESS_COLLECTOR = ProcessCollector(registry=_own)
+PLATFORM_COLLECTOR = PlatformCollector(registry=_own)
+GC_COLLECTOR = GCCollector(registry=_own)
 
 
-def __getattr__(name):
-    # Opened when it is needed first, so that the import alone has no effect outside of the process.
-    if name == "REGISTRY":
-        return CollectorRegistry._default()
+def _after_fork() -> None:
+    # Of the processes that share the memory from here on, the first alone shows what it uses.
+    for collector in (PROCESS_COLLECTOR, GC_COLLECTOR):
+        if collector in REGISTRY._collector_to_names:
+            REGISTRY.unregister(collector)
+
+
+if _own is not None and hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def install_as_prometheus_client() -> None:
+    """Puts Talea under ``import prometheus_client``, for libraries that import that.
+
+    A RuntimeError if ``prometheus_client`` itself is imported already: metrics would be in both.
+    """
+    from talea._install import install
+
+    install()
+
+
+def __getattr__(name: str) -> Any:
+    # Servers and clients of HTTP, which take long to import.
+    if name in LAZY:
+        from talea import exposition
+
+        return getattr(exposition, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def generate_latest(registry=None):
-    """The page of a registry, by default of the default one, in Prometheus' text format."""
-    registry = registry or CollectorRegistry._default()
-    page, _ = registry._render("")
-    return page

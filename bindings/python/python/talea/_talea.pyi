@@ -1,21 +1,38 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Literal, ParamSpec, TypeVar, final
+from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, final
+
+from talea.metrics_core import Metric
+from talea.registry import CollectorRegistry
 
 __all__ = [
-    "CollectorRegistry",
     "CountedExceptions",
     "Counter",
+    "CurrentValue",
+    "Enum",
     "Gauge",
     "Histogram",
     "InProgress",
+    "InfoFamily",
+    "Region",
     "Summary",
     "Timer",
+    "disable_created_metrics",
+    "enable_created_metrics",
+    "negotiate",
 ]
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+def disable_created_metrics() -> None:
+    """Leaves the samples ``_created`` out of this process's pages."""
+
+def enable_created_metrics() -> None:
+    """Shows the samples ``_created`` in OpenMetrics again, which is the default."""
+
+def negotiate(accept: str) -> str: ...
 
 class _Block:
     """A context manager, which is a decorator of functions too, also of async ones."""
@@ -31,7 +48,15 @@ class _Block:
 
 @final
 class Timer(_Block):
+    """Measures a block or each call of a function, in seconds."""
+
     def __enter__(self) -> Timer: ...
+    def labels(self, *labelvalues: object, **labelkwargs: object) -> None:
+        """The label values of the series that takes the duration: they may be known only in the block."""
+    @property
+    def duration(self) -> float | None:
+        """The duration of the last block in seconds, if one has ended."""
+    def _observe(self, seconds: float) -> None: ...
 
 @final
 class CountedExceptions(_Block):
@@ -42,118 +67,184 @@ class InProgress(_Block):
     def __enter__(self) -> None: ...
 
 @final
-class CollectorRegistry:
-    """An open region, and the metrics in it.
+class CurrentValue:
+    def get(self) -> float: ...
 
-    ``path`` is a file on tmpfs, such as /dev/shm/shop.talea; without it, memory that this process
-    shares with those that it forks. ``size`` is the most bytes that a new region may use, by default
-    64 MiB; pages are allocated as they are needed. An OSError says why a region cannot be opened.
-    """
+@final
+class InfoFamily:
+    def set(self, labelvalues: Sequence[str], facts: Sequence[tuple[str, str]]) -> None: ...
+    def remove(self, labelvalues: Sequence[str]) -> None: ...
+
+@final
+class Region:
+    """An open region."""
 
     def __new__(
         cls, path: str | os.PathLike[str] | None = None, size: int | None = None
-    ) -> CollectorRegistry: ...
-    def get_sample_value(
-        self, name: str, labels: Mapping[str, str] | None = None
-    ) -> float | None:
-        """The value of a sample of the page, or None. Cost: that of a page."""
+    ) -> Region: ...
     @staticmethod
-    def _default() -> CollectorRegistry: ...
-    def _render(self, accept: str) -> tuple[bytes, str]: ...
+    def from_env() -> Region: ...
+    def render(self, accept: str, is_binary: bool, names: Sequence[str]) -> tuple[bytes, str]: ...
+    def families(self, names: Sequence[str] | None = None) -> list[tuple[str, str, str, str, list[Any]]]: ...
+    def unregister(self, name: str) -> None: ...
+    def info(self, name: str, documentation: str, labelnames: Sequence[str]) -> InfoFamily: ...
 
-class Counter:
+class _Metric:
+    """What all kinds have. Any thread may call anything."""
+
+    _type: ClassVar[str]
+    def remove(self, *labelvalues: object) -> None:
+        """Removes the series of these label values, in all processes."""
+    def remove_by_labels(self, labels: dict[str, Any]) -> None:
+        """Removes all series that have these labels among others, in all processes."""
+    def clear(self) -> None:
+        """Removes all series of a metric with labels, in all processes."""
+    def describe(self) -> Iterable[Metric]: ...
+    def collect(self) -> Iterable[Metric]: ...
+    @property
+    def _name(self) -> str: ...
+    @property
+    def _documentation(self) -> str: ...
+    @property
+    def _unit(self) -> str: ...
+    @property
+    def _labelnames(self) -> tuple[str, ...]: ...
+    @property
+    def _labelvalues(self) -> tuple[str, ...]: ...
+    @property
+    def _metrics(self) -> dict[tuple[str, ...], Any]: ...
+    @property
+    def _region(self) -> Region: ...
+
+class Counter(_Metric):
     """A number that only grows."""
 
-    def __new__(
-        cls,
+    def __init__(
+        self,
         name: str,
         documentation: str,
-        labelnames: Sequence[str] = ...,
+        labelnames: Iterable[str] | None = None,
         namespace: str = "",
         subsystem: str = "",
         unit: str = "",
-        registry: CollectorRegistry | None = None,
+        registry: CollectorRegistry | None = ...,
         *,
         limit: int = 20_000,
-    ) -> Counter: ...
+    ) -> None: ...
     def labels(self, *labelvalues: object, **labelkwargs: object) -> Counter: ...
-    def remove(self, *labelvalues: object) -> None: ...
-    def clear(self) -> None: ...
-    def inc(self, amount: float = 1.0) -> None:
-        """Adds an amount. A ValueError if it is negative or not finite."""
+    def inc(self, amount: float = 1.0, exemplar: dict[str, str] | None = None) -> None:
+        """Adds an amount. A ValueError if it is negative or not finite, or if the exemplar is refused."""
+    def reset(self) -> None:
+        """Counts from 0 again, in all processes."""
     def count_exceptions(
         self, exception: type[BaseException] | tuple[type[BaseException], ...] | None = None
     ) -> CountedExceptions: ...
+    @property
+    def _value(self) -> CurrentValue: ...
 
-class Gauge:
+class Gauge(_Metric):
     """A number that is set, or changes both ways."""
 
-    def __new__(
-        cls,
+    def __init__(
+        self,
         name: str,
         documentation: str,
-        labelnames: Sequence[str] = ...,
+        labelnames: Iterable[str] | None = None,
         namespace: str = "",
         subsystem: str = "",
         unit: str = "",
-        registry: CollectorRegistry | None = None,
+        registry: CollectorRegistry | None = ...,
         multiprocess_mode: Literal[
-            "mostrecent", "livesum", "livemax", "livemin", "liveall"
+            "mostrecent",
+            "livemostrecent",
+            "sum",
+            "livesum",
+            "max",
+            "livemax",
+            "min",
+            "livemin",
+            "all",
+            "liveall",
         ] = "mostrecent",
         *,
         limit: int = 20_000,
-    ) -> Gauge: ...
+    ) -> None: ...
     def labels(self, *labelvalues: object, **labelkwargs: object) -> Gauge: ...
-    def remove(self, *labelvalues: object) -> None: ...
-    def clear(self) -> None: ...
     def inc(self, amount: float = 1.0) -> None: ...
     def dec(self, amount: float = 1.0) -> None: ...
     def set(self, value: float) -> None: ...
     def set_to_current_time(self) -> None:
         """Sets the seconds since 1970."""
+    def set_function(self, f: Callable[[], float]) -> None:
+        """Takes the value from a function whenever this process shows the registry."""
     def time(self) -> Timer: ...
     def track_inprogress(self) -> InProgress: ...
+    @property
+    def _value(self) -> CurrentValue: ...
 
-class Histogram:
-    """Observations, counted by thresholds: ascending, without +Inf or with it."""
+class Histogram(_Metric):
+    """Observations, counted by thresholds: ascending, without +Inf or with it. ``native`` adds
+    exponential buckets, which Prometheus reads in its protobuf format."""
 
-    def __new__(
-        cls,
+    def __init__(
+        self,
         name: str,
         documentation: str,
-        labelnames: Sequence[str] = ...,
+        labelnames: Iterable[str] | None = None,
         namespace: str = "",
         subsystem: str = "",
         unit: str = "",
-        registry: CollectorRegistry | None = None,
-        buckets: Iterable[float] | None = None,
+        registry: CollectorRegistry | None = ...,
+        buckets: Iterable[float | str] = ...,
+        native: bool = False,
         *,
         limit: int = 20_000,
-    ) -> Histogram: ...
+    ) -> None: ...
     def labels(self, *labelvalues: object, **labelkwargs: object) -> Histogram: ...
-    def remove(self, *labelvalues: object) -> None: ...
-    def clear(self) -> None: ...
-    def observe(self, amount: float) -> None: ...
+    DEFAULT_BUCKETS: ClassVar[tuple[float, ...]]
+    def observe(self, amount: float, exemplar: dict[str, str] | None = None) -> None: ...
     def time(self) -> Timer: ...
+    @property
+    def _upper_bounds(self) -> list[float]: ...
 
-class Summary:
+class Summary(_Metric):
     """The count and the sum of observations, and quantiles of the last ten minutes if asked for."""
 
-    def __new__(
-        cls,
+    def __init__(
+        self,
         name: str,
         documentation: str,
-        labelnames: Sequence[str] = ...,
+        labelnames: Iterable[str] | None = None,
         namespace: str = "",
         subsystem: str = "",
         unit: str = "",
-        registry: CollectorRegistry | None = None,
+        registry: CollectorRegistry | None = ...,
         quantiles: Sequence[float] | None = None,
         *,
         limit: int = 20_000,
-    ) -> Summary: ...
+    ) -> None: ...
     def labels(self, *labelvalues: object, **labelkwargs: object) -> Summary: ...
-    def remove(self, *labelvalues: object) -> None: ...
-    def clear(self) -> None: ...
     def observe(self, amount: float) -> None: ...
     def time(self) -> Timer: ...
+
+class Enum(_Metric):
+    """One of up to 64 states; the first until ``state`` is called."""
+
+    def __init__(
+        self,
+        name: str,
+        documentation: str,
+        labelnames: Iterable[str] | None = None,
+        namespace: str = "",
+        subsystem: str = "",
+        unit: str = "",
+        registry: CollectorRegistry | None = ...,
+        states: Sequence[str] | None = None,
+        *,
+        limit: int = 20_000,
+    ) -> None: ...
+    def labels(self, *labelvalues: object, **labelkwargs: object) -> Enum: ...
+    def state(self, state: str) -> None:
+        """Sets the state. A ValueError if the definition has no such state."""
+    @property
+    def _states(self) -> list[str]: ...

@@ -52,6 +52,7 @@ pub struct Opts<'a> {
     pub(crate) lenient_names: bool,
     /// Whether samples of a summary are kept beside it.
     pub(crate) sampled: bool,
+    pub(crate) states: &'a [&'a str],
 }
 
 impl<'a> Opts<'a> {
@@ -79,6 +80,7 @@ impl<'a> Opts<'a> {
             utf8_names: false,
             lenient_names: false,
             sampled: false,
+            states: &[],
         }
     }
 
@@ -151,6 +153,12 @@ impl<'a> Opts<'a> {
     /// it.
     pub const fn striped(mut self, striped: bool) -> Self {
         self.striped = Some(striped);
+        self
+    }
+
+    /// The states of a [`DynamicStateSet`](crate::DynamicStateSet), 1 to 64; other types ignore them.
+    pub const fn states(mut self, states: &'a [&'a str]) -> Self {
+        self.states = states;
         self
     }
 

@@ -49,6 +49,11 @@ impl Encoder {
         }
     }
 
+    /// Leaves out when series began.
+    pub(crate) fn hide_created(&mut self) {
+        self.openmetrics.hides_created = true;
+    }
+
     /// Writes all of it.
     pub(crate) fn write(&mut self, pages: &impl Pages, out: &mut Vec<u8>) {
         self.begin();

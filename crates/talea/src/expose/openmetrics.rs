@@ -41,6 +41,8 @@ pub(crate) struct OpenMetrics {
     buckets: Vec<u64>,
     /// Whether the family's histograms have a threshold below zero.
     goes_below_zero: bool,
+    /// Whether `_created` is left out.
+    pub(super) hides_created: bool,
     /// The length of the name before `_created`, if that is shown.
     created_after: Option<usize>,
     /// The family of unknown type that is being written, if the type cannot hold the values.
@@ -99,7 +101,7 @@ impl Writer for OpenMetrics {
         }
         lines.about(out, "HELP", name, family.help(), true);
         let counts = matches!(kind, Kind::Counter | Kind::Histogram | Kind::Summary);
-        self.created_after = counts.then_some(name.len());
+        self.created_after = (counts && !self.hides_created).then_some(name.len());
     }
 
     fn part(&mut self, label: &str) {

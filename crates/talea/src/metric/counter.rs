@@ -101,6 +101,17 @@ impl FloatCounter {
         self.cell.update(add, move || self.add(x));
     }
 
+    /// As [`Counter::add_with_exemplar`].
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn add_with_exemplar(&self, x: f64, labels: &[(&str, &str)]) -> Result<(), ExemplarError> {
+        self.add(x);
+        let Some(cell) = self.cell.get() else { return Ok(()) };
+        exemplar::keep(*cell, x, labels)
+    }
+
     /// The total over all threads and processes; 0 if it is not installed. Cost: as
     /// [`Counter::get`].
     pub fn get(&self) -> f64 {

@@ -6,7 +6,8 @@ use super::slot::Slot;
 use super::{Shape, single_cell_metric};
 use crate::definition::kind::Kind;
 use crate::family::Family;
-use crate::labels::Labels;
+use crate::family::values::{self, DynamicLabels};
+use crate::labels::{LabelText, Labels};
 
 /// The series of an [`Info`], which is 1.
 #[derive(Clone, Debug)]
@@ -58,27 +59,69 @@ impl<L: 'static> Info<L> {
     /// Cost: that of making a series, and a look at the previous ones; it is meant to be called
     /// once.
     pub fn set<Q: Labels<Static = L>>(&self, labels: Q) {
+        let text = LabelText::of(&labels);
+        self.replace(text.as_bytes(), |_| true);
+    }
+
+    /// Makes the series of this label text, and removes those others that it is in place of.
+    fn replace(&self, text: &[u8], is_previous: impl Fn(&[u8]) -> bool) {
         let Some(series) = self.family.bound().map(|bound| bound.family) else {
             return self.family.late.note_discarded();
         };
-        let text = crate::labels::LabelText::of(&labels);
         // Two concurrent calls with different labels may remove the series of each other. So a call
         // that removed a series checks again that its own is there. The number of attempts is
         // bounded, in case the region is damaged.
         for _ in 0..1000 {
-            let Ok(looked) = series.series(text.as_bytes()) else { return };
+            let Ok(looked) = series.series(text) else { return };
             looked.at(0).set(1);
             let mut is_there = false;
             let removed = series.remove_where(|other| {
-                let own = other == text.as_bytes();
+                let own = other == text;
                 is_there |= own;
-                !own
+                !own && is_previous(other)
             });
             if is_there && removed == 0 {
                 return;
             }
         }
     }
+}
+
+impl Info<DynamicLabels> {
+    /// Sets labels whose names are known at run time, in place of the previous ones of the same `group`:
+    /// values of the names that [`Registry::info`](crate::Registry::info) was given. The caller sees to it
+    /// that no name is there twice.
+    ///
+    /// Cost: as [`set`](Info::set).
+    pub fn set_pairs(&self, group: &[impl AsRef<str>], labels: &[(&str, &str)]) {
+        let Some(bound) = self.family.bound() else { return self.family.late.note_discarded() };
+        let mut text = group_text(bound.openings, group);
+        let group = text.as_bytes().to_vec();
+        labels.iter().for_each(|(name, value)| text.label(name, *value));
+        self.replace(text.as_bytes(), |other| is_of_group(other, &group));
+    }
+
+    /// Removes the labels of a group. Cost: a look at each series.
+    pub fn remove_pairs(&self, group: &[impl AsRef<str>]) {
+        let Some(bound) = self.family.bound() else { return };
+        let text = group_text(bound.openings, group);
+        bound.family.remove_where(|other| is_of_group(other, text.as_bytes()));
+    }
+}
+
+fn group_text(openings: &[String], group: &[impl AsRef<str>]) -> LabelText {
+    let mut text = LabelText::new();
+    if !group.is_empty() {
+        values::write(&mut text, openings, group);
+    }
+    text
+}
+
+/// Whether a label text is that of a group, or begins with it and has more labels.
+fn is_of_group(text: &[u8], group: &[u8]) -> bool {
+    // A group ends with the quote of its last value, so no other value begins as it does.
+    let rest = text.strip_prefix(group);
+    rest.is_some_and(|rest| group.is_empty() || rest.is_empty() || rest.starts_with(b","))
 }
 
 impl<L> Default for Info<L> {
@@ -97,5 +140,44 @@ impl<L> Clone for Info<L> {
 impl<L> std::fmt::Debug for Info<L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Info").field("family", &self.family).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Opts, Registry};
+
+    #[test]
+    fn groups_have_facts_of_their_own() {
+        let registry = Registry::for_test().unwrap();
+        let info = registry.info(Opts::new("worker", "Workers."), &["queue"]).unwrap();
+        info.set_pairs(&["a"], &[("version", "1"), ("host", "x")]);
+        info.set_pairs(&["a, b"], &[]);
+        info.set_pairs(&["a\",b"], &[("version", "3")]);
+        info.set_pairs(&["a"], &[("version", "2")]);
+        let snapshot = registry.snapshot();
+        let is_there = |labels: &[(&str, &str)]| snapshot.value("worker_info", labels) == Some(1.0);
+        assert!(is_there(&[("queue", "a"), ("version", "2")]));
+        assert!(is_there(&[("queue", "a, b")]));
+        assert!(is_there(&[("queue", "a\",b"), ("version", "3")]));
+        assert_eq!(snapshot.select("worker_info", &[]).count(), 3);
+        info.remove_pairs(&["a"]);
+        assert_eq!(registry.snapshot().select("worker_info", &[]).count(), 2);
+    }
+
+    #[test]
+    fn without_labels_there_is_one_group() {
+        let registry = Registry::for_test().unwrap();
+        let info = registry.info(Opts::new("build", "Build."), &[""; 0]).unwrap();
+        assert_eq!(registry.snapshot().select("build_info", &[]).count(), 0);
+        let none = [""; 0];
+        info.set_pairs(&none, &[]);
+        assert_eq!(registry.snapshot().value("build_info", &[]), Some(1.0));
+        info.set_pairs(&none, &[("version", "1")]);
+        info.set_pairs(&none, &[("revision", "x"), ("version", "2")]);
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.select("build_info", &[]).count(), 1);
+        let labels = [("revision", "x"), ("version", "2")];
+        assert_eq!(snapshot.value("build_info", &labels), Some(1.0));
     }
 }

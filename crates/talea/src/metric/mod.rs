@@ -21,7 +21,7 @@ pub use gauge::{FloatGauge, Gauge, InFlightGuard, UpDownCounter};
 pub use histogram::Histogram;
 pub use info::Info;
 pub(crate) use info::InfoSeries;
-pub use state_set::StateSet;
+pub use state_set::{DynamicStateSet, StateSet};
 pub use summary::Summary;
 use talea_region::{Cells, Combine, Number, Storage};
 pub use timer::{ObserveDuration, Timer};

@@ -1,5 +1,6 @@
 //! State sets: enums whose current states are shown.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -7,7 +8,7 @@ use std::panic::Location;
 use talea_region::{Cell, Cells, Combine, Number, Storage};
 
 use super::slot::Slot;
-use super::{Metric, Sealed, Shape};
+use super::{Metric, Sealed, Shape, single_cell_metric};
 use crate::definition::kind::Kind;
 use crate::definition::opts::Opts;
 use crate::histogram::buckets::Grid;
@@ -84,8 +85,7 @@ impl<E: LabelValue + 'static> StateSet<E> {
 }
 
 fn bit(state: &impl LabelValue) -> u64 {
-    // A registered set has at most 64 states.
-    1 << (state.index() as u64 % 64)
+    bit_of(state.index())
 }
 
 // Derived, these would ask for states that can do the same.
@@ -114,30 +114,19 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
     type Bound = Cell;
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
-        Shape::without_choice(opts)?;
         if let Some(fault) = E::fault() {
             return Err(fault);
         }
         let count = E::cardinality().filter(|count| (1..=64).contains(count)).ok_or_else(|| {
             let found = E::cardinality().map_or("any number".to_owned(), |n| n.to_string());
-            format!("a state set has 1 to 64 states, this one {found}; use an enum of the states")
+            number_of_states(&found)
         })?;
-        let mut states: Vec<String> = Vec::new();
-        for n in 0..count {
+        let state = |n| {
             let mut text = LabelText::new();
             E::write_nth(n, &mut text);
-            let state = String::from_utf8_lossy(text.as_bytes()).into_owned();
-            // A scrape would show one series twice.
-            if states.contains(&state) {
-                return Err(format!(
-                    "its state {state:?} is there twice; use an enum of the states"
-                ));
-            }
-            states.push(state);
-        }
-        let (number, storage) = (Number::Integer, Some(Storage::Single));
-        let shape = Shape::single_cell(Kind::StateSet, number, storage, Combine::Latest, "");
-        Ok(Shape { states, ..shape })
+            String::from_utf8_lossy(text.as_bytes()).into_owned()
+        };
+        shape(opts, (0..count).map(state).collect())
     }
 
     #[inline]
@@ -154,4 +143,65 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
     fn slot(&self) -> &Slot<Cell> {
         &self.cell
     }
+}
+
+fn number_of_states(found: &str) -> String {
+    format!("a state set has 1 to 64 states, this one {found}; use an enum of the states")
+}
+
+fn shape(opts: &Opts<'_>, states: Vec<String>) -> Result<Shape, String> {
+    Shape::without_choice(opts)?;
+    let mut seen = HashSet::new();
+    // A scrape would show one series twice.
+    if let Some(twice) = states.iter().find(|state| !seen.insert(*state)) {
+        return Err(format!("its state {twice:?} is there twice; use an enum of the states"));
+    }
+    let (number, storage) = (Number::Integer, Some(Storage::Single));
+    let shape = Shape::single_cell(Kind::StateSet, number, storage, Combine::Latest, "");
+    Ok(Shape { states, ..shape })
+}
+
+/// A [`StateSet`] whose states are known at run time: those of [`Opts::states`], by their numbers from 0.
+///
+/// ```
+/// use talea::{DynamicStateSet, Opts, Registry};
+///
+/// let registry = Registry::for_test()?;
+/// let opts = Opts::new("payment_circuit", "State of the payment provider's circuit.");
+/// let circuit: DynamicStateSet = registry.register(opts.states(&["closed", "open"]))?;
+/// circuit.set(1);
+/// let snapshot = registry.snapshot();
+/// assert_eq!(snapshot.value("payment_circuit", &[("payment_circuit", "open")]), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DynamicStateSet {
+    cell: Slot<Cell>,
+}
+
+single_cell_metric!(pub DynamicStateSet, |opts| {
+    let states: Vec<String> = opts.states.iter().map(|state| (*state).to_owned()).collect();
+    if !(1..=64).contains(&states.len()) {
+        return Err(number_of_states(&states.len().to_string()));
+    }
+    shape(opts, states)
+});
+
+impl DynamicStateSet {
+    /// This state holds, and no other.
+    #[inline]
+    pub fn set(&self, state: usize) {
+        self.cell.update(|cell| cell.set(bit_of(state)), move || self.set(state));
+    }
+
+    /// This state holds if none was ever set.
+    pub fn set_first(&self, state: usize) {
+        let first = |bits| (bits == 0).then_some(bit_of(state));
+        self.cell.update(|cell| cell.update(first), move || self.set_first(state));
+    }
+}
+
+fn bit_of(state: usize) -> u64 {
+    // A registered set has at most 64 states.
+    1 << (state as u64 % 64)
 }

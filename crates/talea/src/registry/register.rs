@@ -251,6 +251,26 @@ impl Registry {
         Ok(Family::of(self.bound::<M>(&opts, &group)?))
     }
 
+    /// Registers an info whose label names are known at run time; each combination of values of `labels`
+    /// has one of its own. See [`Info::set_pairs`].
+    ///
+    /// # Errors
+    ///
+    /// As [`register`](Self::register).
+    pub fn info(
+        &self,
+        opts: Opts<'_>,
+        labels: &[impl AsRef<str>],
+    ) -> Result<Info<DynamicLabels>, Error> {
+        let opts = opts.expires_after(None);
+        // A family without labels has one series, which stays. Infos replace theirs.
+        let family = match labels {
+            [] => self.family::<InfoSeries>(opts, &["fact"]),
+            labels => self.family::<InfoSeries>(opts, labels),
+        };
+        Ok(Info { family: family? })
+    }
+
     /// Registers a family whose series may all be removed, also if its labels are fixed.
     pub(crate) fn passing_family<L: Labels + 'static, M: Metric>(
         &self,

@@ -1,0 +1,117 @@
+"""The text of custom collectors' families. Metrics of a region are written by the extension module."""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from talea.metrics_core import Metric
+from talea.samples import Sample
+
+_PLAIN_METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
+_PLAIN_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+# OpenMetrics has these types alone; text 0.0.4 calls the others so.
+_TEXT_TYPES = {
+    "info": "gauge",
+    "stateset": "gauge",
+    "gaugehistogram": "histogram",
+    "unknown": "untyped",
+}
+_TEXT_ENDINGS = {"counter": "_total", "info": "_info"}
+_OPENMETRICS_ALONE = ("_created", "_gsum", "_gcount")
+
+
+def number(value: float) -> str:
+    """A number as it stands on a page: ``1.0``, ``+Inf``, ``NaN``."""
+    text = repr(float(value))
+    return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
+
+
+def _value(text: object) -> str:
+    return str(text).replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def _help(text: str) -> str:
+    return text.replace("\\", r"\\").replace("\n", r"\n")
+
+
+class _Names:
+    """How names are shown that are not plain: in quotes, or with underscores."""
+
+    def __init__(self, quoted: bool) -> None:
+        self._quoted = quoted
+
+    def _shown(self, name: str, plain: "re.Pattern[str]") -> str:
+        if plain.fullmatch(name):
+            return name
+        if self._quoted:
+            return f'"{_value(name)}"'
+        shown = re.sub(r"[^a-zA-Z0-9_:]", "_", name)
+        return f"_{shown}" if shown[:1].isdigit() else shown
+
+    def family(self, name: str) -> str:
+        return self._shown(name, _PLAIN_METRIC)
+
+    def labels(self, labels: Iterable[tuple[str, object]]) -> list[str]:
+        return [f'{self._shown(name, _PLAIN_LABEL)}="{_value(value)}"' for name, value in labels]
+
+    def series(self, sample: Sample) -> str:
+        name = self.family(sample.name)
+        labels = self.labels(sorted(sample.labels.items()))
+        if name.startswith('"'):
+            return f"{{{','.join([name, *labels])}}}"
+        return f"{name}{{{','.join(labels)}}}" if labels else name
+
+
+def text(families: Iterable[Metric], quoted: bool = False) -> str:
+    """The text format, as Prometheus' version 0.0.4 has it."""
+    names = _Names(quoted)
+    lines: list[str] = []
+
+    def line(sample: Sample) -> str:
+        time = "" if sample.timestamp is None else f" {int(float(sample.timestamp) * 1000)}"
+        return f"{names.series(sample)} {number(sample.value)}{time}"
+
+    def head(name: str, documentation: str, kind: str) -> None:
+        lines.append(f"# HELP {names.family(name)} {_help(documentation)}")
+        lines.append(f"# TYPE {names.family(name)} {kind}")
+
+    for family in families:
+        kind = _TEXT_TYPES.get(family.type, family.type)
+        head(family.name + _TEXT_ENDINGS.get(family.type, ""), family.documentation, kind)
+        apart: dict[str, list[str]] = {}
+        for sample in family.samples:
+            ending = sample.name[len(family.name) :]
+            if ending in _OPENMETRICS_ALONE and sample.name.startswith(family.name):
+                apart.setdefault(ending, []).append(line(sample))
+            else:
+                lines.append(line(sample))
+        for ending in sorted(apart):
+            head(family.name + ending, family.documentation, "gauge")
+            lines.extend(apart[ending])
+    return "".join(f"{line}\n" for line in lines)
+
+
+def openmetrics(families: Iterable[Metric], quoted: bool = False) -> str:
+    """OpenMetrics, without the line that ends a page."""
+    names = _Names(quoted)
+    lines: list[str] = []
+
+    def exemplar(of: Any) -> str:
+        # A custom collector may give labels alone, or what the official client's Exemplar has.
+        labels, *rest = of if isinstance(of, tuple) else (of, 1.0)
+        value = number(rest[0])
+        time = f" {rest[1]}" if len(rest) > 1 and rest[1] is not None else ""
+        return f" # {{{','.join(names.labels(sorted(labels.items())))}}} {value}{time}"
+
+    for family in families:
+        name = names.family(family.name)
+        documentation = _help(family.documentation).replace('"', r"\"")
+        lines.append(f"# HELP {name} {documentation}")
+        lines.append(f"# TYPE {name} {family.type}")
+        if family.unit:
+            lines.append(f"# UNIT {name} {family.unit}")
+        for sample in family.samples:
+            time = "" if sample.timestamp is None else f" {sample.timestamp}"
+            line = f"{names.series(sample)} {number(sample.value)}{time}"
+            lines.append(line + (exemplar(sample.exemplar) if sample.exemplar else ""))
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,40 @@
+"""Talea under the name ``prometheus_client``."""
+
+import importlib
+import sys
+
+_NAME = "prometheus_client"
+_MODULES = (
+    "asgi",
+    "core",
+    "decorator",
+    "exposition",
+    "gc_collector",
+    "metrics",
+    "metrics_core",
+    "multiprocess",
+    "openmetrics",
+    "openmetrics.exposition",
+    "platform_collector",
+    "process_collector",
+    "registry",
+    "samples",
+    "utils",
+    "validation",
+)
+
+
+def install() -> None:
+    """See ``talea.install_as_prometheus_client``."""
+    talea = importlib.import_module("talea")
+    present = sys.modules.get(_NAME)
+    if present is talea:
+        return
+    if present is not None:
+        raise RuntimeError(
+            f"{_NAME} is imported already, from {getattr(present, '__file__', 'somewhere')}; "
+            "call talea.install_as_prometheus_client() before anything imports it"
+        )
+    sys.modules[_NAME] = talea
+    for module in _MODULES:
+        sys.modules[f"{_NAME}.{module}"] = importlib.import_module(f"talea.{module}")

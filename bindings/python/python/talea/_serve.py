@@ -1,0 +1,186 @@
+"""Servers of pages: a thread of this process, and applications for WSGI and ASGI servers."""
+
+import gzip
+import socket
+import ssl
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Optional
+from urllib.parse import parse_qs
+
+from talea.exposition import page
+from talea.registry import REGISTRY
+
+Headers = list[tuple[str, str]]
+
+
+def _accepts_gzip(header: str) -> bool:
+    for entry in header.split(","):
+        coding, *parameters = entry.replace(" ", "").lower().split(";")
+        if coding in ("gzip", "*"):
+            return not any(parameter in ("q=0", "q=0.0", "q=0.00", "q=0.000") for parameter in parameters)
+    return False
+
+
+def respond(
+    registry: Any, method: str, query: str, accept: str, accept_encoding: str, compress: bool
+) -> tuple[str, Headers, bytes]:
+    """Status, headers and body of the answer to a request for a page."""
+    if method == "OPTIONS":
+        return "200 OK", [("Allow", "OPTIONS,GET,HEAD")], b""
+    if method not in ("GET", "HEAD"):
+        return "405 Method Not Allowed", [("Allow", "OPTIONS,GET,HEAD")], b"metrics are read by GET\n"
+    body, content_type = page(registry, accept, parse_qs(query).get("name[]"))
+    headers = [("Content-Type", content_type)]
+    if compress and _accepts_gzip(accept_encoding):
+        body = gzip.compress(body, 1)
+        headers.append(("Content-Encoding", "gzip"))
+    headers.append(("Content-Length", str(len(body))))
+    return "200 OK", headers, b"" if method == "HEAD" else body
+
+
+def make_wsgi_app(
+    registry: Any = REGISTRY, disable_compression: bool = False
+) -> Callable[[MutableMapping[str, Any], Callable[..., Any]], Iterable[bytes]]:
+    """A WSGI application that answers with the page of a registry."""
+
+    def application(
+        environ: MutableMapping[str, Any], start_response: Callable[..., Any]
+    ) -> Iterable[bytes]:
+        if environ.get("PATH_INFO") == "/favicon.ico":
+            start_response("200 OK", [])
+            return [b""]
+        status, headers, body = respond(
+            registry,
+            environ["REQUEST_METHOD"],
+            environ.get("QUERY_STRING", ""),
+            environ.get("HTTP_ACCEPT") or "",
+            environ.get("HTTP_ACCEPT_ENCODING") or "",
+            not disable_compression,
+        )
+        start_response(status, headers)
+        return [body]
+
+    return application
+
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+
+def make_asgi_app(
+    registry: Any = REGISTRY, disable_compression: bool = False
+) -> Callable[[Scope, Any, Any], Awaitable[None]]:
+    """An ASGI application that answers with the page of a registry."""
+
+    async def application(scope: Scope, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            raise ValueError(f"metrics are read over HTTP, and this is {scope['type']!r}")
+
+        def header(wanted: bytes) -> str:
+            found = (value for name, value in scope["headers"] if name.lower() == wanted)
+            return ",".join(value.decode("latin-1") for value in found)
+
+        status, headers, body = respond(
+            registry,
+            scope.get("method", "GET"),
+            scope.get("query_string", b"").decode("latin-1"),
+            header(b"accept"),
+            header(b"accept-encoding"),
+            not disable_compression,
+        )
+        await receive()
+        encoded = [(name.lower().encode(), value.encode()) for name, value in headers]
+        await send({"type": "http.response.start", "status": int(status[:3]), "headers": encoded})
+        await send({"type": "http.response.body", "body": body})
+
+    return application
+
+
+class MetricsHandler(BaseHTTPRequestHandler):
+    """A request handler of ``http.server`` that answers with the page of its class's registry."""
+
+    registry: Any = REGISTRY
+    # A client that stalls holds a thread no longer, in seconds.
+    timeout = 30
+
+    def _answer(self) -> None:
+        query = self.path.partition("?")[2]
+        accept, encoding = self.headers.get("Accept", ""), self.headers.get("Accept-Encoding", "")
+        status, headers, body = respond(self.registry, self.command, query, accept, encoding, True)
+        self.send_response(int(status[:3]))
+        for name, value in headers:
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_HEAD = do_OPTIONS = do_POST = do_PUT = do_DELETE = _answer
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Nothing: a scrape is not worth a line."""
+
+    @classmethod
+    def factory(cls, registry: Any) -> type["MetricsHandler"]:
+        """A handler class for this registry."""
+        return type(cls.__name__, (cls,), {"registry": registry})
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    context: Optional[ssl.SSLContext] = None
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        # In the thread of the connection, so that a handshake that stalls does not hold up others.
+        if self.context is not None:
+            request.settimeout(MetricsHandler.timeout)
+            request = self.context.wrap_socket(request, server_side=True)
+        super().finish_request(request, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Nothing for a client that left or does not speak TLS."""
+        import sys
+
+        if not isinstance(sys.exc_info()[1], OSError):
+            super().handle_error(request, client_address)
+
+
+def start_http_server(
+    port: int,
+    addr: str = "0.0.0.0",
+    registry: Any = REGISTRY,
+    certfile: Optional[str] = None,
+    keyfile: Optional[str] = None,
+    client_cafile: Optional[str] = None,
+    client_capath: Optional[str] = None,
+    protocol: int = ssl.PROTOCOL_TLS_SERVER,
+    client_auth_required: bool = False,
+) -> tuple[ThreadingHTTPServer, threading.Thread]:
+    """Serves the page of a registry on a port, from a daemon thread. Port 0 takes a free one.
+
+    With ``certfile`` and ``keyfile`` it speaks TLS; with ``client_auth_required`` clients need a
+    certificate of an authority in ``client_cafile`` or ``client_capath``. Returns the server, whose
+    ``shutdown`` ends it, and its thread.
+    """
+    context = None
+    if (certfile is None) != (keyfile is None):
+        raise ValueError("certfile and keyfile belong together, and one of them was given")
+    if certfile is not None:
+        context = ssl.SSLContext(protocol)
+        if client_cafile is not None or client_capath is not None:
+            context.load_verify_locations(client_cafile, client_capath)
+        elif client_auth_required:
+            context.load_default_certs(ssl.Purpose.CLIENT_AUTH)
+        if client_auth_required:
+            context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(certfile, keyfile)
+    family, *_ = socket.getaddrinfo(addr, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+    kind = type("Server", (_Server,), {"address_family": family, "context": context})
+    server = kind((addr, port), MetricsHandler.factory(registry))
+    thread = threading.Thread(target=server.serve_forever, name="talea-metrics", daemon=True)
+    thread.start()
+    return server, thread
+
+
+start_wsgi_server = start_http_server

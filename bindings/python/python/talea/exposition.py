@@ -1,0 +1,129 @@
+"""Pages: the values of a registry as bytes. Servers of them are in ``talea._serve``, pushes in ``_push``."""
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Optional
+
+from talea import _encode
+from talea.registry import REGISTRY, CollectorRegistry
+
+if TYPE_CHECKING:
+    from talea._push import basic_auth_handler as basic_auth_handler
+    from talea._push import default_handler as default_handler
+    from talea._push import delete_from_gateway as delete_from_gateway
+    from talea._push import instance_ip_grouping_key as instance_ip_grouping_key
+    from talea._push import passthrough_redirect_handler as passthrough_redirect_handler
+    from talea._push import push_to_gateway as push_to_gateway
+    from talea._push import pushadd_to_gateway as pushadd_to_gateway
+    from talea._push import tls_auth_handler as tls_auth_handler
+    from talea._serve import MetricsHandler as MetricsHandler
+    from talea._serve import make_asgi_app as make_asgi_app
+    from talea._serve import make_wsgi_app as make_wsgi_app
+    from talea._serve import start_http_server as start_http_server
+    from talea._serve import start_wsgi_server as start_wsgi_server
+
+CONTENT_TYPE_PLAIN_0_0_4 = "text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE_PLAIN_1_0_0 = "text/plain; version=1.0.0; charset=utf-8"
+CONTENT_TYPE_LATEST = CONTENT_TYPE_PLAIN_0_0_4
+
+_SERVE = {"MetricsHandler", "make_asgi_app", "make_wsgi_app", "start_http_server", "start_wsgi_server"}
+_PUSH = {
+    "basic_auth_handler",
+    "default_handler",
+    "delete_from_gateway",
+    "instance_ip_grouping_key",
+    "passthrough_redirect_handler",
+    "push_to_gateway",
+    "pushadd_to_gateway",
+    "tls_auth_handler",
+}
+LAZY = _SERVE | _PUSH
+
+
+def __getattr__(name: str) -> Any:
+    # Those modules take ten times as long to import as this one.
+    if name in _SERVE:
+        from talea import _serve
+
+        return getattr(_serve, name)
+    if name in _PUSH:
+        from talea import _push
+
+        return getattr(_push, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def page(
+    registry: Any, accept: str = "", names: Optional[Sequence[str]] = None
+) -> tuple[bytes, str]:
+    """The page of a registry in the format that an ``Accept`` header asks for, and its content type.
+
+    ``names`` restricts it to samples of these names. Any object with ``collect`` is a registry.
+    """
+    regions: list[Any] = []
+    custom: list[Any] = []
+    target: Iterable[Any] = ()
+    if isinstance(registry, CollectorRegistry):
+        regions, custom = registry._regions(), registry._others()
+        with registry._lock:
+            target = [registry._target_info_metric()] if registry._target_info else ()
+    else:
+        custom = [registry]
+    is_native = len(regions) == 1 and not custom and not target
+    if is_native:
+        native, content_type = regions[0].render(accept, True, names or [])
+        return bytes(native), content_type
+    families = [*target, *(family for one in custom for family in one.collect())]
+    if names:
+        restricted = (family._restricted_metric(names) for family in families)
+        families = [family for family in restricted if family]
+    rendered = [region.render(accept, False, names or []) for region in regions]
+    if not rendered:
+        from talea._talea import negotiate
+
+        content_type = negotiate(accept)
+    else:
+        content_type = rendered[0][1]
+    quoted = "escaping=allow-utf-8" in content_type
+    if not content_type.startswith("application/openmetrics-text"):
+        return b"".join([*(part for part, _ in rendered), _encode.text(families, quoted).encode()]), content_type
+    end = b"# EOF\n"
+    parts = [part[: -len(end)] for part, _ in rendered]
+    return b"".join([*parts, _encode.openmetrics(families, quoted).encode(), end]), content_type
+
+
+def generate_latest(registry: Any = REGISTRY, escaping: str = "underscores") -> bytes:
+    """The page of a registry in Prometheus' text format.
+
+    ``escaping`` says how names with other characters than letters, digits and underscores are shown:
+    ``underscores``, ``allow-utf-8``, ``dots`` or ``values``.
+    """
+    version = "0.0.4" if escaping == "underscores" else "1.0.0"
+    return page(registry, f"text/plain;version={version};escaping={escaping}")[0]
+
+
+def choose_encoder(accept_header: Optional[str]) -> tuple[Any, str]:
+    """A function from a registry to a page in the format that the header asks for, and its content type."""
+    accept = accept_header or ""
+    from talea._talea import negotiate
+
+    return (lambda registry: page(registry, accept)[0]), negotiate(accept)
+
+
+def write_to_textfile(
+    path: str, registry: Any, escaping: str = "allow-utf-8", tmpdir: Optional[str] = None
+) -> None:
+    """Writes the page to a file, which is replaced at once: for the node exporter's textfile collector."""
+    import tempfile
+
+    folder = tmpdir or os.path.dirname(path) or "."
+    handle, temporary = tempfile.mkstemp(prefix=os.path.basename(path), dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(generate_latest(registry, escaping))
+        # As a file that `open` makes: others may read it.
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

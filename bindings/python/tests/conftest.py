@@ -1,0 +1,13 @@
+import os
+
+import pytest
+
+
+@pytest.fixture
+def region():
+    """The path of a region's file, which does not exist yet."""
+    path = f"/dev/shm/talea-test-{os.getpid()}.talea"
+    yield path
+    for file in [path, f"{path}.lock"]:
+        if os.path.exists(file):
+            os.remove(file)

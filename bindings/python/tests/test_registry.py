@@ -1,0 +1,306 @@
+"""Registries, custom collectors, pages, servers and pushes."""
+
+import gzip
+import http.server
+import ssl
+import subprocess
+import sys
+import tempfile
+import threading
+import urllib.error
+import urllib.request
+
+import prometheus_client
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families
+
+import talea
+from talea.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
+from talea.openmetrics.exposition import generate_latest as generate_openmetrics
+
+
+@pytest.fixture
+def registry():
+    return talea.CollectorRegistry(size=4 << 20)
+
+
+class Custom:
+    def collect(self):
+        queues = GaugeMetricFamily("queue_length", 'Jobs\nin a "queue" \\.', labels=["queue"])
+        queues.add_metric(['a "b" \\\n'], 3)
+        yield queues
+        yield CounterMetricFamily("jobs_total", "Jobs.", 7, created=1.5, exemplar={"trace_id": "x"})
+        yield HistogramMetricFamily("job_seconds", "Time.", [("0.5", 1), ("+Inf", 2)], 3)
+        yield InfoMetricFamily("build", "Build.", {"version": "1"})
+
+
+def test_custom_collectors_are_on_every_page(registry):
+    registry.register(Custom())
+    talea.Counter("orders", "Orders.", registry=registry).inc(2)
+    for page, parse in [
+        (talea.generate_latest(registry), text_string_to_metric_families),
+        (generate_openmetrics(registry), openmetrics),
+    ]:
+        families = {family.name: family for family in parse(page.decode())}
+        values = {s.name: s.value for family in families.values() for s in family.samples}
+        assert values["orders_total"] == 2
+        assert values["jobs_total"] == 7
+        assert values["job_seconds_sum"] == 3
+        assert values["build_info"] == 1
+        queue = families["queue_length"]
+        assert queue.samples[0].labels == {"queue": 'a "b" \\\n'}
+        assert queue.documentation == 'Jobs\nin a "queue" \\.'
+    assert registry.get_sample_value("jobs_total") == 7
+
+
+def test_pages_of_custom_families_are_those_of_the_official_client():
+    ours = talea.CollectorRegistry()
+    theirs = prometheus_client.CollectorRegistry()
+    for registry in (ours, theirs):
+        registry.register(Custom())
+    assert talea.generate_latest(ours) == prometheus_client.generate_latest(theirs)
+
+
+def test_the_official_registry_shows_our_metrics_and_ours_shows_theirs(registry):
+    theirs = prometheus_client.CollectorRegistry()
+    talea.Counter("ours", "Ours.", ["a"], registry=theirs).labels("x").inc(2)
+    assert theirs.get_sample_value("ours_total", {"a": "x"}) == 2
+    registry.register(prometheus_client.Gauge("theirs", "Theirs.", registry=None))
+    assert b"theirs 0.0" in talea.generate_latest(registry)
+
+
+def test_a_restricted_registry_has_the_named_samples_alone(registry):
+    talea.Counter("orders", "Orders.", registry=registry).inc()
+    talea.Summary("sizes", "Sizes.", registry=registry).observe(3)
+    registry.register(Custom())
+    restricted = registry.restricted_registry(["sizes_sum", "orders_total"])
+    samples = {s.name: s.value for family in restricted.collect() for s in family.samples}
+    assert samples == {"sizes_sum": 3, "orders_total": 1}
+    assert b"sizes_sum 3" in talea.generate_latest(restricted)
+
+
+def test_info_and_enum(registry):
+    build = talea.Info("build", "Build.", registry=registry)
+    assert registry.get_sample_value("build_info") == 1
+    build.info({"version": "1", "revision": "a"})
+    build.info({"version": "2"})
+    assert registry.get_sample_value("build_info", {"version": "2"}) == 1
+    assert len(list(build.collect()[0].samples)) == 1
+    workers = talea.Info("worker", "Workers.", ["queue"], registry=registry)
+    workers.labels("a").info({"host": "x"})
+    workers.labels(queue="b").info({"host": "y"})
+    assert registry.get_sample_value("worker_info", {"queue": "a", "host": "x"}) == 1
+    workers.remove("a")
+    assert registry.get_sample_value("worker_info", {"queue": "a", "host": "x"}) is None
+    with pytest.raises(ValueError, match="queue"):
+        workers.labels("b").info({"queue": "c"})
+    circuit = talea.Enum("circuit", "Circuit.", ["to"], states=["closed", "open"], registry=registry)
+    assert registry.get_sample_value("circuit", {"to": "x", "circuit": "closed"}) is None
+    circuit.labels("x")
+    assert registry.get_sample_value("circuit", {"to": "x", "circuit": "closed"}) == 1
+    circuit.labels("x").state("open")
+    assert registry.get_sample_value("circuit", {"to": "x", "circuit": "closed"}) == 0
+    assert registry.get_sample_value("circuit", {"to": "x", "circuit": "open"}) == 1
+    with pytest.raises(ValueError, match="half.*closed.*open"):
+        circuit.labels("x").state("half")
+
+
+def test_exemplars_are_on_the_page_of_openmetrics(registry):
+    orders = talea.Counter("orders", "Orders.", registry=registry)
+    times = talea.Histogram("times", "Times.", registry=registry)
+    orders.inc(2, exemplar={"trace_id": "abc"})
+    times.observe(0.3, exemplar={"trace_id": "def"})
+    with pytest.raises(ValueError, match="128"):
+        orders.inc(exemplar={"trace_id": "x" * 130})
+    assert registry.get_sample_value("orders_total") == 3
+    page = generate_openmetrics(registry).decode()
+    found = {
+        sample.exemplar.labels["trace_id"]: sample.exemplar.value
+        for family in openmetrics(page)
+        for sample in family.samples
+        if sample.exemplar
+    }
+    assert found == {"abc": 2, "def": 0.3}
+
+
+def test_a_function_gives_a_gauge_its_value(registry):
+    level = talea.Gauge("level", "Level.", ["of"], registry=registry)
+    items = [1]
+    level.labels("items").set_function(lambda: len(items))
+    assert registry.get_sample_value("level", {"of": "items"}) == 1
+    items.append(2)
+    assert b'level{of="items"} 2' in talea.generate_latest(registry)
+    level.labels("items").set_function(lambda: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        talea.generate_latest(registry)
+
+
+def test_created_samples_can_be_left_out(registry):
+    talea.Counter("orders", "Orders.", registry=registry)
+    assert b"orders_created" in generate_openmetrics(registry)
+    talea.disable_created_metrics()
+    try:
+        assert b"orders_created" not in generate_openmetrics(registry)
+    finally:
+        talea.enable_created_metrics()
+
+
+def test_the_collector_for_several_processes_shows_the_default_region():
+    program = """
+import talea
+from talea.multiprocess import MultiProcessCollector
+talea.Counter("orders", "Orders.").inc()
+registry = talea.CollectorRegistry()
+MultiProcessCollector(registry)
+page = talea.generate_latest(registry)
+assert b"orders_total 1" in page and b"process_" not in page, page
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def fetch(url, **headers):
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+        return answer.headers, answer.read()
+
+
+def test_a_server_answers_scrapes(registry):
+    talea.Counter("orders", "Orders.", registry=registry).inc()
+    talea.Gauge("level", "Level.", registry=registry)
+    server, thread = talea.start_http_server(0, "127.0.0.1", registry)
+    url = f"http://127.0.0.1:{server.server_address[1]}/metrics"
+    try:
+        headers, page = fetch(url)
+        assert b"orders_total 1" in page and headers["Content-Type"].startswith("text/plain")
+        headers, page = fetch(url, **{"Accept-Encoding": "gzip"})
+        assert b"orders_total 1" in gzip.decompress(page)
+        headers, page = fetch(url, Accept="application/openmetrics-text; version=1.0.0")
+        assert page.endswith(b"# EOF\n")
+        assert b"orders" not in fetch(f"{url}?name[]=level")[1]
+        with pytest.raises(urllib.error.HTTPError, match="405"):
+            urllib.request.urlopen(url, data=b"x", timeout=10)
+    finally:
+        server.shutdown()
+        server.server_close()
+    thread.join(10)
+    assert not thread.is_alive()
+
+
+def test_a_server_speaks_tls(registry, tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+    command += ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command += ["-keyout", str(key), "-out", str(certificate)]
+    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    options = {"certfile": str(certificate), "keyfile": str(key), "client_cafile": str(certificate)}
+    server, _ = talea.start_http_server(
+        0, "127.0.0.1", registry, client_auth_required=True, **options
+    )
+    url = f"https://127.0.0.1:{server.server_address[1]}/"
+    context = ssl.create_default_context(cafile=str(certificate))
+    try:
+        with pytest.raises((urllib.error.URLError, ssl.SSLError, ConnectionError)):
+            urllib.request.urlopen(url, timeout=10, context=context).read()
+        context.load_cert_chain(certificate, key)
+        assert urllib.request.urlopen(url, timeout=10, context=context).status == 200
+    finally:
+        server.shutdown()
+        server.server_close()
+    with pytest.raises(ValueError, match="belong together"):
+        talea.start_http_server(0, certfile="x")
+
+
+def test_pushes_arrive(registry):
+    talea.Counter("orders", "Orders.", registry=registry).inc()
+    pushed = []
+
+    class Gateway(http.server.BaseHTTPRequestHandler):
+        def take(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            pushed.append((self.command, self.path, dict(self.headers), body))
+            self.send_response(202)
+            self.end_headers()
+
+        do_PUT = do_POST = do_DELETE = take
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Gateway)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    gateway = f"127.0.0.1:{server.server_address[1]}"
+    talea.push_to_gateway(gateway, "a job", registry, {"path": "a/b", "empty": ""})
+    talea.pushadd_to_gateway(f"http://{gateway}/", "job", registry, compression="gzip")
+    talea.delete_from_gateway(gateway, "job")
+    server.shutdown()
+    server.server_close()
+    assert [method for method, *_ in pushed] == ["PUT", "POST", "DELETE"]
+    assert pushed[0][1] == "/metrics/job@base64/YSBqb2I=/empty@base64/=/path@base64/YS9i"
+    assert b"orders_total 1" in pushed[0][3]
+    assert b"orders_total 1" in gzip.decompress(pushed[1][3])
+    with pytest.raises(OSError):
+        talea.push_to_gateway(gateway, "job", registry, timeout=5)
+
+
+def test_a_file_for_the_node_exporter_is_replaced_at_once(registry, tmp_path):
+    talea.Counter("orders", "Orders.", registry=registry).inc()
+    path = tmp_path / "orders.prom"
+    path.write_text("old")
+    talea.write_to_textfile(str(path), registry)
+    assert "orders_total 1" in path.read_text()
+    assert [file.name for file in tmp_path.iterdir()] == ["orders.prom"]
+
+
+PROGRAM = """
+import talea
+talea.install_as_prometheus_client()
+talea.install_as_prometheus_client()
+import prometheus_client.exposition
+from prometheus_client import Counter, REGISTRY, make_asgi_app
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.multiprocess import MultiProcessCollector
+assert prometheus_client.Counter is talea.Counter is Counter and REGISTRY is talea.REGISTRY
+page = prometheus_client.generate_latest()
+assert b"python_info" in page and b"process_cpu_seconds_total" in page and b"python_gc_" in page
+"""
+
+
+def test_talea_takes_the_name_of_prometheus_client():
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+    late = "import prometheus_client, talea; talea.install_as_prometheus_client()"
+    failed = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True)
+    assert failed.returncode == 1 and "imported already" in failed.stderr
+
+
+@pytest.mark.parametrize("variable", ["TALEA_REGION", "PROMETHEUS_MULTIPROC_DIR"])
+def test_the_environment_names_the_region(variable):
+    program = "import talea; talea.Counter('orders', 'O.').inc(); print(talea.generate_latest().decode())"
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        value = folder if variable == "PROMETHEUS_MULTIPROC_DIR" else f"{folder}/shop.talea"
+        for count in (1, 2):
+            page = subprocess.check_output([sys.executable, "-c", program], env={variable: value})
+            assert f"orders_total {count}" in page.decode()
+            assert "process_" not in page.decode()
+
+
+def test_an_application_starts_without_its_region(tmp_path):
+    program = "import talea; talea.Counter('orders', 'O.').inc(); print(talea.generate_latest().decode())"
+    path = tmp_path / "other.talea"
+    path.write_bytes(b"something else" * 1000)
+    command = [sys.executable, "-W", "always", "-c", program]
+    done = subprocess.run(command, env={"TALEA_REGION": str(path)}, capture_output=True, text=True)
+    assert "orders_total 1" in done.stdout
+    assert "RuntimeWarning" in done.stderr and str(path) in done.stderr
+    assert path.read_bytes() == b"something else" * 1000
+
+
+def test_a_full_region_is_a_warning(region):
+    registry = talea.CollectorRegistry(path=region, size=1 << 20)
+    with pytest.warns(RuntimeWarning, match="this process alone"):
+        for n in range(5_000):
+            last = talea.Counter(f"orders_{n}", "Orders.", registry=registry)
+            last.inc()
+            if last._region is not registry._region:
+                break
+    assert registry.get_sample_value(f"orders_{n}_total") == 1
+    assert registry.get_sample_value("orders_0_total") == 1
