@@ -10,6 +10,7 @@
 
 mod blocks;
 mod family;
+mod http;
 mod metrics;
 mod region;
 
@@ -19,6 +20,8 @@ use pyo3::prelude::*;
 mod extension {
     #[pymodule_export]
     use crate::blocks::{CountedExceptions, InProgress, Timer};
+    #[pymodule_export]
+    use crate::http::{HttpExchange, HttpMeter, HttpRoute, WsgiBody};
     #[pymodule_export]
     use crate::metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary};
     #[pymodule_export]

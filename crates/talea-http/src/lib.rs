@@ -36,6 +36,7 @@
 //! | an existing `axum::Router` | [`axum::meter`], which reads its routes | none |
 //! | an existing `axum::Router` inside of other layers | [`axum::Layer`] | none |
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
+//! | any other server | [`ManualExchange`] | none |
 //!
 //! That holds for requests without a body and responses whose body is buffered. With axum's types,
 //! each body that is watched as it passes adds one, see [`axum::Router`]. With
@@ -88,6 +89,7 @@ pub use endpoints::Endpoints;
 pub use exchange::body::{RequestBody, ResponseBody};
 pub use exchange::caught_panic::CaughtPanic;
 pub use exchange::handler_error::HandlerError;
+pub use exchange::manual::ManualExchange;
 pub use exchange::upgrade::UpgradeGuard;
 pub use exposition::{Exposition, ExpositionBody};
 pub use labels::status::StatusLabel;

@@ -8,6 +8,7 @@ that it forks.
 import os
 from typing import TYPE_CHECKING, Any
 
+from talea._http import meter as http_meter
 from talea.exposition import (
     CONTENT_TYPE_LATEST,
     CONTENT_TYPE_PLAIN_0_0_4,
@@ -67,6 +68,7 @@ __all__ = [
     "disable_created_metrics",
     "enable_created_metrics",
     "generate_latest",
+    "http_meter",
     "install_as_prometheus_client",
     "instance_ip_grouping_key",
     "make_asgi_app",

@@ -13,11 +13,15 @@ __all__ = [
     "Enum",
     "Gauge",
     "Histogram",
+    "HttpExchange",
+    "HttpMeter",
+    "HttpRoute",
     "InProgress",
     "InfoFamily",
     "Region",
     "Summary",
     "Timer",
+    "WsgiBody",
     "disable_created_metrics",
     "enable_created_metrics",
     "negotiate",
@@ -74,6 +78,47 @@ class CurrentValue:
 class InfoFamily:
     def set(self, labelvalues: Sequence[str], facts: Sequence[tuple[str, str]]) -> None: ...
     def remove(self, labelvalues: Sequence[str]) -> None: ...
+
+@final
+class HttpRoute: ...
+
+@final
+class WsgiBody:
+    def __iter__(self) -> WsgiBody: ...
+    def __next__(self) -> bytes: ...
+    def close(self) -> None: ...
+
+@final
+class HttpExchange:
+    """A request in flight: for ASGI the `send` that records what it sends."""
+
+    def __call__(self, message: Any) -> Any: ...
+    def enter(self, route: HttpRoute) -> None: ...
+    def head(self, status: int) -> None: ...
+    def body(self, bytes: int, is_last: bool) -> None: ...
+    def failed(self) -> None: ...
+    def close(self) -> None: ...
+    def watch(self, body: Iterable[bytes]) -> WsgiBody: ...
+
+@final
+class HttpMeter:
+    """The HTTP metrics of a region."""
+
+    def __new__(
+        cls,
+        region: Region,
+        convention: str,
+        prefix: str,
+        detailed: bool,
+        buckets: Sequence[float] | None,
+        status_codes: bool,
+        constant_labels: dict[str, str],
+    ) -> HttpMeter: ...
+    def route(self, route: str, methods: Sequence[str] | None) -> HttpRoute: ...
+    def asgi(self, scope: Any, send: Any) -> HttpExchange: ...
+    def arrived(
+        self, method: str, is_http_10: bool, is_https: bool, length: int
+    ) -> HttpExchange: ...
 
 @final
 class Region:

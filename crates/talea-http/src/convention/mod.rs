@@ -1,10 +1,12 @@
 //! Conventions: the names and labels of metrics.
 
 mod caddy;
+mod instrumentator;
 pub(crate) mod metric_set;
 pub(crate) mod opentelemetry;
 mod prometheus;
 mod servant;
+mod starlette_exporter;
 
 use self::metric_set::MetricSet;
 
@@ -31,6 +33,14 @@ pub enum Convention {
     ///
     #[doc = include_str!("caddy.md")]
     Caddy,
+    /// The metrics of Python's prometheus-fastapi-instrumentator.
+    ///
+    #[doc = include_str!("instrumentator.md")]
+    FastapiInstrumentator,
+    /// The metrics of Python's starlette_exporter.
+    ///
+    #[doc = include_str!("starlette_exporter.md")]
+    StarletteExporter,
 }
 
 impl Convention {
@@ -40,6 +50,8 @@ impl Convention {
             Self::OpenTelemetry => opentelemetry::METRIC_SET,
             Self::Servant => servant::METRIC_SET,
             Self::Caddy => caddy::METRIC_SET,
+            Self::FastapiInstrumentator => instrumentator::METRIC_SET,
+            Self::StarletteExporter => starlette_exporter::METRIC_SET,
         }
     }
 }

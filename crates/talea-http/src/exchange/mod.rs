@@ -8,6 +8,7 @@ pub(crate) mod body;
 pub(crate) mod caught_panic;
 pub(crate) mod handler_error;
 pub(crate) mod head;
+pub(crate) mod manual;
 pub(crate) mod request;
 pub(crate) mod request_size;
 pub(crate) mod response;

@@ -91,15 +91,37 @@ impl Exchange {
         request: RequestHead<'_>,
         body: &impl Body,
     ) -> Option<RequestBytes> {
-        self.start = Instant::now();
-        let meters = meters.request(request);
-        meters.in_flight.inc();
-        self.meters = Some(meters);
-        self.is_head = *request.method == Method::HEAD;
+        self.start();
+        let meters = self.enter(meters, request);
         self.has_body = !body.is_end_stream();
         let declared = meters.declared_request_size;
         self.request_size = RequestSize::Known(if declared { declared_size(request) } else { 0 });
         if self.has_body { Some(self.request_bytes(meters)) } else { None }
+    }
+
+    /// Begins the time that is measured.
+    #[inline(always)]
+    pub(super) fn start(&mut self) {
+        self.start = Instant::now();
+    }
+
+    /// Records that the request is in flight at its endpoint.
+    #[inline(always)]
+    pub(super) fn enter(
+        &mut self,
+        meters: &'static EndpointMeters,
+        request: RequestHead<'_>,
+    ) -> &'static RequestMeters {
+        let meters = meters.request(request);
+        meters.in_flight.inc();
+        self.meters = Some(meters);
+        self.is_head = *request.method == Method::HEAD;
+        meters
+    }
+
+    /// The length of the request's body.
+    pub(super) fn received(&mut self, bytes: u64) {
+        self.request_size = RequestSize::Known(bytes);
     }
 
     /// Begins a call of the service's code.

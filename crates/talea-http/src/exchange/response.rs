@@ -62,6 +62,11 @@ impl ResponseTransfer {
         }
     }
 
+    /// Counts a piece of so many bytes.
+    pub(super) fn add_len(&mut self, bytes: u64) {
+        self.sent += bytes;
+    }
+
     /// Ends the request: the body has ended.
     #[inline]
     pub(super) fn end(&mut self) {

@@ -1,0 +1,119 @@
+"""For Django: a middleware that meters requests, each at the route that its resolver matched.
+
+One line of the settings installs it, before all others::
+
+    MIDDLEWARE = ["talea.django.Middleware", ...]
+
+The setting ``TALEA_HTTP`` is a dict with the arguments of ``talea.http_meter``.
+"""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from importlib import import_module
+from inspect import iscoroutinefunction
+from typing import Any
+
+from talea import _http
+from talea._talea import HttpExchange, HttpMeter, HttpRoute
+
+
+class Middleware:
+    """Meters the requests of a Django project, synchronous and asynchronous."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Callable[[Any], Any]) -> None:
+        settings = import_module("django.conf").settings
+        self._get_response = get_response
+        self._meter: HttpMeter = _http.meter(**getattr(settings, "TALEA_HTTP", {}))
+        self._routes: dict[str, HttpRoute] = {}
+        self._is_async = iscoroutinefunction(get_response)
+        if self._is_async:
+            from asgiref.sync import markcoroutinefunction
+
+            markcoroutinefunction(self)
+
+    def __call__(self, request: Any) -> Any:
+        exchange = self._arrived(request)
+        if self._is_async:
+            return self._answered(exchange, request)
+        try:
+            response = self._get_response(request)
+        except BaseException as error:
+            self._broke(exchange, error)
+            raise
+        return self._watched(exchange, response)
+
+    async def _answered(self, exchange: HttpExchange, request: Any) -> Any:
+        try:
+            response = await self._get_response(request)
+        except BaseException as error:
+            self._broke(exchange, error)
+            raise
+        return self._watched(exchange, response)
+
+    def _arrived(self, request: Any) -> HttpExchange:
+        length = request.META.get("CONTENT_LENGTH") or "0"
+        exchange = self._meter.arrived(
+            request.method,
+            request.META.get("SERVER_PROTOCOL") == "HTTP/1.0",
+            request.is_secure(),
+            int(length) if length.isdigit() else 0,
+        )
+        request._talea_exchange = exchange
+        return exchange
+
+    def process_view(self, request: Any, view: Any, args: Any, kwargs: Any) -> None:
+        """Called by Django once the resolver has matched."""
+        template = "/" + (request.resolver_match.route or "")
+        route = self._routes.get(template)
+        if route is None:
+            route = self._routes[template] = self._meter.route(template, None)
+        request._talea_exchange.enter(route)
+
+    def process_exception(self, request: Any, exception: Exception) -> None:
+        """Called by Django when a view raises: before it makes that a response of status 500."""
+        known = import_module("django.core.exceptions")
+        missing = import_module("django.http").Http404
+        answered = (known.BadRequest, known.PermissionDenied, known.SuspiciousOperation, missing)
+        if not isinstance(exception, answered):
+            request._talea_exchange.failed()
+
+    def _broke(self, exchange: HttpExchange, error: BaseException) -> None:
+        if isinstance(error, Exception):
+            exchange.failed()
+        exchange.close()
+
+    def _watched(self, exchange: HttpExchange, response: Any) -> Any:
+        exchange.head(response.status_code)
+        if not response.streaming:
+            exchange.body(len(response.content), True)
+        elif response.is_async:
+            response.streaming_content = self._async_pieces(exchange, response.streaming_content)
+        else:
+            response.streaming_content = self._pieces(exchange, response.streaming_content)
+        # A stream that the server does not read to its end was aborted.
+        response._resource_closers.append(exchange.close)
+        return response
+
+    def _pieces(self, exchange: HttpExchange, pieces: Iterator[bytes]) -> Iterator[bytes]:
+        try:
+            for piece in pieces:
+                exchange.body(len(piece), False)
+                yield piece
+        except Exception:
+            exchange.failed()
+            raise
+        exchange.body(0, True)
+
+    async def _async_pieces(
+        self, exchange: HttpExchange, pieces: AsyncIterator[bytes]
+    ) -> AsyncIterator[bytes]:
+        try:
+            async for piece in pieces:
+                exchange.body(len(piece), False)
+                yield piece
+        except Exception:
+            exchange.failed()
+            raise
+        exchange.body(0, True)

@@ -1,0 +1,106 @@
+"""For WSGI: a middleware that meters requests, and an application that answers with a page.
+
+One line meters a service of Flask, each request at its rule::
+
+    talea.wsgi.meter_flask(app)
+"""
+
+from collections.abc import Callable, Iterable, MutableMapping
+from typing import Any, Optional
+
+from talea import _http
+from talea._serve import make_wsgi_app as make_wsgi_app
+from talea._talea import HttpRoute
+
+_KEY = "talea.exchange"
+
+Environment = MutableMapping[str, Any]
+Application = Callable[[Environment, Callable[..., Any]], Iterable[bytes]]
+
+
+class Middleware:
+    """Meters the requests of a WSGI application.
+
+    ``route`` is a function from the environment to the template of the route that took the request, or
+    None, called at the head of the response; without it all requests are ``_unmatched``. The other arguments
+    are those of ``talea.http_meter``.
+
+    A request is recorded once: complete when its body was read to the end, aborted if the server closed it
+    before, panicked after an exception.
+    """
+
+    def __init__(
+        self,
+        app: Application,
+        *,
+        route: Optional[Callable[[Environment], Optional[str]]] = None,
+        **options: Any,
+    ) -> None:
+        self._app = app
+        self._route = route
+        self._meter = _http.meter(**options)
+        self._routes: dict[str, HttpRoute] = {}
+
+    def __call__(self, environ: Environment, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        length = environ.get("CONTENT_LENGTH") or "0"
+        exchange = environ[_KEY] = self._meter.arrived(
+            environ["REQUEST_METHOD"],
+            environ.get("SERVER_PROTOCOL") == "HTTP/1.0",
+            environ.get("wsgi.url_scheme") == "https",
+            int(length) if length.isdigit() else 0,
+        )
+
+        def start(status: str, headers: Any, *exception: Any) -> Any:
+            template = self._route(environ) if self._route else None
+            if template is not None:
+                exchange.enter(self._known(template))
+            exchange.head(int(status[:3]))
+            return start_response(status, headers, *exception)
+
+        try:
+            body = self._app(environ, start)
+            file_wrapper = environ.get("wsgi.file_wrapper")
+            if isinstance(file_wrapper, type) and isinstance(body, file_wrapper):
+                # The server sends the file itself, by its type.
+                exchange.body(0, True)
+                return body
+            return exchange.watch(body)
+        except BaseException as error:
+            if isinstance(error, Exception):
+                exchange.failed()
+            exchange.close()
+            raise
+
+    def _known(self, template: str) -> HttpRoute:
+        route = self._routes.get(template)
+        if route is None:
+            route = self._routes[template] = self._meter.route(template, None)
+        return route
+
+
+def meter_flask(app: Any, **options: Any) -> None:
+    """Meters a Flask application: each request at its rule, from before its functions ``before_request``.
+
+    The arguments are those of ``talea.http_meter``.
+    """
+    middleware = Middleware(app.wsgi_app, **options)
+    meter = middleware._meter
+    routes: dict[tuple[str, str], HttpRoute] = {}
+
+    def declared(rule: Any) -> HttpRoute:
+        route = meter.route(rule.rule, sorted(rule.methods or ()))
+        return routes.setdefault((rule.rule, rule.endpoint), route)
+
+    def enter() -> None:
+        from flask import request
+
+        rule = request.url_rule
+        exchange = request.environ.get(_KEY)
+        if rule is not None and exchange is not None:
+            exchange.enter(routes.get((rule.rule, rule.endpoint)) or declared(rule))
+
+    # With those that Flask has already, so that their series exist before the first request.
+    for rule in app.url_map.iter_rules():
+        declared(rule)
+    app.before_request_funcs.setdefault(None, []).insert(0, enter)
+    app.wsgi_app = middleware

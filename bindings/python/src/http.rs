@@ -1,0 +1,332 @@
+//! The hot part of the middleware: a request from its arrival to its end.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ::http::{Method, Version};
+use pyo3::exceptions::PyValueError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyIterator};
+use talea_http::{Convention, Endpoint, Endpoints, ManualExchange, Opts, StatusLabel};
+
+use crate::region::Region;
+
+/// The HTTP metrics of a region.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct HttpMeter {
+    endpoints: Endpoints,
+    unmatched: Endpoint,
+    /// Whether bytes of bodies are recorded.
+    has_sizes: bool,
+}
+
+/// A declared route: its endpoints by the methods that it answers.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct HttpRoute {
+    route: String,
+    methods: Vec<(Method, Endpoint)>,
+    /// For the other methods.
+    rest: Endpoint,
+}
+
+#[pymethods]
+impl HttpMeter {
+    #[new]
+    #[pyo3(signature = (region, convention, prefix, detailed, buckets, status_codes, constant_labels))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        region: &Region,
+        convention: &str,
+        prefix: &str,
+        detailed: bool,
+        buckets: Option<Vec<f64>>,
+        status_codes: bool,
+        constant_labels: HashMap<String, String>,
+    ) -> PyResult<Self> {
+        let mut opts = Opts::new().prefix(prefix).convention(match convention {
+            "prometheus" => Convention::Prometheus,
+            "opentelemetry" => Convention::OpenTelemetry,
+            "instrumentator" => Convention::FastapiInstrumentator,
+            "starlette_exporter" => Convention::StarletteExporter,
+            _ => {
+                return Err(PyValueError::new_err(format!(
+                    "convention is {convention:?}; expected prometheus, opentelemetry, instrumentator or \
+                     starlette_exporter"
+                )));
+            }
+        });
+        if detailed {
+            opts = opts.detailed();
+        }
+        if status_codes {
+            opts = opts.status_label(StatusLabel::Code);
+        }
+        if let Some(buckets) = &buckets {
+            opts = opts.durations(buckets);
+        }
+        for (name, value) in &constant_labels {
+            opts = opts.constant_label(name, value);
+        }
+        let has_sizes = detailed || convention != "prometheus";
+        let endpoints = opts.register(&region.registry);
+        let endpoints = endpoints.map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let unmatched = endpoints.unmatched();
+        Ok(Self { endpoints, unmatched, has_sizes })
+    }
+
+    /// Declares a route with the methods that it answers; without methods it answers all.
+    fn route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
+        let mut known: Vec<(Method, Endpoint)> = Vec::new();
+        let methods = methods.unwrap_or_default();
+        let parsed = methods.iter().filter_map(|method| method.to_uppercase().parse().ok());
+        for method in parsed {
+            let method: Method = method;
+            // A HEAD that a GET answers is a GET, as in the declaration.
+            if method != Method::HEAD || !methods.iter().any(|m| m.eq_ignore_ascii_case("get")) {
+                known.push((method.clone(), self.endpoints.declare(&method, route)));
+            }
+        }
+        let rest = match known.is_empty() {
+            true => self.endpoints.declare_any(route),
+            false => self.endpoints.declare_rest(route),
+        };
+        HttpRoute { route: route.to_owned(), methods: known, rest }
+    }
+
+    /// A request of ASGI that arrives now: a `send` that records what it sends by the server's.
+    fn asgi(
+        slf: &Bound<'_, Self>,
+        scope: &Bound<'_, PyDict>,
+        send: Py<PyAny>,
+    ) -> PyResult<HttpExchange> {
+        let py = slf.py();
+        let method = scope.get_item(intern!(py, "method"))?;
+        let version = scope.get_item(intern!(py, "http_version"))?;
+        let scheme = scope.get_item(intern!(py, "scheme"))?;
+        let version = match version.as_ref().map(|v| v.extract::<&str>()).transpose()? {
+            Some("2") => Version::HTTP_2,
+            Some("3") => Version::HTTP_3,
+            Some("1.0") => Version::HTTP_10,
+            _ => Version::HTTP_11,
+        };
+        let is_https = match scheme {
+            Some(scheme) => scheme.extract::<&str>()? == "https",
+            None => false,
+        };
+        let method = match method {
+            Some(method) => known_method(method.extract::<&str>()?),
+            None => Method::GET,
+        };
+        let mut exchange = ManualExchange::arrived();
+        if slf.get().has_sizes {
+            if let Some(bytes) = declared_len(scope)? {
+                exchange.received(bytes);
+            }
+        }
+        let state = State { exchange, method, version, is_https, status: None };
+        Ok(HttpExchange { meter: slf.clone().unbind(), send, state: Mutex::new(state) })
+    }
+
+    /// A request of another interface that arrives now.
+    fn arrived(
+        slf: &Bound<'_, Self>,
+        method: &str,
+        is_http_10: bool,
+        is_https: bool,
+        length: u64,
+    ) -> HttpExchange {
+        let mut exchange = ManualExchange::arrived();
+        exchange.received(length);
+        let version = if is_http_10 { Version::HTTP_10 } else { Version::HTTP_11 };
+        let method = known_method(method);
+        let state = State { exchange, method, version, is_https, status: None };
+        let send = slf.py().None();
+        HttpExchange { meter: slf.clone().unbind(), send, state: Mutex::new(state) }
+    }
+}
+
+fn known_method(method: &str) -> Method {
+    Method::from_bytes(method.as_bytes()).unwrap_or(Method::GET)
+}
+
+/// The length of a request's body that its head declares.
+fn declared_len(scope: &Bound<'_, PyDict>) -> PyResult<Option<u64>> {
+    let Some(headers) = scope.get_item(intern!(scope.py(), "headers"))? else { return Ok(None) };
+    for header in headers.try_iter()? {
+        let (name, value): (Vec<u8>, Vec<u8>) = header?.extract()?;
+        if name.eq_ignore_ascii_case(b"content-length") {
+            return Ok(std::str::from_utf8(&value).ok().and_then(|text| text.trim().parse().ok()));
+        }
+    }
+    Ok(None)
+}
+
+/// A request in flight.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct HttpExchange {
+    meter: Py<HttpMeter>,
+    /// The server's `send`, if the interface is ASGI.
+    send: Py<PyAny>,
+    state: Mutex<State>,
+}
+
+struct State {
+    exchange: ManualExchange,
+    method: Method,
+    version: Version,
+    is_https: bool,
+    /// The status of a head whose body has not begun.
+    status: Option<u16>,
+}
+
+impl State {
+    fn enter(&mut self, endpoint: Endpoint) {
+        self.exchange.enter(endpoint, &self.method, self.version, self.is_https);
+    }
+
+    /// A piece of the body, of which more may follow.
+    fn body(&mut self, bytes: u64, is_last: bool) {
+        match self.status.take() {
+            Some(status) if is_last => return self.exchange.respond(status, bytes),
+            Some(status) => self.exchange.begin_response(status),
+            None => {}
+        }
+        self.exchange.sent(bytes);
+        if is_last {
+            self.exchange.end();
+        }
+    }
+}
+
+impl HttpExchange {
+    /// No code panics while it is held, and none waits for it with the interpreter.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl HttpExchange {
+    /// The request is for this route.
+    fn enter(&self, route: &HttpRoute) {
+        let mut state = self.state();
+        let is_head = state.method == Method::HEAD;
+        let of = |method: &Method| route.methods.iter().find(|(known, _)| known == method);
+        let found = of(&state.method).or_else(|| if is_head { of(&Method::GET) } else { None });
+        let endpoint = found.map_or(route.rest, |(_, endpoint)| *endpoint);
+        state.enter(endpoint);
+    }
+
+    /// The status of the response. A request that no route has taken is unmatched.
+    fn head(&self, status: u16) {
+        let mut state = self.state();
+        state.enter(self.meter.get().unmatched);
+        state.status = Some(status);
+    }
+
+    /// A piece of the response's body, of which more may follow.
+    fn body(&self, bytes: u64, is_last: bool) {
+        self.state().body(bytes, is_last);
+    }
+
+    /// Sends a message of ASGI by the server's `send`.
+    fn __call__<'py>(
+        &self,
+        py: Python<'py>,
+        message: &Bound<'py, PyDict>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let kind = message.get_item(intern!(py, "type"))?;
+        match kind.as_ref().map(|kind| kind.extract::<&str>()).transpose()? {
+            Some("http.response.start") => {
+                if let Some(status) = message.get_item(intern!(py, "status"))? {
+                    self.head(status.extract()?);
+                }
+            }
+            Some("http.response.body") => {
+                let body = message.get_item(intern!(py, "body"))?;
+                let bytes = body.map_or(Ok(0), |body| body.len())?;
+                let more = message.get_item(intern!(py, "more_body"))?;
+                let is_last = !more.map_or(Ok(false), |more| more.is_truthy())?;
+                self.body(bytes as u64, is_last);
+            }
+            Some("http.response.pathsend") => self.body(0, true),
+            _ => {}
+        }
+        self.send.bind(py).call1((message,))
+    }
+
+    /// The service's code failed with an exception.
+    fn failed(&self) {
+        let mut state = self.state();
+        state.enter(self.meter.get().unmatched);
+        state.exchange.failed();
+    }
+
+    /// Ends the request: as aborted, if it has not ended already.
+    fn close(&self) {
+        let mut state = self.state();
+        if let Some(status) = state.status.take() {
+            state.exchange.begin_response(status);
+        }
+        state.exchange.close();
+    }
+
+    /// The body of WSGI's response, recorded as it passes.
+    fn watch(slf: Py<Self>, py: Python<'_>, body: Py<PyAny>) -> PyResult<WsgiBody> {
+        let pieces = body.bind(py).try_iter()?.unbind();
+        Ok(WsgiBody { exchange: slf, body, pieces })
+    }
+}
+
+/// The body of WSGI's response.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct WsgiBody {
+    exchange: Py<HttpExchange>,
+    body: Py<PyAny>,
+    pieces: Py<PyIterator>,
+}
+
+#[pymethods]
+impl WsgiBody {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let exchange = self.exchange.get();
+        match self.pieces.bind(py).clone().next() {
+            Some(Ok(piece)) => {
+                let bytes = piece.cast::<PyBytes>().map_or(0, |bytes| bytes.as_bytes().len());
+                exchange.body(bytes as u64, false);
+                Ok(Some(piece))
+            }
+            Some(Err(error)) => {
+                exchange.failed();
+                Err(error)
+            }
+            None => {
+                exchange.body(0, true);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Closes the body inside, and ends the request.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let body = self.body.bind(py);
+        let closed = match body.getattr_opt(intern!(py, "close"))? {
+            Some(close) => close.call0().map(drop),
+            None => Ok(()),
+        };
+        self.exchange.get().close();
+        closed
+    }
+}
+
+#[pymethods]
+impl HttpRoute {
+    fn __repr__(&self) -> String {
+        format!("HttpRoute({})", self.route)
+    }
+}

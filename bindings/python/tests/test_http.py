@@ -1,0 +1,277 @@
+"""The middleware, called as servers call it."""
+
+import asyncio
+
+import pytest
+from fastapi import APIRouter, FastAPI, HTTPException
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.responses import PlainTextResponse, StreamingResponse
+from starlette.routing import Mount, Route
+
+import talea
+from talea.asgi import Middleware
+
+
+@pytest.fixture
+def registry():
+    return talea.CollectorRegistry(size=16 << 20)
+
+
+def request(app, path, method="GET", receive=None, take=None):
+    """Sends a request of ASGI, and returns the status and the body of the response."""
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": method,
+        "scheme": "http",
+        "path": path,
+        "raw_path": path.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", b"x"), (b"content-length", b"7")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+    sent = []
+
+    async def body():
+        return {"type": "http.request", "body": b"1234567", "more_body": False}
+
+    async def keep(message):
+        sent.append(message)
+        if take:
+            take(message)
+
+    async def run():
+        await app(scope, receive or body, keep)
+
+    try:
+        asyncio.run(run())
+    finally:
+        request.sent = sent
+    return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+
+
+def series(registry, name, *keys):
+    """The values of a metric that are not zero, by the values of labels."""
+    return {
+        tuple(sample.labels.get(key) for key in keys): sample.value
+        for family in registry.collect()
+        for sample in family.samples
+        if sample.name == name and sample.value
+    }
+
+
+def outcomes(registry):
+    return series(registry, "http_request_outcomes_total", "method", "route", "outcome")
+
+
+def statuses(registry):
+    return series(registry, "http_requests_total", "method", "route", "status")
+
+
+def in_flight(registry):
+    return series(registry, "http_requests_in_flight", "route")
+
+
+def test_starlette_is_metered_at_its_routes(registry):
+    background = []
+
+    async def show(request):
+        assert in_flight(registry) == {("/items/{id}",): 1}
+        task = BackgroundTask(lambda: background.append(in_flight(registry)))
+        return PlainTextResponse("hello", background=task)
+
+    async def fail(request):
+        raise RuntimeError("no")
+
+    routes = [
+        Route("/items/{id:int}", show),
+        Route("/fail", fail, methods=["POST"]),
+        Mount("/sub", routes=[Route("/x/{y}", show)], name="sub"),
+    ]
+    app = Starlette(routes=routes)
+    app.add_middleware(Middleware, registry=registry)
+    with pytest.raises(AssertionError):
+        request(app, "/sub/x/1")
+    assert request(app, "/items/1") == (200, b"hello")
+    assert request(app, "/items/1", "HEAD")[0] == 200
+    assert background == [{}, {}], "a request has ended before its background task runs"
+    with pytest.raises(RuntimeError):
+        request(app, "/fail", "POST")
+    assert request.sent[0]["status"] == 500
+    assert request(app, "/items/none")[0] == 404
+    assert request(app, "/items/1", "PATCH")[0] == 405
+    assert outcomes(registry) == {
+        ("GET", "/sub/x/{y}", "panicked"): 1,
+        ("GET", "/items/{id}", "complete"): 2,
+        ("POST", "/fail", "panicked"): 1,
+        ("_OTHER", "_unmatched", "complete"): 2,
+    }
+    assert statuses(registry) == {
+        ("GET", "/sub/x/{y}", "5xx"): 1,
+        ("GET", "/items/{id}", "2xx"): 2,
+        ("POST", "/fail", "5xx"): 1,
+        ("_OTHER", "_unmatched", "4xx"): 2,
+    }
+    assert in_flight(registry) == {}
+
+
+def test_series_exist_before_the_first_request(registry):
+    app = Starlette(routes=[Route("/items/{id}", lambda request: None)])
+    app.add_middleware(Middleware, registry=registry)
+
+    async def start():
+        messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+        async def receive():
+            return next(messages)
+
+        async def send(message):
+            pass
+
+        await app({"type": "lifespan", "asgi": {"version": "3.0"}}, receive, send)
+
+    asyncio.run(start())
+    labels = {"method": "GET", "route": "/items/{id}", "status": "5xx"}
+    assert registry.get_sample_value("http_requests_total", labels) == 0
+
+
+def test_fastapi_is_metered_at_its_routes(registry):
+    app = FastAPI()
+    router = APIRouter(prefix="/items")
+
+    @router.get("/{item_id}")
+    async def show(item_id: int) -> str:
+        if item_id == 0:
+            raise HTTPException(418)
+        return "hello"
+
+    @router.post("/")
+    def add() -> str:
+        return "added"
+
+    app.include_router(router)
+    app.add_middleware(Middleware, registry=registry)
+    assert request(app, "/items/1") == (200, b'"hello"')
+    assert request(app, "/items/0")[0] == 418
+    assert request(app, "/items/x")[0] == 422
+    assert request(app, "/items/", "POST")[0] == 200
+    assert statuses(registry) == {
+        ("GET", "/items/{item_id}", "2xx"): 1,
+        ("GET", "/items/{item_id}", "4xx"): 2,
+        ("POST", "/items/", "2xx"): 1,
+    }
+
+
+def test_streams_end_with_their_last_piece(registry):
+    seen = []
+
+    async def pieces():
+        for piece in [b"one", b"two"]:
+            seen.append(in_flight(registry))
+            yield piece
+
+    async def broken():
+        yield b"one"
+        raise RuntimeError("no")
+
+    async def whole(request):
+        return StreamingResponse(pieces())
+
+    async def half(request):
+        return StreamingResponse(broken())
+
+    app = Starlette(routes=[Route("/whole", whole), Route("/half", half)])
+    app.add_middleware(Middleware, registry=registry, detailed=True)
+    assert request(app, "/whole") == (200, b"onetwo")
+    assert seen == [{("/whole",): 1}] * 2
+    with pytest.raises(Exception):
+        request(app, "/half")
+
+    def leave(message):
+        if message.get("body") == b"one":
+            raise OSError("the client left")
+
+    with pytest.raises(Exception):
+        request(app, "/whole", take=leave)
+    found = outcomes(registry)
+    assert found[("GET", "/whole", "complete")] == 1
+    assert found[("GET", "/half", "panicked")] == 1
+    assert sum(found.values()) == 3 and in_flight(registry) == {}
+    sent = series(registry, "http_response_body_size_bytes_sum", "route")
+    assert sent[("/half",)] == 3
+    received = series(registry, "http_request_body_size_bytes_sum", "route")
+    assert received == {("/whole",): 14, ("/half",): 7}
+
+
+def test_a_cancelled_request_is_aborted(registry):
+    async def wait(request):
+        await asyncio.Event().wait()
+
+    app = Starlette(routes=[Route("/wait", wait)])
+    app.add_middleware(Middleware, registry=registry)
+
+    async def run():
+        scope = {"type": "http", "method": "GET", "path": "/wait", "headers": [], "root_path": ""}
+        task = asyncio.create_task(app(scope, None, None))
+        while not in_flight(registry):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+    assert outcomes(registry) == {("GET", "/wait", "aborted"): 1}
+    assert in_flight(registry) == {}
+
+
+def test_other_frameworks_name_their_routes(registry):
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    metered = Middleware(app, route=lambda scope: "/known" if "k" in scope["path"] else None, registry=registry)
+    request(metered, "/k")
+    request(metered, "/x")
+    found = {key[1]: value for key, value in outcomes(registry).items()}
+    assert found == {"/known": 1, "_unmatched": 1}
+
+
+@pytest.mark.parametrize(
+    ("convention", "counter", "labels"),
+    [
+        ("instrumentator", "http_requests_total", {"handler": "/", "method": "GET", "status": "2xx"}),
+        (
+            "starlette_exporter",
+            "starlette_requests_total",
+            {"app_name": "starlette", "method": "GET", "path": "/", "status_code": "200"},
+        ),
+        (
+            "opentelemetry",
+            "http_server_request_duration_seconds_count",
+            {
+                "http_request_method": "GET",
+                "url_scheme": "http",
+                "http_route": "/",
+                "http_response_status_code": "200",
+                "error_type": "",
+                "network_protocol_version": "1.1",
+            },
+        ),
+    ],
+)
+def test_conventions_name_the_metrics(registry, convention, counter, labels):
+    app = Starlette(routes=[Route("/", lambda request: PlainTextResponse("x"))])
+    app.add_middleware(Middleware, registry=registry, convention=convention)
+    request(app, "/")
+    assert registry.get_sample_value(counter, labels) == 1
+    if convention == "instrumentator":
+        assert registry.get_sample_value("http_request_duration_highr_seconds_count") == 1
+
+
+def test_an_unknown_convention_is_explained(registry):
+    with pytest.raises(ValueError, match='"other".*expected prometheus'):
+        talea.http_meter(registry, convention="other")

@@ -1,0 +1,140 @@
+"""The middleware for WSGI and Django."""
+
+import django
+import flask
+import pytest
+from django.conf import settings
+from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.urls import path
+
+import talea
+from talea.wsgi import Middleware, meter_flask
+from test_http import in_flight, outcomes, series, statuses
+
+
+@pytest.fixture
+def registry():
+    return talea.CollectorRegistry(size=16 << 20)
+
+
+def test_flask_is_metered_at_its_rules(registry):
+    app = flask.Flask("shop")
+
+    @app.get("/items/<int:item>")
+    def show(item):
+        assert in_flight(registry) == {("/items/<int:item>",): 1}
+        return "hello"
+
+    @app.post("/fail")
+    def fail():
+        raise RuntimeError("no")
+
+    @app.get("/stream")
+    def stream():
+        return flask.Response(iter(["one", "two"]))
+
+    meter_flask(app, registry=registry, detailed=True)
+    client = app.test_client()
+    assert client.get("/items/1").data == b"hello"
+    assert client.post("/fail", data=b"12345", buffered=True).status_code == 500
+    assert client.get("/stream").data == b"onetwo"
+    left = client.get("/stream", buffered=False)
+    next(iter(left.response))
+    left.close()
+    assert client.get("/none", buffered=True).status_code == 404
+    assert client.put("/items/1", buffered=True).status_code == 405
+    assert statuses(registry) == {
+        ("GET", "/items/<int:item>", "2xx"): 1,
+        ("POST", "/fail", "5xx"): 1,
+        ("GET", "/stream", "2xx"): 2,
+        ("_OTHER", "_unmatched", "4xx"): 2,
+    }
+    assert outcomes(registry)[("GET", "/stream", "aborted")] == 1
+    assert in_flight(registry) == {}
+    assert series(registry, "http_request_body_size_bytes_sum", "route") == {("/fail",): 5}
+    sent = series(registry, "http_response_body_size_bytes_sum", "route")
+    assert sent[("/stream",)] == len("onetwo") + len("one")
+
+
+def test_an_application_that_raises_is_recorded(registry):
+    def app(environ, start_response):
+        raise RuntimeError("no")
+
+    def broken(environ, start_response):
+        start_response("200 OK", [])
+        yield b"one"
+        raise RuntimeError("no")
+
+    environ = {"REQUEST_METHOD": "GET", "SERVER_PROTOCOL": "HTTP/1.1", "wsgi.url_scheme": "http"}
+    with pytest.raises(RuntimeError):
+        Middleware(app, registry=registry)(dict(environ), lambda *_: None)
+    metered = Middleware(broken, registry=registry, route=lambda environ: "/broken")
+    body = metered(dict(environ), lambda *_: None)
+    with pytest.raises(RuntimeError):
+        list(body)
+    body.close()
+    found = {key[1:]: value for key, value in outcomes(registry).items()}
+    assert found == {("_unmatched", "panicked"): 1, ("/broken", "panicked"): 1}
+
+
+def show(request, item):
+    return HttpResponse("hello")
+
+
+def fail(request):
+    raise RuntimeError("no")
+
+
+def missing(request):
+    raise Http404
+
+
+def stream(request):
+    return StreamingHttpResponse(iter([b"one", b"two"]))
+
+
+async def later(request):
+    return HttpResponse("later")
+
+
+urlpatterns = [
+    path("items/<int:item>/", show),
+    path("fail/", fail),
+    path("missing/", missing),
+    path("stream/", stream),
+    path("later/", later),
+]
+
+
+def test_django_is_metered_at_its_routes(registry):
+    settings.configure(
+        MIDDLEWARE=["talea.django.Middleware"],
+        ROOT_URLCONF=__name__,
+        ALLOWED_HOSTS=["*"],
+        TALEA_HTTP={"registry": registry},
+        LOGGING_CONFIG=None,
+    )
+    django.setup()
+    from django.test import AsyncClient, Client
+
+    client = Client(raise_request_exception=False)
+    assert client.get("/items/1/").content == b"hello"
+    assert client.get("/fail/").status_code == 500
+    assert client.get("/missing/").status_code == 404
+    assert b"".join(client.get("/stream/").streaming_content) == b"onetwo"
+    assert client.get("/none/").status_code == 404
+    assert client.get("/later/").content == b"later"
+
+    import asyncio
+
+    assert asyncio.run(AsyncClient().get("/later/")).content == b"later"
+    found = {key[1:]: value for key, value in outcomes(registry).items()}
+    assert found == {
+        ("/items/<int:item>/", "complete"): 1,
+        ("/fail/", "panicked"): 1,
+        ("/missing/", "complete"): 1,
+        ("/stream/", "complete"): 1,
+        ("/later/", "complete"): 2,
+        ("_unmatched", "complete"): 1,
+    }
+    assert in_flight(registry) == {}

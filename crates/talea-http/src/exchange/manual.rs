@@ -1,0 +1,200 @@
+//! Requests that are recorded by calls, for servers that are not tower's.
+
+use http::{Extensions, HeaderMap, Method, StatusCode, Uri, Version};
+
+use super::head::BodyEnd;
+use super::request::Exchange;
+use super::response::ResponseTransfer;
+use crate::meters::attributes::RequestHead;
+use crate::meters::endpoint::Endpoint;
+
+/// A request that is recorded by calls: for servers that are not tower's, and bindings to other
+/// languages. It is recorded once, at the endpoint that it [enters](Self::enter) first.
+///
+/// If it is dropped before its end, it counts as aborted, or as panicked after
+/// [`failed`](Self::failed). Cost: that of the layers, and it allocates nothing.
+///
+/// ```
+/// use http::{Method, Version};
+/// use talea::Registry;
+/// use talea_http::{Endpoints, ManualExchange};
+///
+/// let registry = Registry::for_test()?;
+/// let endpoint = Endpoints::new(&registry)?.declare(&Method::GET, "/items/{id}");
+/// let mut exchange = ManualExchange::arrived();
+/// exchange.enter(endpoint, &Method::GET, Version::HTTP_11, false);
+/// exchange.respond(200, 12);
+/// let labels = [("method", "GET"), ("route", "/items/{id}"), ("outcome", "complete")];
+/// assert_eq!(registry.snapshot().value("http_request_outcomes_total", &labels), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "an exchange that is dropped counts as aborted"]
+pub struct ManualExchange {
+    exchange: Exchange,
+    transfer: Option<ResponseTransfer>,
+    /// Whether it has entered an endpoint, and may have ended since.
+    has_entered: bool,
+}
+
+impl ManualExchange {
+    /// A request that arrives now. It is recorded only if it enters an endpoint.
+    pub fn arrived() -> Self {
+        let mut exchange = Exchange::closed();
+        exchange.start();
+        exchange.received(0);
+        Self { exchange, transfer: None, has_entered: false }
+    }
+
+    /// The request is for this endpoint: it is in flight from now on. Without effect if it has entered one
+    /// already.
+    pub fn enter(&mut self, endpoint: Endpoint, method: &Method, version: Version, is_https: bool) {
+        if std::mem::replace(&mut self.has_entered, true) {
+            return;
+        }
+        let uri = if is_https { Uri::from_static("https://_/") } else { Uri::default() };
+        let (headers, extensions) = (&HeaderMap::new(), &Extensions::new());
+        let head = RequestHead { method, uri: &uri, version, headers, extensions };
+        self.exchange.enter(endpoint.meters, head);
+    }
+
+    /// Whether it is in flight: it has entered an endpoint, and has not ended.
+    pub fn is_open(&self) -> bool {
+        self.exchange.meters.is_some() || self.transfer.is_some()
+    }
+
+    /// The length of the request's body, in bytes.
+    pub fn received(&mut self, bytes: u64) {
+        self.exchange.received(bytes);
+    }
+
+    /// The whole response is sent, with so many bytes of body. A status that is none counts as 500.
+    pub fn respond(&mut self, status: u16, bytes: u64) {
+        let _ = self.exchange.head(known(status), &Extensions::new(), BodyEnd::WithHead(bytes));
+    }
+
+    /// The head of the response is sent, and its body follows.
+    pub fn begin_response(&mut self, status: u16) {
+        let end = BodyEnd::Watched(None);
+        let head = self.exchange.head(known(status), &Extensions::new(), end);
+        self.transfer = head.map(|head| head.begin(&mut self.exchange));
+    }
+
+    /// So many bytes of the response's body were sent.
+    pub fn sent(&mut self, bytes: u64) {
+        if let Some(transfer) = &mut self.transfer {
+            transfer.add_len(bytes);
+        }
+    }
+
+    /// The body of the response has ended.
+    pub fn end(&mut self) {
+        if let Some(mut transfer) = self.transfer.take() {
+            transfer.end();
+        }
+    }
+
+    /// The service's code failed: by an exception, in languages that have those. The request ends as
+    /// panicked, and if no head was sent, with status 500.
+    pub fn failed(&mut self) {
+        self.exchange.note_unwind();
+        if let Some(transfer) = &mut self.transfer {
+            transfer.note_unwind();
+        }
+        self.close();
+    }
+
+    /// Ends the request: as aborted, if it has not ended already.
+    pub fn close(&mut self) {
+        self.transfer = None;
+        drop(std::mem::replace(&mut self.exchange, Exchange::closed()));
+    }
+}
+
+fn known(status: u16) -> StatusCode {
+    StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+}
+
+#[cfg(test)]
+mod tests {
+    use talea::Registry;
+
+    use super::*;
+    use crate::{Endpoints, Opts};
+
+    fn value(registry: &Registry, name: &str, label: (&str, &str)) -> f64 {
+        let labels = [("method", "GET"), ("route", "/x"), label];
+        registry.snapshot().value(name, &labels).unwrap_or(0.0)
+    }
+
+    fn entered(endpoints: &Endpoints) -> ManualExchange {
+        let mut exchange = ManualExchange::arrived();
+        exchange.enter(
+            endpoints.declare(&Method::GET, "/x"),
+            &Method::GET,
+            Version::HTTP_11,
+            false,
+        );
+        exchange
+    }
+
+    #[test]
+    fn each_request_ends_once_in_its_way() {
+        let registry = Registry::for_test().unwrap();
+        let endpoints = Opts::new().detailed().register(&registry).unwrap();
+        let outcome =
+            |outcome| value(&registry, "http_request_outcomes_total", ("outcome", outcome));
+        let status = |status| value(&registry, "http_requests_total", ("status", status));
+
+        let mut whole = entered(&endpoints);
+        whole.received(7);
+        whole.respond(200, 12);
+        whole.enter(endpoints.unmatched(), &Method::GET, Version::HTTP_11, false);
+        whole.respond(500, 1);
+        whole.failed();
+        whole.close();
+        drop(whole);
+        assert_eq!((outcome("complete"), status("2xx")), (1.0, 1.0));
+
+        let mut streamed = entered(&endpoints);
+        streamed.enter(endpoints.unmatched(), &Method::GET, Version::HTTP_2, true);
+        streamed.begin_response(201);
+        streamed.sent(5);
+        assert!(streamed.is_open());
+        streamed.sent(6);
+        streamed.end();
+        streamed.end();
+        assert!(!streamed.is_open());
+        drop(streamed);
+        assert_eq!((outcome("complete"), status("2xx")), (2.0, 2.0));
+
+        let mut left = entered(&endpoints);
+        left.begin_response(200);
+        left.sent(5);
+        drop(left);
+        drop(entered(&endpoints));
+        assert_eq!((outcome("aborted"), status("2xx")), (2.0, 3.0));
+
+        entered(&endpoints).failed();
+        let mut late = entered(&endpoints);
+        late.begin_response(200);
+        late.failed();
+        assert_eq!((outcome("panicked"), status("5xx"), status("2xx")), (2.0, 1.0, 4.0));
+
+        drop(ManualExchange::arrived());
+        let mut odd = ManualExchange::arrived();
+        odd.respond(200, 1);
+        odd.begin_response(200);
+        drop(odd);
+        let labels = [("method", "GET"), ("route", "/x")];
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.value("http_requests_in_flight", &labels), Some(0.0));
+        let text = snapshot.to_text();
+        for line in [
+            "http_response_body_size_bytes_sum{method=\"GET\",route=\"/x\"} 28\n",
+            "http_request_body_size_bytes_sum{method=\"GET\",route=\"/x\"} 7\n",
+        ] {
+            assert!(text.contains(line), "{line}\n{text}");
+        }
+    }
+}
