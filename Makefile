@@ -22,7 +22,7 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 .PHONY: help demo study-postgres study-overhead study-agent build
 .PHONY: lint deny-advisories test test-quick test-rust test-models test-php test-python test-packages test-long
 .PHONY: dist test-dist
-.PHONY: bench bench-build bench-http bench-load bench-php php setup setup-lint setup-test
+.PHONY: bench bench-build bench-http bench-load bench-php bench-python bench-python-http bench-scale php setup setup-lint setup-test
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -87,13 +87,14 @@ test-quick: ## Check the format and test the libraries: less than 3 minutes once
 test-models: setup ## Check the region's lock-free code with loom
 	$(MODELS) LOOM_MAX_PREEMPTIONS=2 $(MODEL_TEST)
 
-# Its tests beside the agent take the talea program that `test-rust` built, if that ran before.
+# Those beside the agent take the talea program that `test-rust` built, if that ran before.
 DEBUG := $(TARGET)/debug
 test-php: setup-test ## Build and test the extension for PHP
 	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-cli
 	PROFILE=debug scripts/php --exclude-group slow
 
 test-python: setup-test ## Build and test the package for Python
+	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-cli
 	PROFILE=debug scripts/python
 
 test-packages: setup ## Pack the library crates, build them with the oldest Rust
@@ -111,6 +112,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
 		--test current --test dashboard
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
+	TALEA_WORKERS=20000 scripts/python -k replaced
 	$(MAKE) php
 	scripts/php zts
 	scripts/miri
@@ -159,6 +161,12 @@ bench-python: setup ## Compare the package for Python with prometheus_client (RO
 	$(TARGET)/python-binding/bin/python bindings/python/bench/calls.py --rounds $(or $(ROUNDS),7)
 	@echo
 	$(TARGET)/python-binding/bin/python bindings/python/bench/scrapes.py
+
+bench-python-http: setup ## Compare middleware for Python under load (ROUNDS=5 SECONDS=3)
+	@scripts/setup --bench-http
+	scripts/python build
+	$(TARGET)/python-binding/bin/python -m pip install --quiet --disable-pip-version-check -r bindings/python/bench/requirements.txt
+	$(TARGET)/python-binding/bin/python bindings/python/bench/bench_http.py --rounds $(or $(ROUNDS),5) --seconds $(or $(SECONDS),3)
 
 # PROMPHP names the folder of promphp/prometheus_client_php.
 bench-php: setup ## Compare the extension for PHP with promphp's storages (PROMPHP=folder; short: QUICK=1)

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::http::{Method, Version};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator};
@@ -94,8 +94,26 @@ impl HttpMeter {
         HttpRoute { route: route.to_owned(), methods: known, rest }
     }
 
+    /// A request of another interface than ASGI that arrives now.
+    fn arrived(
+        slf: &Bound<'_, Self>,
+        method: &str,
+        is_http_10: bool,
+        is_https: bool,
+        length: u64,
+    ) -> HttpExchange {
+        let mut exchange = ManualExchange::arrived();
+        exchange.received(length);
+        let version = if is_http_10 { Version::HTTP_10 } else { Version::HTTP_11 };
+        let method = known_method(method);
+        let state = State { exchange, send: None, method, version, is_https, status: None };
+        HttpExchange { meter: slf.clone().unbind(), state: Mutex::new(state) }
+    }
+}
+
+impl HttpMeter {
     /// A request of ASGI that arrives now: a `send` that records what it sends by the server's.
-    fn asgi(
+    pub(crate) fn asgi(
         slf: &Bound<'_, Self>,
         scope: &Bound<'_, PyDict>,
         send: Py<PyAny>,
@@ -124,25 +142,8 @@ impl HttpMeter {
                 exchange.received(bytes);
             }
         }
-        let state = State { exchange, method, version, is_https, status: None };
-        Ok(HttpExchange { meter: slf.clone().unbind(), send, state: Mutex::new(state) })
-    }
-
-    /// A request of another interface that arrives now.
-    fn arrived(
-        slf: &Bound<'_, Self>,
-        method: &str,
-        is_http_10: bool,
-        is_https: bool,
-        length: u64,
-    ) -> HttpExchange {
-        let mut exchange = ManualExchange::arrived();
-        exchange.received(length);
-        let version = if is_http_10 { Version::HTTP_10 } else { Version::HTTP_11 };
-        let method = known_method(method);
-        let state = State { exchange, method, version, is_https, status: None };
-        let send = slf.py().None();
-        HttpExchange { meter: slf.clone().unbind(), send, state: Mutex::new(state) }
+        let state = State { exchange, send: Some(send), method, version, is_https, status: None };
+        Ok(HttpExchange { meter: slf.clone().unbind(), state: Mutex::new(state) })
     }
 }
 
@@ -166,13 +167,14 @@ fn declared_len(scope: &Bound<'_, PyDict>) -> PyResult<Option<u64>> {
 #[pyclass(frozen, module = "talea._talea")]
 pub(crate) struct HttpExchange {
     meter: Py<HttpMeter>,
-    /// The server's `send`, if the interface is ASGI.
-    send: Py<PyAny>,
     state: Mutex<State>,
 }
 
 struct State {
     exchange: ManualExchange,
+    /// The server's `send`, if the interface is ASGI, until the exchange is closed: it leads back to the
+    /// scope, and thereby to the exchange.
+    send: Option<Py<PyAny>>,
     method: Method,
     version: Version,
     is_https: bool,
@@ -209,7 +211,7 @@ impl HttpExchange {
 #[pymethods]
 impl HttpExchange {
     /// The request is for this route.
-    fn enter(&self, route: &HttpRoute) {
+    pub(crate) fn enter(&self, route: &HttpRoute) {
         let mut state = self.state();
         let is_head = state.method == Method::HEAD;
         let of = |method: &Method| route.methods.iter().find(|(known, _)| known == method);
@@ -253,23 +255,31 @@ impl HttpExchange {
             Some("http.response.pathsend") => self.body(0, true),
             _ => {}
         }
-        self.send.bind(py).call1((message,))
+        let send = self.state().send.as_ref().map(|send| send.clone_ref(py));
+        match send {
+            Some(send) => send.into_bound(py).call1((message,)),
+            None => Err(PyRuntimeError::new_err("the application has ended, and sends a message")),
+        }
     }
 
     /// The service's code failed with an exception.
-    fn failed(&self) {
+    pub(crate) fn failed(&self) {
         let mut state = self.state();
         state.enter(self.meter.get().unmatched);
         state.exchange.failed();
     }
 
     /// Ends the request: as aborted, if it has not ended already.
-    fn close(&self) {
+    pub(crate) fn close(&self) {
         let mut state = self.state();
         if let Some(status) = state.status.take() {
             state.exchange.begin_response(status);
         }
         state.exchange.close();
+        let send = state.send.take();
+        // Without the lock: the last reference to a server's object may run any code.
+        drop(state);
+        drop(send);
     }
 
     /// The body of WSGI's response, recorded as it passes.

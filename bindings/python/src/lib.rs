@@ -8,6 +8,7 @@
 // Python's classes have their documentation in `python/talea`.
 #![allow(missing_docs)]
 
+mod asgi;
 mod blocks;
 mod family;
 mod http;
@@ -18,6 +19,8 @@ use pyo3::prelude::*;
 
 #[pymodule(name = "_talea")]
 mod extension {
+    #[pymodule_export]
+    use crate::asgi::{AsgiMiddleware, AsgiRoute};
     #[pymodule_export]
     use crate::blocks::{CountedExceptions, InProgress, Timer};
     #[pymodule_export]

@@ -1,6 +1,8 @@
 """The middleware, called as servers call it."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 from fastapi import APIRouter, FastAPI, HTTPException
@@ -226,6 +228,33 @@ def test_a_cancelled_request_is_aborted(registry):
     asyncio.run(run())
     assert outcomes(registry) == {("GET", "/wait", "aborted"): 1}
     assert in_flight(registry) == {}
+
+
+def test_a_request_leaves_nothing_behind(registry):
+    class Send:
+        """A server's `send`, which leads to the scope, as uvicorn's does."""
+
+        def __init__(self, scope):
+            self.scope = scope
+
+        async def __call__(self, message):
+            pass
+
+    async def show(request):
+        return PlainTextResponse("hello")
+
+    app = Starlette(routes=[Route("/", show)])
+    app.add_middleware(Middleware, registry=registry)
+
+    async def run():
+        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "root_path": ""}
+        send = Send(scope)
+        await app(scope, None, send)
+        return weakref.ref(send)
+
+    left = asyncio.run(run())
+    gc.collect()
+    assert left() is None
 
 
 def test_other_frameworks_name_their_routes(registry):

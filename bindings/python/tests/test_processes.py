@@ -4,6 +4,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +70,73 @@ def test_forked_children_count_into_their_parents_memory():
     assert registry.get_sample_value("orders_total", {"worker": "before"}) == 4
     assert registry.get_sample_value("orders_total", {"worker": "after"}) == 3
     assert registry.get_sample_value("level") == 1
+
+
+RECYCLED = Path(__file__).parents[1] / "examples" / "recycled_workers.py"
+
+
+@pytest.mark.parametrize(("library", "status"), [("talea", 0), ("prometheus_client", 1)])
+def test_replaced_workers_do_not_fill_the_memory(library, status, tmp_path):
+    workers = os.environ.get("TALEA_WORKERS", "2000")
+    program = f"mount -t tmpfs -o size=16m none {tmp_path} && exec {sys.executable} {RECYCLED} "
+    program += f"{library} {tmp_path} --workers {workers}"
+    command = ["unshare", "--mount", *([] if os.getuid() == 0 else ["--map-root-user"])]
+    if subprocess.run([*command, "true"], capture_output=True).returncode:
+        pytest.skip("this machine does not let a test mount anything")
+    done = subprocess.run([*command, "sh", "-c", program], capture_output=True, text=True)
+    assert done.returncode == status, done.stdout + done.stderr
+    if library == "prometheus_client":
+        assert f"signal {signal.SIGBUS.value}" in done.stdout, done.stdout
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_processes_of_any_start_method_count(method, region):
+    environment = {**os.environ, "TALEA_REGION": region, "PYTHONPATH": str(Path(__file__).parent)}
+    program = f"""
+import multiprocessing
+import counting
+if __name__ == "__main__":
+    counting.count(1)
+    context = multiprocessing.get_context({method!r})
+    with context.Pool(3) as pool:
+        pool.map(counting.count, [1] * 50)
+    import talea
+    assert talea.REGISTRY.get_sample_value("counted_total", {{"by": "any"}}) == 51
+"""
+    path = Path(region).with_suffix(".py")
+    path.write_text(program)
+    try:
+        subprocess.run([sys.executable, str(path)], env=environment, check=True, timeout=120)
+    finally:
+        path.unlink()
+
+
+def test_a_fork_while_threads_count_loses_nothing():
+    registry = talea.CollectorRegistry(size=4 << 20)
+    orders = talea.Counter("orders", "Orders.", ["worker"], registry=registry)
+    is_over = threading.Event()
+
+    def count():
+        n = 0
+        while not is_over.is_set():
+            n += 1
+            orders.labels(n % 50).inc()
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for _ in range(50):
+        child = os.fork()
+        if child == 0:
+            for n in range(100):
+                orders.labels(f"child {n}").inc()
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    is_over.set()
+    for thread in threads:
+        thread.join()
+    for n in range(100):
+        assert registry.get_sample_value("orders_total", {"worker": f"child {n}"}) == 50
 
 
 def test_a_region_that_cannot_be_opened_is_an_error_that_names_it(tmp_path):

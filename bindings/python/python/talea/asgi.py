@@ -5,20 +5,19 @@ One line meters a service of Starlette or FastAPI, each request at its route::
     app.add_middleware(talea.asgi.Middleware)
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from talea import _http
-from talea._serve import Receive, Scope, Send
+from talea._serve import Scope
 from talea._serve import make_asgi_app as make_asgi_app
-from talea._talea import HttpExchange, HttpRoute
-
-_KEY = "talea.exchange"
+from talea._talea import AsgiMiddleware, AsgiRoute, HttpRoute
+from talea.registry import REGISTRY, CollectorRegistry
 
 Application = Callable[[Scope, Any, Any], Any]
 
 
-class Middleware:
+class Middleware(AsgiMiddleware):
     """Meters the requests of an ASGI application.
 
     The routes of Starlette and FastAPI are read from the application when it gets its first message: each
@@ -27,8 +26,8 @@ class Middleware:
     or None, called at the head of the response. The other arguments are those of ``talea.http_meter``.
 
     A request is recorded once: complete when the last piece of its response is sent, aborted if the
-    client left or the application ended before, panicked after an exception. It costs two to three
-    microseconds.
+    client left or the application ended before, panicked after an exception. docs/python.md has what it
+    costs.
     """
 
     def __init__(
@@ -36,45 +35,39 @@ class Middleware:
         app: Application,
         *,
         route: Optional[Callable[[Scope], Optional[str]]] = None,
-        **options: Any,
+        registry: CollectorRegistry = REGISTRY,
+        convention: str = "prometheus",
+        prefix: str = "",
+        detailed: bool = False,
+        buckets: Optional[Sequence[float]] = None,
+        status_codes: bool = False,
+        constant_labels: Optional[Mapping[str, str]] = None,
     ) -> None:
-        self._app = app
-        self._route = route
-        self._meter = _http.meter(**options)
-        self._prepared: Any = None
+        self._meter = _http.meter(
+            registry, convention, prefix, detailed, buckets, status_codes, constant_labels
+        )
         self._routes: dict[str, HttpRoute] = {}
+        self._begin(app if route is None else self._named(app, route), self._meter)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        application = scope.get("app")
-        if application is not None and application is not self._prepared:
-            self._prepared = application
-            self._declare("", getattr(application, "routes", ()))
-        if scope["type"] != "http" or _KEY in scope:
-            await self._app(scope, receive, send)
-            return
-        exchange = scope[_KEY] = self._meter.asgi(scope, send)
-        sender: Any = exchange if self._route is None else self._named(exchange, scope)
-        try:
-            await self._app(scope, receive, sender)
-        except Exception:
-            exchange.failed()
-            raise
-        finally:
-            exchange.close()
+    def _named(
+        self, app: Application, route: Callable[[Scope], Optional[str]]
+    ) -> Application:
+        """The application, with a `send` that asks for the route before the head of the response."""
 
-    def _named(self, exchange: HttpExchange, scope: Scope) -> Callable[[Any], Any]:
-        """A `send` that asks for the route before the head of the response."""
-        assert self._route is not None
-        find = self._route
+        def named(scope: Scope, receive: Any, send: Any) -> Any:
+            if scope["type"] != "http":
+                return app(scope, receive, send)
 
-        def send(message: Any) -> Any:
-            if message["type"] == "http.response.start":
-                template = find(scope)
-                if template is not None:
-                    exchange.enter(self._known(template))
-            return exchange(message)
+            def sending(message: Any) -> Any:
+                if message["type"] == "http.response.start":
+                    template = route(scope)
+                    if template is not None:
+                        send.enter(self._known(template))
+                return send(message)
 
-        return send
+            return app(scope, receive, sending)
+
+        return named
 
     def _known(self, template: str) -> HttpRoute:
         route = self._routes.get(template)
@@ -82,7 +75,11 @@ class Middleware:
             route = self._routes[template] = self._meter.route(template, None)
         return route
 
-    def _declare(self, prefix: str, routes: Iterable[Any]) -> None:
+    def _declare(self, application: Any) -> None:
+        """Called with the application of a framework, before its first message."""
+        self._declare_routes("", getattr(application, "routes", ()))
+
+    def _declare_routes(self, prefix: str, routes: Iterable[Any]) -> None:
         """Has each route say that it takes a request, before its own application runs."""
         for route in routes:
             inner = getattr(route, "routes", None)
@@ -90,9 +87,9 @@ class Middleware:
             if hasattr(route, "effective_route_contexts"):
                 # An included router of FastAPI: what it has as a route is of that inclusion.
                 contexts = route.effective_route_contexts()
-                self._declare(prefix, [one.starlette_route or one for one in contexts])
+                self._declare_routes(prefix, [one.starlette_route or one for one in contexts])
             elif inner:
-                self._declare(prefix + getattr(route, "path", ""), inner)
+                self._declare_routes(prefix + getattr(route, "path", ""), inner)
             elif application is not None and hasattr(route, "path"):
                 if hasattr(route, "methods"):
                     methods = sorted(route.methods) if route.methods else None
@@ -103,15 +100,4 @@ class Middleware:
                 else:
                     # A mount of an application without routes, such as files.
                     declared = self._meter.route(f"{prefix}{route.path}/{{path}}", None)
-                route.app = _entering(application, declared)
-
-
-def _entering(application: Application, route: HttpRoute) -> Application:
-    def enter(scope: Scope, receive: Any, send: Any) -> Any:
-        exchange = scope.get(_KEY)
-        if exchange is not None:
-            exchange.enter(route)
-        # The coroutine of the application, not one around it.
-        return application(scope, receive, send)
-
-    return enter
+                route.app = AsgiRoute(application, declared)
