@@ -3,6 +3,10 @@
 Each variant is a server of one process, a new one in each round. wrk loads them in turns, with one thread and
 32 connections; the figures are medians of the rounds: the share of the bare throughput, and the CPU time of
 the server for each request. The variant `empty` is a middleware that does nothing.
+
+Loops of the lowest scheduling class keep the CPUs from going idle. Without them a virtual machine measures how
+long it takes to wake wrk: that costs the server several microseconds if its answers are a little further apart
+than an idle CPU polls for work, and nothing if they are closer.
 """
 
 import argparse
@@ -164,12 +168,76 @@ def measured(framework, variant, seconds):
     return figures
 
 
+def direct(rounds, requests=8000):
+    """Microseconds a request of the frameworks for ASGI, called without a server, in turns."""
+    scope = {
+        "type": "http",
+        "asgi": {"version": "3.0", "spec_version": "2.4"},
+        "http_version": "1.1",
+        "method": "GET",
+        "scheme": "http",
+        "path": PATH,
+        "raw_path": PATH.encode(),
+        "query_string": b"",
+        "root_path": "",
+        "headers": [(b"host", b"127.0.0.1")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 80),
+    }
+
+    async def receive():
+        return {"type": "http.request", "body": b""}
+
+    async def send(message):
+        pass
+
+    async def once(app):
+        began = time.perf_counter()
+        for _ in range(requests):
+            await app(dict(scope), receive, send)
+        return (time.perf_counter() - began) / requests * 1e6
+
+    async def compared(framework):
+        variants = ["bare", "empty", "talea"]
+        apps = {variant: application(framework, variant) for variant in variants}
+        figures = [{one: await once(app) for one, app in apps.items()} for _ in range(rounds)]
+        for variant in variants:
+            took = statistics.median(one[variant] for one in figures)
+            print(f"| {framework} | {variant} | {took:.1f} |", flush=True)
+
+    import uvloop
+
+    print("| framework | middleware | µs a request, without a server |")
+    print("|---|---|---|")
+    for framework in ("starlette", "fastapi"):
+        uvloop.run(compared(framework))
+
+
+def spin():
+    """A process for each CPU that runs only where nothing else does."""
+    program = "import os\nos.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))\nwhile True: pass"
+    return [subprocess.Popen([sys.executable, "-c", program]) for _ in range(os.cpu_count())]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3)
     parser.add_argument("--only", choices=[*VARIANTS])
     arguments = parser.parse_args()
+    if arguments.only is None:
+        direct(9)
+        print()
+    spinners = spin()
+    try:
+        compare(arguments)
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
+def compare(arguments):
     print("| framework | middleware | of bare | µs of CPU a request | the kernel's | requests a second |")
     print("|---|---|---|---|---|---|")
     for framework, variants in VARIANTS.items():

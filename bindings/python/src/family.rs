@@ -156,7 +156,9 @@ impl<M: Metric + Clone> Parts<M> {
         let key = self.key(py, values, None)?;
         let texts: Vec<String> = key.extract()?;
         children.call_method1("pop", (key, py.None()))?;
-        self.defined()?.family.remove_values(&texts);
+        let defined = self.defined()?;
+        defined.region.get().forget_functions(&defined.name, Some(&texts));
+        defined.family.remove_values(&texts);
         Ok(())
     }
 
@@ -185,6 +187,7 @@ impl<M: Metric + Clone> Parts<M> {
             let texts: Vec<String> = key.extract()?;
             if wanted.iter().all(|(at, value)| texts[*at] == *value) {
                 children.call_method1("pop", (key, py.None()))?;
+                defined.region.get().forget_functions(&defined.name, Some(&texts));
             }
         }
         // Also those that only other processes have.
@@ -197,8 +200,10 @@ impl<M: Metric + Clone> Parts<M> {
     /// Removes all children with their series; without label names, nothing.
     pub(crate) fn clear(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(children) = self.children.get() {
+            let defined = self.defined()?;
             children.bind(py).clear();
-            self.defined()?.family.remove_matching(&[]);
+            defined.region.get().forget_functions(&defined.name, None);
+            defined.family.remove_matching(&[]);
         }
         Ok(())
     }

@@ -66,9 +66,21 @@ impl Region {
         gauge: FloatGauge,
         function: Py<PyAny>,
     ) {
+        self.forget_functions(&of.0, Some(&of.1));
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        functions.retain(|known| known.of != of);
         functions.push(Function { of, gauge, function });
+    }
+
+    /// Calls no functions any more for a gauge of this name: for one series, or for all.
+    pub(crate) fn forget_functions(&self, name: &str, labelvalues: Option<&[String]>) {
+        let is_of = |f: &Function| f.of.0 == name && labelvalues.is_none_or(|of| f.of.1 == of);
+        let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let (forgotten, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut *functions).into_iter().partition(is_of);
+        *functions = kept;
+        // Without the lock: the last reference to a function may run any code.
+        drop(functions);
+        drop(forgotten);
     }
 
     fn scraper(&self, format: Format, escaping: Escaping) -> Scraper {
@@ -155,6 +167,7 @@ impl Region {
     /// Removes a family, in all processes.
     fn unregister(&self, name: &str) {
         self.registry.unregister(name);
+        self.forget_functions(name, None);
     }
 
     /// Registers an info.

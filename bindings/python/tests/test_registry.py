@@ -134,6 +134,15 @@ def test_a_function_gives_a_gauge_its_value(registry):
     level.labels("items").set_function(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         talea.generate_latest(registry)
+    level.remove("items")
+    assert registry.get_sample_value("level", {"of": "items"}) is None
+    level.labels("other").set_function(lambda: 1)
+    level.labels("third").set_function(lambda: 3)
+    level.remove_by_labels({"of": "other"})
+    assert registry.get_sample_value("level", {"of": "other"}) is None
+    assert registry.get_sample_value("level", {"of": "third"}) == 3
+    level.clear()
+    assert registry.get_sample_value("level", {"of": "third"}) is None
 
 
 def test_created_samples_can_be_left_out(registry):

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from threading import Lock
 from typing import Any, Optional
 
 from talea._talea import (
@@ -83,7 +82,6 @@ class Info:
         self._labelnames = tuple(labelnames)
         self._labelvalues: tuple[str, ...] = ()
         self._metrics: dict[tuple[str, ...], "Info"] = {}
-        self._lock = Lock()
         if registry is None:
             self._region = Region(None, 1 << 20)
         elif hasattr(registry, "_region_for"):
@@ -109,13 +107,13 @@ class Info:
             found = f"{len(labelvalues)} by position and {len(labelkwargs)} by name"
             raise ValueError(f"labels takes values of {self._labelnames}, not {found}")
         key = tuple(str(value) for value in labelvalues)
-        with self._lock:
-            child = self._metrics.get(key)
-            if child is None:
-                child = self._metrics[key] = object.__new__(type(self))
-                child.__dict__.update(self.__dict__, _labelvalues=key)
-                child._begin()
-        return child
+        child = self._metrics.get(key)
+        if child is None:
+            child = object.__new__(type(self))
+            child.__dict__.update(self.__dict__, _labelvalues=key)
+            child._begin()
+        # Another thread may have made one meanwhile: all get the first.
+        return self._metrics.setdefault(key, child)
 
     def info(self, val: Mapping[str, str]) -> None:
         """Sets the facts, in place of earlier ones."""
@@ -133,8 +131,7 @@ class Info:
         key = tuple(str(value) for value in labelvalues)
         if not self._labelnames or len(key) != len(self._labelnames):
             raise ValueError(f"remove takes values of {self._labelnames}, not {len(key)}")
-        with self._lock:
-            self._metrics.pop(key, None)
+        self._metrics.pop(key, None)
         self._family.remove(list(key))
 
     def clear(self) -> None:

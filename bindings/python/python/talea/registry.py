@@ -19,6 +19,15 @@ _ENDINGS = {
 }
 
 
+# One for all registries, so that a fork can wait for it: a lock that another thread holds stays locked in
+# the child.
+_LOCK = Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
+    )
+
+
 class Collector(Protocol):
     """What can be registered. It may have ``describe``, which returns families without samples."""
 
@@ -82,7 +91,7 @@ class CollectorRegistry:
         self._collectors_without_names: list[Any] = []
         self._auto_describe = auto_describe
         self._support_collectors_without_names = support_collectors_without_names
-        self._lock = Lock()
+        self._lock = _LOCK
         self._opened: Optional[Region] = None
         self._path = path
         self._size = size

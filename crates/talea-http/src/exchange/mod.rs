@@ -6,6 +6,7 @@
 mod aborted_body;
 pub(crate) mod body;
 pub(crate) mod caught_panic;
+mod clock;
 pub(crate) mod handler_error;
 pub(crate) mod head;
 pub(crate) mod manual;

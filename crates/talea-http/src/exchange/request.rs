@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use fastant::Instant;
 use http::{Extensions, Method};
 use http_body::Body;
 use talea::{Histogram, Seconds};
 
 use super::aborted_body;
+use super::clock::Instant;
 use super::request_size::{RequestBytes, RequestSize, declared_size};
 use crate::labels::outcome::Outcome;
 use crate::meters::attributes::RequestHead;

@@ -1,0 +1,32 @@
+//! The clock of requests: the CPU's time stamp counter where that is invariant, with the feature `tsc`,
+//! or else the system's monotonic clock.
+
+#[cfg(feature = "tsc")]
+pub(super) use fastant::Instant;
+
+#[cfg(not(feature = "tsc"))]
+pub(super) use self::system::Instant;
+
+#[cfg(not(feature = "tsc"))]
+mod system {
+    use std::time::{self, Duration};
+
+    /// An instant of the system's monotonic clock.
+    #[derive(Clone, Copy, Debug)]
+    pub(in crate::exchange) struct Instant(Option<time::Instant>);
+
+    impl Instant {
+        /// Before any measurement.
+        pub(in crate::exchange) const ZERO: Self = Self(None);
+
+        #[inline]
+        pub(in crate::exchange) fn now() -> Self {
+            Self(Some(time::Instant::now()))
+        }
+
+        #[inline]
+        pub(in crate::exchange) fn elapsed(&self) -> Duration {
+            self.0.map_or(Duration::ZERO, |start| start.elapsed())
+        }
+    }
+}
