@@ -113,6 +113,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 		--test current --test dashboard
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	TALEA_WORKERS=20000 scripts/python -k replaced
+	scripts/python sdist
 	$(MAKE) php
 	scripts/php zts
 	scripts/miri
