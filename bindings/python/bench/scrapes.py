@@ -1,4 +1,5 @@
-"""Milliseconds a scrape of 4,400 series that eight workers write, after other workers died.
+"""Milliseconds a scrape of 4,400 series that eight workers write, after other workers died, and the memory of a
+living worker.
 
 The workers are forked, count in every series, and wait or are killed. Talea and prometheus_client run in
 processes of their own; the figures are medians of the scrapes of one run.
@@ -21,8 +22,14 @@ DEAD = [0, 50, 400]
 SCRAPES = 5
 
 
+def proportional(pid):
+    """The memory of a process in KiB; of pages that several have, its part (proportional set size)."""
+    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text()
+    return next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Pss:"))
+
+
 def measure(library, dead):
-    """Prints the times of scrapes, in milliseconds, and the sum of the counters that they show."""
+    """Prints the times of scrapes, in milliseconds, and the memory of a living worker, in KiB."""
     if library == "talea":
         import talea
 
@@ -61,6 +68,7 @@ def measure(library, dead):
     for _ in range(dead):
         end(start())
     children = [start() for _ in range(LIVING)]
+    memory = sum(proportional(child) for child in children) / LIVING
     times = []
     for _ in range(SCRAPES):
         began = time.perf_counter_ns()
@@ -71,7 +79,7 @@ def measure(library, dead):
     lines = [line for line in page.decode().splitlines() if line.startswith("orders_total{")]
     counted = sum(float(line.rsplit(" ", 1)[1]) for line in lines)
     assert (len(lines), counted) == (SERIES, SERIES * (dead + LIVING)), (len(lines), counted)
-    print(json.dumps(times))
+    print(json.dumps([times, memory]))
 
 
 def main():
@@ -82,10 +90,11 @@ def main():
         measure(arguments.measure[0], int(arguments.measure[1]))
         return
     print(f"Milliseconds a scrape of {SERIES:,} series, {LIVING} living workers\n")
-    print("| dead workers | Talea | prometheus_client |")
-    print("|---|---|---|")
+    print("| dead workers | Talea | prometheus_client | KiB a worker, Talea | prometheus_client |")
+    print("|---|---|---|---|---|")
     for dead in DEAD:
         medians = []
+        memory = []
         for library in ["talea", "prometheus_client"]:
             with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
                 environment = {
@@ -94,9 +103,10 @@ def main():
                     "PROMETHEUS_MULTIPROC_DIR": folder,
                 }
                 command = [sys.executable, __file__, "--measure", library, str(dead)]
-                times = json.loads(subprocess.check_output(command, env=environment))
-                medians.append(statistics.median(times))
-        print(f"| {dead} | " + " | ".join(f"{median:,.1f}" for median in medians) + " |", flush=True)
+                times, kib = json.loads(subprocess.check_output(command, env=environment))
+                medians.append(f"{statistics.median(times):,.1f}")
+                memory.append(f"{kib:,.0f}")
+        print("| " + " | ".join([str(dead), *medians, *memory]) + " |", flush=True)
 
 
 if __name__ == "__main__":

@@ -139,6 +139,32 @@ def test_a_fork_while_threads_count_loses_nothing():
         assert registry.get_sample_value("orders_total", {"worker": f"child {n}"}) == 50
 
 
+SUBINTERPRETER = """
+try:
+    import _interpreters as interpreters
+except ImportError:
+    import _xxsubinterpreters as interpreters
+program = '''
+import talea
+orders = talea.Counter("orders", "Orders.", ["by"])
+orders.labels("x").inc()
+assert b'orders_total{by="x"} 1' in talea.generate_latest()
+'''
+for is_imported in (False, True):
+    if is_imported:
+        import talea
+        talea.Counter("own", "Own.").inc()
+    failed = interpreters.run_string(interpreters.create(), program)
+    print("counted" if failed is None else failed)
+"""
+
+
+def test_a_subinterpreter_counts_or_says_that_it_cannot():
+    done = subprocess.run([sys.executable, "-c", SUBINTERPRETER], capture_output=True, text=True)
+    for line in done.stdout.splitlines() or [done.stderr]:
+        assert line == "counted" or "subinterpreters" in line, done.stdout + done.stderr
+
+
 def test_a_region_that_cannot_be_opened_is_an_error_that_names_it(tmp_path):
     other = tmp_path / "other.talea"
     other.write_bytes(b"something else" * 1000)
