@@ -42,7 +42,7 @@ def work(metrics: Any, orders: Any, times: Any, level: Any, n: int) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("library", choices=["talea", "prometheus_client"])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--workers", type=int, default=20_000)

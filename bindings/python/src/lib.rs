@@ -13,6 +13,7 @@ mod blocks;
 mod family;
 mod http;
 mod metrics;
+mod parse;
 mod region;
 
 use pyo3::prelude::*;
@@ -27,6 +28,8 @@ mod extension {
     use crate::http::{HttpExchange, HttpMeter, HttpRoute, WsgiBody};
     #[pymodule_export]
     use crate::metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary};
+    #[pymodule_export]
+    use crate::parse::{escape_name, parse};
     #[pymodule_export]
     use crate::region::{
         InfoFamily, Region, disable_created_metrics, enable_created_metrics, negotiate,

@@ -1,7 +1,7 @@
 //! The kinds of metrics.
 
 use std::ffi::CString;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
@@ -377,8 +377,17 @@ class! {
 
 class! {
     Histogram of talea::Histogram<Floats>, "histogram",
-    options(buckets: Buckets = Buckets(BUCKETS.to_vec()), native: bool = false) opts => {
+    options(
+        buckets: Buckets = Buckets(BUCKETS.to_vec()), native: bool = false,
+        quantiles: Option<Vec<f64>> = None, window: f64 = WINDOW
+    ) opts => {
+        // Quantiles are read from native buckets.
+        let native = native || quantiles.is_some();
         let opts = opts.bucketing(if native { Bucketing::Dual } else { Bucketing::Classic });
+        let opts = match &quantiles {
+            Some(quantiles) => opts.quantiles(quantiles).window(seconds(window)?),
+            None => opts,
+        };
         opts.buckets(buckets.0.strip_suffix(&[f64::INFINITY]).unwrap_or(&buckets.0))
     },
     states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds buckets.0;
@@ -416,8 +425,8 @@ class! {
 
 class! {
     Summary of talea::Summary<Floats>, "summary",
-    options(quantiles: Option<Vec<f64>> = None) opts => {
-        opts.quantiles(quantiles.as_deref().unwrap_or_default())
+    options(quantiles: Option<Vec<f64>> = None, window: f64 = WINDOW) opts => {
+        opts.quantiles(quantiles.as_deref().unwrap_or_default()).window(seconds(window)?)
     },
     states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds Vec::new();
 
@@ -451,6 +460,15 @@ class! {
     fn _states(&self) -> PyResult<Vec<String>> {
         Ok(self.0.defined()?.states.clone())
     }
+}
+
+/// The window of quantiles by default, in seconds.
+const WINDOW: f64 = 600.0;
+
+fn seconds(window: f64) -> PyResult<Duration> {
+    let error =
+        || PyValueError::new_err(format!("window is {window:?}; expected seconds, 1 or more"));
+    Duration::try_from_secs_f64(window).map_err(|_| error())
 }
 
 /// A value that was read.

@@ -6,9 +6,14 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyTuple};
-use talea::{Config, DynamicLabels, Escaping, FloatGauge, Format, Info, Opts, Registry, Scraper};
-use talea_parse::{FamilyRef, SampleRef, Syntax};
+use pyo3::types::{PyBytes, PyTuple};
+use talea::{
+    Config, DynamicLabels, Escaping, FloatGauge, Format, Info, Opts, Registry, Scraper,
+    TEXT_CONTENT_TYPE,
+};
+use talea_parse::Syntax;
+
+use crate::parse;
 
 // Python aligns its objects to no more.
 const _: () = assert!(align_of::<Region>() <= 16);
@@ -86,8 +91,11 @@ impl Region {
     fn scraper(&self, format: Format, escaping: Escaping) -> Scraper {
         let mut scraper = self.registry.scraper();
         scraper.format(format, escaping);
+        scraper.write_decimals();
         if HIDES_CREATED.load(Ordering::Relaxed) {
             scraper.hide_created();
+        } else {
+            scraper.show_created();
         }
         scraper
     }
@@ -139,7 +147,7 @@ impl Region {
         self.refresh(py)?;
         let (format, escaping) = negotiated(accept, is_binary);
         let mut scraper = self.scraper(format, escaping);
-        let content_type = format.content_type(escaping);
+        let content_type = content_type(format, escaping, accept);
         if names.is_empty() {
             return Ok((PyBytes::new(py, scraper.scrape()), content_type));
         }
@@ -159,9 +167,7 @@ impl Region {
         let mut scraper = self.scraper(Format::OpenMetrics, Escaping::AllowUtf8);
         let page = named(&mut scraper, &names.unwrap_or_default());
         let page = String::from_utf8_lossy(&page);
-        let families = talea_parse::families(&page, Syntax::OpenMetrics);
-        let families = families.map_err(|e| PyValueError::new_err(e.to_string()))?;
-        families.iter().map(|family| tuple_of_family(py, family)).collect()
+        parse::families(py, &page, Syntax::OpenMetrics)
     }
 
     /// Removes a family, in all processes.
@@ -187,7 +193,21 @@ impl Region {
 #[pyfunction]
 pub(crate) fn negotiate(accept: &str) -> String {
     let (format, escaping) = negotiated(accept, false);
-    format.content_type(escaping)
+    content_type(format, escaping, accept)
+}
+
+/// As the official client names the formats: text without escaping is version 0.0.4, with it 1.0.0.
+fn content_type(format: Format, escaping: Escaping, accept: &str) -> String {
+    let is_1 = |entry: &str| entry.contains("text/plain") && entry.contains("version=1.0.0");
+    match (format, escaping) {
+        (Format::Text, Escaping::Underscores) if !accept.split(',').any(is_1) => {
+            TEXT_CONTENT_TYPE.to_owned()
+        }
+        (Format::Text, _) => {
+            format!("text/plain; version=1.0.0; charset=utf-8; escaping={}", escaping.as_str())
+        }
+        _ => format.content_type(escaping),
+    }
 }
 
 fn negotiated(accept: &str, is_binary: bool) -> (Format, Escaping) {
@@ -224,27 +244,4 @@ impl InfoFamily {
 /// A help text that is not empty, since Talea refuses those.
 pub(crate) fn help(documentation: &str) -> &str {
     if documentation.trim().is_empty() { "No help." } else { documentation }
-}
-
-fn tuple_of_family<'py>(py: Python<'py>, family: &FamilyRef<'_>) -> PyResult<Bound<'py, PyTuple>> {
-    let samples = family.samples.iter().map(|sample| tuple_of_sample(py, sample));
-    let samples = samples.collect::<PyResult<Vec<_>>>()?;
-    let kind = family.kind.as_str(Syntax::OpenMetrics).unwrap_or("unknown");
-    let help = family.help.as_deref().unwrap_or_default();
-    (&*family.name, help, kind, family.unit.unwrap_or_default(), samples).into_pyobject(py)
-}
-
-fn tuple_of_sample<'py>(py: Python<'py>, sample: &SampleRef<'_>) -> PyResult<Bound<'py, PyTuple>> {
-    let labels = |labels: talea_parse::LabelsRef<'_>| {
-        let dict = PyDict::new(py);
-        labels.iter().try_for_each(|(name, value)| dict.set_item(&*name, &*value))?;
-        Ok::<_, PyErr>(dict)
-    };
-    let exemplar = match &sample.exemplar {
-        Some(exemplar) => {
-            Some((labels(exemplar.labels)?, exemplar.value, exemplar.timestamp).into_pyobject(py)?)
-        }
-        None => None,
-    };
-    (&*sample.name, labels(sample.labels)?, sample.value, exemplar).into_pyobject(py)
 }

@@ -1,9 +1,11 @@
 """Each kind of metric, beside the official client where that has it."""
 
 import asyncio
+import enum
 import math
 import threading
 import time
+from typing import NamedTuple
 
 import prometheus_client
 import pytest
@@ -11,7 +13,10 @@ from hypothesis import given, settings, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
 import talea
+from prometheus_client.openmetrics.exposition import generate_latest as their_openmetrics
 from talea.core import DuplicateTimeseries
+from talea.openmetrics.exposition import generate_latest as generate_openmetrics
+from talea.typed import labelled
 
 
 @pytest.fixture
@@ -31,6 +36,14 @@ def samples(page):
         for sample in family.samples
         if not sample.name.endswith("_created")
     }
+
+
+def lines(page):
+    """The lines about samples, in order and without creation times, and the others."""
+    found = page.decode().splitlines()
+    found = [line.rpartition(" ")[0] if "_created{" in line else line for line in found]
+    about = {line for line in found if line.startswith("#")}
+    return sorted(line for line in found if line not in about), about
 
 
 def test_a_counter_counts(registry):
@@ -210,6 +223,45 @@ def test_threads_lose_nothing(registry):
     assert registry.get_sample_value("sizes_count") == 80_000
 
 
+def test_quantiles_are_those_of_a_window(registry):
+    waits = talea.Histogram("wait_seconds", "W.", ["of"], quantiles=[0.5, 1], window=60, registry=registry)
+    sizes = talea.Summary("sizes", "S.", quantiles=[0.5], window=5, registry=registry)
+    for n in range(1, 1001):
+        waits.labels("a").observe(n / 1000)
+        sizes.observe(n)
+    median = registry.get_sample_value("wait_recent_seconds", {"of": "a", "quantile": "0.5"})
+    assert median == pytest.approx(0.5, rel=0.045)
+    assert registry.get_sample_value("sizes", {"quantile": "0.5"}) == pytest.approx(500, rel=0.045)
+    for window in [0, -1, 0.5, math.nan, 1e300]:
+        with pytest.raises(ValueError, match="window"):
+            talea.Summary("other", "O.", quantiles=[0.5], window=window, registry=registry)
+
+
+class Country(enum.Enum):
+    PERU = "pe"
+
+
+class Order(NamedTuple):
+    method: str
+    country: Country
+
+
+def test_label_names_can_be_those_of_a_class(registry):
+    orders = labelled(talea.Counter, Order, "orders", "Orders.", registry=registry)
+    orders.labels("card", Country.PERU).inc()
+    orders.labels(country=Country.PERU, method="card").inc()
+    of = {"method": "card", "country": "pe"}
+    assert registry.get_sample_value("orders_total", of) == 2
+    with pytest.raises(TypeError, match="too many positional"):
+        orders.remove("card", Country.PERU, "third")
+    orders.remove("card", country=Country.PERU)
+    assert registry.get_sample_value("orders_total", of) is None
+    with pytest.raises(TypeError, match="has a default"):
+        labelled(talea.Counter, lambda method="card": None, "other", "O.", registry=registry)
+    with pytest.raises(TypeError, match="variadic"):
+        labelled(talea.Counter, lambda *methods: None, "other", "O.", registry=registry)
+
+
 UPDATES = st.lists(
     st.tuples(
         st.sampled_from(["counter", "gauge", "set", "histogram", "summary"]),
@@ -223,23 +275,31 @@ UPDATES = st.lists(
 
 @settings(deadline=None)
 @given(UPDATES)
-def test_both_libraries_show_the_same_samples(updates):
+def test_both_libraries_write_the_same_lines(updates):
     ours, theirs = talea.CollectorRegistry(size=4 << 20), prometheus_client.CollectorRegistry()
+    # They sort labels, so that `le` is not always the last.
+    labels = ["item"]
     for library, registry in [(talea, ours), (prometheus_client, theirs)]:
-        counter = library.Counter("counter", "C.", ["name"], registry=registry)
-        gauge = library.Gauge("gauge", "G.", ["name"], registry=registry)
-        histogram = library.Histogram("histogram", "H.", ["name"], registry=registry)
-        summary = library.Summary("summary", "S.", ["name"], registry=registry)
+        counter = library.Counter("counter", "C.", labels, registry=registry)
+        gauge = library.Gauge("gauge", "G.", labels, registry=registry)
+        histogram = library.Histogram("histogram", "H.", labels, registry=registry)
+        summary = library.Summary("summary", "S.", labels, registry=registry)
         for kind, name, number in updates:
             if kind == "counter":
                 counter.labels(name).inc(abs(number))
             elif kind == "gauge":
-                gauge.labels(name=name).inc(number)
+                gauge.labels(item=name).inc(number)
             elif kind == "set":
                 gauge.labels(name).set(number)
             elif kind == "histogram":
                 histogram.labels(name).observe(abs(number))
             else:
                 summary.labels(name).observe(abs(number))
-    expected = samples(prometheus_client.generate_latest(theirs))
-    assert samples(talea.generate_latest(ours)) == expected
+    for our_page, their_page in [
+        (talea.generate_latest(ours), prometheus_client.generate_latest(theirs)),
+        (generate_openmetrics(ours), their_openmetrics(theirs)),
+    ]:
+        (found, about), (expected, about_all) = lines(our_page), lines(their_page)
+        assert found == expected
+        # Families without series are left out.
+        assert about <= about_all

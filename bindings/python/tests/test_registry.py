@@ -2,6 +2,7 @@
 
 import gzip
 import http.server
+import io
 import ssl
 import subprocess
 import sys
@@ -11,12 +12,16 @@ import urllib.error
 import urllib.request
 
 import prometheus_client
+import prometheus_client.openmetrics.parser as their_openmetrics
+import prometheus_client.parser as their_parser
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
 import talea
+from talea import parser
 from talea.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
+from talea.openmetrics import parser as openmetrics_parser
 from talea.openmetrics.exposition import generate_latest as generate_openmetrics
 
 
@@ -145,12 +150,67 @@ def test_a_function_gives_a_gauge_its_value(registry):
     assert registry.get_sample_value("level", {"of": "third"}) is None
 
 
+def test_an_error_of_a_custom_family_names_it(registry):
+    family = GaugeMetricFamily("level", "Level.", labels=["of"])
+    family.add_metric(["a"], "many")
+
+    class Wrong:
+        def collect(self):
+            return [family]
+
+    registry.register(Wrong())
+    for page in [talea.generate_latest, generate_openmetrics]:
+        with pytest.raises(ValueError, match="many") as error:
+            page(registry)
+        assert error.value.args[-1] is family
+
+
+TEXT = """# HELP orders_total Orders "accepted".
+# TYPE orders_total counter
+orders_total{method="a \\"b\\" \\\\"} 1e+06 1700000000123
+# TYPE wait histogram
+wait_bucket{le="+Inf"} 2
+wait_sum 3.5
+wait_count 2
+"""
+OPENMETRICS = """# HELP orders Orders \\"accepted\\".
+# TYPE orders counter
+orders_total{method="a"} 3.0 17.5 # {trace_id="b"} 1.0 2.0
+# TYPE wait_seconds gauge
+# UNIT wait_seconds seconds
+wait_seconds 2
+# EOF
+"""
+
+
+@pytest.mark.parametrize(
+    "ours, theirs, page", [(parser, their_parser, TEXT), (openmetrics_parser, their_openmetrics, OPENMETRICS)]
+)
+def test_pages_are_read_as_by_the_official_parsers(ours, theirs, page):
+    def found(families):
+        def plain(sample):
+            time = sample.timestamp and float(sample.timestamp)
+            exemplar = sample.exemplar and (*sample.exemplar[:2], float(sample.exemplar.timestamp))
+            return sample.name, sample.labels, sample.value, time, exemplar
+
+        return [
+            (family.name, family.documentation, family.type, family.unit, *map(plain, family.samples))
+            for family in families
+        ]
+
+    expected = found(theirs.text_string_to_metric_families(page))
+    assert found(ours.text_string_to_metric_families(page)) == expected
+    with pytest.raises(ValueError, match="line 2"):
+        list(ours.text_fd_to_metric_families(io.StringIO("up 1\nup{ 1\n# EOF\n")))
+
+
 def test_created_samples_can_be_left_out(registry):
     talea.Counter("orders", "Orders.", registry=registry)
-    assert b"orders_created" in generate_openmetrics(registry)
+    pages = [generate_openmetrics, talea.generate_latest]
+    assert all(b"orders_created" in page(registry) for page in pages)
     talea.disable_created_metrics()
     try:
-        assert b"orders_created" not in generate_openmetrics(registry)
+        assert not any(b"orders_created" in page(registry) for page in pages)
     finally:
         talea.enable_created_metrics()
 

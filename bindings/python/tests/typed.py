@@ -1,9 +1,12 @@
-"""What a program writes, checked by mypy: it is not run."""
+"""What a program writes, checked by mypy and pyright: it is not run."""
 
 import asyncio
+from dataclasses import dataclass
+from typing import Literal
 
 from talea import REGISTRY, CollectorRegistry, Counter, Enum, Gauge, Histogram, Info, Summary
 from talea import generate_latest, start_http_server
+from talea.typed import labelled
 
 orders = Counter("orders", "Orders.", ["method"], namespace="shop", registry=CollectorRegistry())
 level = Gauge("level", "Level.", multiprocess_mode="livesum", registry=REGISTRY)
@@ -31,3 +34,18 @@ level.set_function(lambda: 3)
 orders.labels("card").inc(exemplar={"trace_id": "1"})
 server, thread = start_http_server(0, registry=REGISTRY)
 server.shutdown()
+
+
+@dataclass
+class Order:
+    method: Literal["card", "cash"]
+    country: str
+
+
+sales = labelled(Counter, Order, "sales", "Sales.", namespace="shop")
+sales.labels(method="card", country="pe").inc()
+sales.labels("cash", "pe").inc(2)
+sales.labels(method="cheque", country="pe")  # type: ignore[arg-type]
+sales.labels(method="card")  # type: ignore[call-arg, misc]
+sales.labels("card", "pe").observe(1)  # type: ignore[attr-defined]
+sales.remove("card", "pe")

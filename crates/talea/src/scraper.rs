@@ -84,6 +84,40 @@ impl<S: Scrapable> Scraper<S> {
         self.encoder.hide_created();
     }
 
+    /// Shows the samples `_created` in Prometheus' text too, as a family of gauges beside each counter,
+    /// histogram and summary, until [`format`](Self::format) is called again. For readers that expect
+    /// what Python's official client writes.
+    ///
+    /// ```
+    /// # use talea::{Counter, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// # let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// let mut scraper = registry.scraper();
+    /// scraper.show_created();
+    /// assert!(String::from_utf8_lossy(scraper.scrape()).contains("# TYPE orders_created gauge\n"));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn show_created(&mut self) {
+        self.encoder.show_created();
+    }
+
+    /// Writes whole numbers as `1.0` in both text formats, thresholds too, as clients do whose numbers are
+    /// all floats, until [`format`](Self::format) is called again. Parsers read the same number; a text that is
+    /// compared does not differ. A page takes about twice as long.
+    ///
+    /// ```
+    /// # use talea::{Counter, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// # let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// let mut scraper = registry.scraper();
+    /// scraper.write_decimals();
+    /// assert!(scraper.scrape().ends_with(b"\norders_total 0.0\n"));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn write_decimals(&mut self) {
+        self.encoder.write_decimals();
+    }
+
     /// All values at this instant in the format that was chosen.
     pub fn scrape(&mut self) -> &[u8] {
         self.take(&|_| true);

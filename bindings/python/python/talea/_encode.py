@@ -1,7 +1,7 @@
 """The text of custom collectors' families. Metrics of a region are written by the extension module."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from talea.metrics_core import Metric
@@ -21,8 +21,14 @@ _OPENMETRICS_ALONE = ("_created", "_gsum", "_gcount")
 
 
 def number(value: float) -> str:
-    """A number as it stands on a page: ``1.0``, ``+Inf``, ``NaN``."""
+    """A number as it stands on a page: ``1.0``, ``1e+06``, ``+Inf``, ``NaN``."""
     text = repr(float(value))
+    whole, _, fraction = text.partition(".")
+    # As Go writes floats, with an exponent from a million on.
+    if len(whole.lstrip("-")) > 6 and whole.lstrip("-").isdecimal() and "e" not in text:
+        sign, digits = text[: text.startswith("-")], whole.lstrip("-")
+        mantissa = f"{digits[0]}.{digits[1:]}{fraction}".rstrip("0").rstrip(".")
+        return f"{sign}{mantissa}e+{len(digits) - 1:02}"
     return {"inf": "+Inf", "-inf": "-Inf", "nan": "NaN"}.get(text, text)
 
 
@@ -62,6 +68,16 @@ class _Names:
         return f"{name}{{{','.join(labels)}}}" if labels else name
 
 
+def _each(families: Iterable[Metric], write: Callable[[Metric], None]) -> None:
+    for family in families:
+        try:
+            write(family)
+        except Exception as error:
+            # A custom collector gave it: the error shows which family is wrong.
+            error.args = (*error.args, family)
+            raise
+
+
 def text(families: Iterable[Metric], quoted: bool = False) -> str:
     """The text format, as Prometheus' version 0.0.4 has it."""
     names = _Names(quoted)
@@ -75,7 +91,7 @@ def text(families: Iterable[Metric], quoted: bool = False) -> str:
         lines.append(f"# HELP {names.family(name)} {_help(documentation)}")
         lines.append(f"# TYPE {names.family(name)} {kind}")
 
-    for family in families:
+    def write(family: Metric) -> None:
         kind = _TEXT_TYPES.get(family.type, family.type)
         head(family.name + _TEXT_ENDINGS.get(family.type, ""), family.documentation, kind)
         apart: dict[str, list[str]] = {}
@@ -88,6 +104,8 @@ def text(families: Iterable[Metric], quoted: bool = False) -> str:
         for ending in sorted(apart):
             head(family.name + ending, family.documentation, "gauge")
             lines.extend(apart[ending])
+
+    _each(families, write)
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -103,7 +121,7 @@ def openmetrics(families: Iterable[Metric], quoted: bool = False) -> str:
         time = f" {rest[1]}" if len(rest) > 1 and rest[1] is not None else ""
         return f" # {{{','.join(names.labels(sorted(labels.items())))}}} {value}{time}"
 
-    for family in families:
+    def write(family: Metric) -> None:
         name = names.family(family.name)
         documentation = _help(family.documentation).replace('"', r"\"")
         lines.append(f"# HELP {name} {documentation}")
@@ -114,4 +132,6 @@ def openmetrics(families: Iterable[Metric], quoted: bool = False) -> str:
             time = "" if sample.timestamp is None else f" {sample.timestamp}"
             line = f"{names.series(sample)} {number(sample.value)}{time}"
             lines.append(line + (exemplar(sample.exemplar) if sample.exemplar else ""))
+
+    _each(families, write)
     return "".join(f"{line}\n" for line in lines)

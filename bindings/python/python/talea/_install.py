@@ -15,6 +15,8 @@ _MODULES = (
     "multiprocess",
     "openmetrics",
     "openmetrics.exposition",
+    "openmetrics.parser",
+    "parser",
     "platform_collector",
     "process_collector",
     "registry",

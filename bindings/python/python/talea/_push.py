@@ -152,7 +152,7 @@ def _use_gateway(
             data = gzip.compress(data)
             headers.append(("Content-Encoding", "gzip"))
         elif compression is not None:
-            raise ValueError(f"compression is {compression!r}; expected 'gzip' or None")
+            raise ValueError(f"Unsupported compression type: {compression!r}; expected 'gzip' or None")
     url = f"{gateway.rstrip('/')}/metrics/{path}"
     handler(url=url, method=method, timeout=timeout, headers=headers, data=data)()
 

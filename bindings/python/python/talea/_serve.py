@@ -156,11 +156,14 @@ def start_http_server(
     client_capath: Optional[str] = None,
     protocol: int = ssl.PROTOCOL_TLS_SERVER,
     client_auth_required: bool = False,
+    tls_min_version: Optional[ssl.TLSVersion] = None,
+    tls_max_version: Optional[ssl.TLSVersion] = None,
 ) -> tuple[ThreadingHTTPServer, threading.Thread]:
     """Serves the page of a registry on a port, from a daemon thread. Port 0 takes a free one.
 
     With ``certfile`` and ``keyfile`` it speaks TLS; with ``client_auth_required`` clients need a
-    certificate of an authority in ``client_cafile`` or ``client_capath``. Returns the server, whose
+    certificate of an authority in ``client_cafile`` or ``client_capath``. ``tls_min_version`` and
+    ``tls_max_version`` restrict the versions of TLS; by default they are those of ``ssl``. Returns the server, whose
     ``shutdown`` ends it, and its thread.
     """
     context = None
@@ -168,6 +171,10 @@ def start_http_server(
         raise ValueError("certfile and keyfile belong together, and one of them was given")
     if certfile is not None:
         context = ssl.SSLContext(protocol)
+        if tls_min_version is not None:
+            context.minimum_version = tls_min_version
+        if tls_max_version is not None:
+            context.maximum_version = tls_max_version
         if client_cafile is not None or client_capath is not None:
             context.load_verify_locations(client_cafile, client_capath)
         elif client_auth_required:

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, final
 
@@ -26,7 +26,9 @@ __all__ = [
     "WsgiBody",
     "disable_created_metrics",
     "enable_created_metrics",
+    "escape_name",
     "negotiate",
+    "parse",
 ]
 
 _P = ParamSpec("_P")
@@ -36,9 +38,11 @@ def disable_created_metrics() -> None:
     """Leaves the samples ``_created`` out of this process's pages."""
 
 def enable_created_metrics() -> None:
-    """Shows the samples ``_created`` in OpenMetrics again, which is the default."""
+    """Shows the samples ``_created`` again, which is the default."""
 
 def negotiate(accept: str) -> str: ...
+def parse(page: str, is_openmetrics: bool) -> list[tuple[str, str, str, str, list[Any]]]: ...
+def escape_name(name: str, escaping: str, is_label: bool) -> str: ...
 
 class _Block:
     """A context manager, which is a decorator of functions too, also of async ones."""
@@ -253,6 +257,8 @@ class Histogram(_Metric):
         registry: CollectorRegistry | None = ...,
         buckets: Iterable[float | str] = ...,
         native: bool = False,
+        quantiles: Sequence[float] | None = None,
+        window: float = 600,
         *,
         limit: int = 20_000,
     ) -> None: ...
@@ -264,7 +270,7 @@ class Histogram(_Metric):
     def _upper_bounds(self) -> list[float]: ...
 
 class Summary(_Metric):
-    """The count and the sum of observations, and quantiles of the last ten minutes if asked for."""
+    """The count and the sum of observations, and quantiles of the last ``window`` seconds if asked for."""
 
     def __init__(
         self,
@@ -276,6 +282,7 @@ class Summary(_Metric):
         unit: str = "",
         registry: CollectorRegistry | None = ...,
         quantiles: Sequence[float] | None = None,
+        window: float = 600,
         *,
         limit: int = 20_000,
     ) -> None: ...

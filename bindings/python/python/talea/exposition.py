@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 CONTENT_TYPE_PLAIN_0_0_4 = "text/plain; version=0.0.4; charset=utf-8"
 CONTENT_TYPE_PLAIN_1_0_0 = "text/plain; version=1.0.0; charset=utf-8"
-CONTENT_TYPE_LATEST = CONTENT_TYPE_PLAIN_0_0_4
+CONTENT_TYPE_LATEST = CONTENT_TYPE_PLAIN_1_0_0
 
 _SERVE = {"MetricsHandler", "make_asgi_app", "make_wsgi_app", "start_http_server", "start_wsgi_server"}
 _PUSH = {

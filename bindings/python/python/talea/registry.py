@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import Lock
 from typing import Any, Optional, Protocol, Union
 
-from talea._talea import Region
+from talea._talea import Region, parse
 from talea.metrics_core import Metric
 from talea.samples import Exemplar, Sample
 
@@ -50,12 +50,21 @@ def _names(name: str, kind: str) -> list[str]:
 
 def families_of(region: Region, names: Optional[list[str]] = None) -> Iterator[Metric]:
     """The families of a region, with the samples of all processes."""
-    for name, documentation, kind, unit, samples in region.families(names):
+    return _families(region.families(names))
+
+
+def families_of_page(page: str, is_openmetrics: bool) -> Iterator[Metric]:
+    """The families of a page. A ValueError names the first line that is wrong."""
+    return _families(parse(page, is_openmetrics))
+
+
+def _families(found: Iterable[Any]) -> Iterator[Metric]:
+    for name, documentation, kind, unit, samples in found:
         family = Metric(name, documentation, kind)
         family.unit = unit
         family.samples = [
-            Sample(name, labels, value, None, Exemplar(*exemplar) if exemplar else None)
-            for name, labels, value, exemplar in samples
+            Sample(name, labels, value, time, Exemplar(*exemplar) if exemplar else None)
+            for name, labels, value, time, exemplar in samples
         ]
         yield family
 

@@ -52,6 +52,19 @@ impl Encoder {
     /// Leaves out when series began.
     pub(crate) fn hide_created(&mut self) {
         self.openmetrics.hides_created = true;
+        self.text.shows_created = false;
+    }
+
+    /// Shows when series began, also in Prometheus' text.
+    pub(crate) fn show_created(&mut self) {
+        self.openmetrics.hides_created = false;
+        self.text.shows_created = true;
+    }
+
+    /// Writes whole numbers as `1.0`.
+    pub(crate) fn write_decimals(&mut self) {
+        self.openmetrics.lines.decimals = true;
+        self.text.lines.decimals = true;
     }
 
     /// Writes all of it.

@@ -40,19 +40,20 @@ impl Escaping {
         }
     }
 
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
+    /// The escaping of this name, in any case.
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::AllowUtf8, Self::Underscores, Self::Dots, Self::Values]
             .into_iter()
             .find(|escaping| escaping.as_str().eq_ignore_ascii_case(name))
     }
 
     /// A metric's name, escaped. A name that every format has stays unchanged.
-    pub(crate) fn name(self, name: &str) -> Cow<'_, str> {
+    pub fn name(self, name: &str) -> Cow<'_, str> {
         self.escape(name, is_plain_at)
     }
 
     /// A label's name, escaped. It has no colons.
-    pub(crate) fn label(self, name: &str) -> Cow<'_, str> {
+    pub fn label(self, name: &str) -> Cow<'_, str> {
         self.escape(name, |n, c| c != ':' && is_plain_at(n, c))
     }
 

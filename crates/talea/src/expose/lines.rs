@@ -1,5 +1,6 @@
 //! The common parts of the two text formats: names, labels and the lines of samples.
 
+use super::number::write_canonical;
 use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
 use crate::definition::names::is_plain;
@@ -17,6 +18,8 @@ pub(crate) struct Lines {
     quoted: bool,
     /// How the names of labels are shown.
     labels: LabelNames,
+    /// Whether whole numbers are written as `1.0`.
+    pub(super) decimals: bool,
     /// Label text that each series begins with. Its names need no look.
     part: String,
     /// Lines that are not written to the output yet.
@@ -80,6 +83,16 @@ impl Lines {
         out.push(b' ');
         escaped(out, text, quotes);
         out.push(b'\n');
+    }
+
+    /// Writes the value of a sample.
+    #[inline(always)]
+    pub(crate) fn value(&self, out: &mut Vec<u8>, number: Shown) {
+        if self.decimals {
+            write_canonical(out, number.as_f64());
+        } else {
+            number.write(out);
+        }
     }
 
     /// Opens the line of a sample, up to the blank before its value. `ending` belongs to
@@ -168,7 +181,7 @@ impl Lines {
                 end = 0;
             }
             let line = self.lines[end..].first_chunk_mut::<LINE>();
-            let pieces = line.zip(begin.first_chunk());
+            let pieces = line.zip(begin.first_chunk()).filter(|_| !self.decimals);
             let put = pieces
                 .and_then(|(line, begin)| put_line(line, begin, len, value, value_len, number));
             if let Some(put) = put {
@@ -180,7 +193,7 @@ impl Lines {
             out.extend_from_slice(&begin[..len]);
             out.extend_from_slice(&value[..value_len]);
             push(out, &["} "]);
-            number.write(out);
+            self.value(out, number);
             out.push(b'\n');
         }
         out.extend_from_slice(&self.lines[..end]);
@@ -199,11 +212,11 @@ impl Lines {
         from: usize,
         enough: usize,
     ) -> usize {
-        let Self { name, quoted, labels, part, lines, .. } = self;
+        let Self { name, quoted, labels, decimals, part, lines, .. } = self;
         let Some((texts, numbers)) = family.numbers(from) else { return from };
         let comma = if part.is_empty() { "" } else { "," };
         let labels_at = name.len() + 1 + part.len() + comma.len();
-        if *quoted || labels.renames() || labels_at > LONG {
+        if *quoted || *decimals || labels.renames() || labels_at > LONG {
             return from;
         }
         let mut begin = [0; LONG];

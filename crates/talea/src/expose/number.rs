@@ -1,6 +1,7 @@
 //! Numbers as text.
 
 use crate::snapshot::Shown;
+
 /// An integer.
 #[inline]
 pub(crate) fn write_integer(out: &mut Vec<u8>, n: impl itoa::Integer) {
@@ -77,9 +78,9 @@ pub(crate) fn write_bound(out: &mut Vec<u8>, x: f64) {
     out.extend_from_slice(format!("{digits}e{sign}{:02}", exponent.abs()).as_bytes());
 }
 
-/// An upper bound as OpenMetrics requires it: `10.0` rather than `10`. Source: "Canonical Numbers"
-/// in the OpenMetrics specification, 1.0.0.
-pub(crate) fn write_canonical_bound(out: &mut Vec<u8>, x: f64) {
+/// A float as OpenMetrics requires it of upper bounds: `10.0` rather than `10`. Source: "Canonical
+/// Numbers" in the OpenMetrics specification, 1.0.0.
+pub(crate) fn write_canonical(out: &mut Vec<u8>, x: f64) {
     let from = out.len();
     write_bound(out, x);
     if x.is_finite() && !out[from..].iter().any(|byte| matches!(byte, b'.' | b'e')) {
@@ -175,7 +176,7 @@ mod tests {
             assert_eq!(line[3..end], *shown.as_bytes());
             assert_eq!(put_float(&mut line[..3], 3, x), None);
             assert_eq!(text(|out| write_bound(out, x)), bound);
-            assert_eq!(text(|out| write_canonical_bound(out, x)), canonical);
+            assert_eq!(text(|out| write_canonical(out, x)), canonical);
         }
         for x in [0.1, 1.0 / 3.0, f64::MAX, f64::MIN_POSITIVE, 123_456_789.125, 2f64.powi(60)] {
             assert_eq!(text(|out| write_float(out, x)).parse::<f64>().unwrap(), x);

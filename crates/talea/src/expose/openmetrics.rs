@@ -14,7 +14,7 @@
 //!   histogram's exemplars, which OpenMetrics has with histograms and counters alone.
 
 use super::lines::{Bounds, Lines, push};
-use super::number::{write_canonical_bound, write_float, write_integer, write_seconds};
+use super::number::{write_canonical, write_float, write_seconds};
 use super::pages::Family;
 use super::shown_names::ShownNames;
 use super::writer::Writer;
@@ -34,7 +34,7 @@ const UNITS: [&str; 10] = [
 /// Writes the format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenMetrics {
-    lines: Lines,
+    pub(super) lines: Lines,
     thresholds: Bounds,
     quantiles: Bounds,
     /// The counts of the classic buckets of a series.
@@ -77,7 +77,7 @@ impl Writer for OpenMetrics {
         let Some((_, family)) = whole.part(0) else { return };
         let Self { lines, thresholds, quantiles, native, .. } = self;
         lines.begin(whole, names);
-        let write = write_canonical_bound;
+        let write = write_canonical;
         match (family.kind(), family.recent()) {
             (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
             (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
@@ -137,7 +137,7 @@ impl Writer for OpenMetrics {
                 } else {
                     for (n, (bound, count)) in thresholds.iter().zip(counts).enumerate() {
                         lines.open(out, series, "_bucket", Some(("le", bound)));
-                        write_integer(out, count);
+                        lines.value(out, Shown::Unsigned(count));
                         write_exemplar(out, series.exemplar(n));
                         out.push(b'\n');
                     }
@@ -154,7 +154,7 @@ impl Writer for OpenMetrics {
             }
             number => {
                 lines.open(out, series, "", None);
-                number.write(out);
+                lines.value(out, number);
                 write_exemplar(out, series.exemplar(0));
             }
         }
@@ -168,7 +168,7 @@ impl Writer for OpenMetrics {
 }
 
 /// A family's name without what its type adds to it.
-fn bare_name(kind: Kind, name: &str) -> &str {
+pub(super) fn bare_name(kind: Kind, name: &str) -> &str {
     match kind {
         Kind::Counter => name.strip_suffix("_total"),
         Kind::Info => name.strip_suffix("_info"),
@@ -193,10 +193,10 @@ impl OpenMetrics {
             return;
         }
         self.lines.open(out, series, "_count", None);
-        write_integer(out, count);
+        self.lines.value(out, Shown::Unsigned(count));
         out.push(b'\n');
         self.lines.open(out, series, "_sum", None);
-        write_float(out, sum);
+        self.lines.value(out, Shown::Float(sum));
         out.push(b'\n');
     }
 
@@ -236,11 +236,11 @@ impl OpenMetrics {
             }
             (Part::Count, _) => {
                 lines.open(out, series, "_count", None);
-                write_integer(out, series.count());
+                lines.value(out, Shown::Unsigned(series.count()));
             }
             (Part::Sum, _) => {
                 lines.open(out, series, "_sum", None);
-                write_float(out, series.sum());
+                lines.value(out, Shown::Float(series.sum()));
             }
             (Part::Created, _) => {
                 let Some(created) = series.created_nanos() else { return };

@@ -2,7 +2,8 @@
 //! the Prometheus documentation.
 
 use super::lines::{Bounds, Lines};
-use super::number::{write_bound, write_float, write_integer};
+use super::number::{write_bound, write_canonical, write_seconds};
+use super::openmetrics::bare_name;
 use super::pages::Family;
 use super::shown_names::ShownNames;
 use super::writer::Writer;
@@ -16,11 +17,18 @@ pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Writes the format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text {
-    lines: Lines,
+    pub(super) lines: Lines,
+    /// Whether `_created` is shown, as gauges beside the family.
+    pub(super) shows_created: bool,
+    /// Whether the series of those gauges are being written.
+    is_at_created: bool,
+    help: String,
     thresholds: Bounds,
     quantiles: Bounds,
     /// The counts of the classic buckets of a series.
     buckets: Vec<u64>,
+    /// The length of the name before `_created`, if that is shown.
+    created_after: Option<usize>,
 }
 
 impl Writer for Text {
@@ -28,9 +36,10 @@ impl Writer for Text {
         let Some((_, family)) = whole.part(0) else { return };
         let Self { lines, thresholds, quantiles, .. } = self;
         lines.begin(whole, names);
+        let write = if lines.decimals { write_canonical } else { write_bound };
         match (family.kind(), family.recent()) {
-            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write_bound),
-            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write_bound),
+            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
+            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
             _ => {}
         }
         lines.about(out, "HELP", lines.name(), family.help(), false);
@@ -40,6 +49,24 @@ impl Writer for Text {
             known => known,
         };
         lines.about(out, "TYPE", lines.name(), kind.as_str(), false);
+        let kind = family.kind();
+        let counts = matches!(kind, Kind::Counter | Kind::Histogram | Kind::Summary);
+        self.created_after =
+            (self.shows_created && counts).then(|| bare_name(kind, lines.name()).len());
+        self.is_at_created = false;
+        if self.created_after.is_some() {
+            self.help.clear();
+            self.help.push_str(family.help());
+        }
+    }
+
+    fn starts_over(&mut self, out: &mut Vec<u8>) -> bool {
+        let Some(len) = self.created_after.filter(|_| !self.is_at_created) else { return false };
+        let name = [&self.lines.name()[..len], "_created"].concat();
+        self.lines.about(out, "HELP", &name, &self.help, false);
+        self.lines.about(out, "TYPE", &name, Kind::Gauge.as_str(), false);
+        self.is_at_created = true;
+        true
     }
 
     fn part(&mut self, label: &str) {
@@ -49,6 +76,13 @@ impl Writer for Text {
     #[inline]
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
+        if let Some(len) = self.created_after.filter(|_| self.is_at_created) {
+            // A gauge without a value has no line.
+            let Some(created) = series.created_nanos() else { return };
+            lines.open_as(out, series, [&lines.name()[..len], "_created"], None);
+            write_seconds(out, created);
+            return out.push(b'\n');
+        }
         match series.shown() {
             Shown::Histogram => {
                 series.classic(buckets);
@@ -59,23 +93,23 @@ impl Writer for Text {
                 });
                 lines.each(out, series, "_bucket", ("le", thresholds), counts);
                 lines.open(out, series, "_sum", None);
-                write_float(out, series.sum());
+                lines.value(out, Shown::Float(series.sum()));
                 out.push(b'\n');
                 lines.open(out, series, "_count", None);
-                write_integer(out, count);
+                lines.value(out, Shown::Unsigned(count));
             }
             Shown::Summary => {
                 let values = series.quantiles().map(|(_, value)| Shown::Float(value));
                 lines.each(out, series, "", ("quantile", quantiles), values);
                 lines.open(out, series, "_sum", None);
-                write_float(out, series.sum());
+                lines.value(out, Shown::Float(series.sum()));
                 out.push(b'\n');
                 lines.open(out, series, "_count", None);
-                write_integer(out, series.count());
+                lines.value(out, Shown::Unsigned(series.count()));
             }
             number => {
                 lines.open(out, series, "", None);
-                number.write(out);
+                lines.value(out, number);
             }
         }
         out.push(b'\n');
@@ -88,6 +122,9 @@ impl Writer for Text {
         from: usize,
         enough: usize,
     ) -> usize {
+        if self.is_at_created {
+            return from;
+        }
         self.lines.easy(out, family, from, enough)
     }
 
