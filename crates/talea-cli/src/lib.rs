@@ -23,9 +23,12 @@ mod compare;
 mod completions;
 mod connect;
 pub mod descriptors;
+mod families;
 mod figures;
 #[cfg(target_os = "linux")]
 mod inspect;
+#[cfg(target_os = "linux")]
+mod live;
 mod load;
 mod load_command;
 mod machine;
@@ -42,6 +45,8 @@ pub mod serve;
 pub mod stop;
 mod study;
 mod study_command;
+#[cfg(target_os = "linux")]
+mod top;
 #[cfg(target_os = "linux")]
 mod upkeep;
 pub mod web;
@@ -84,6 +89,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Expire(arguments) => upkeep::expire(arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Serve(arguments) => serve::command::run(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Top(arguments) => top::run(arguments, stop).await,
             #[cfg(feature = "completions")]
             Command::Completions { shell } => completions::print(shell),
             #[cfg(feature = "completions")]

@@ -25,15 +25,19 @@ impl<'a> RegionPlace<'a> {
         }
     }
 
-    /// Reads the region without taking part.
-    pub(crate) fn look(&self) -> Result<Look> {
-        let reader = match self {
-            Self::File(path) => Reader::open(path).map_err(region_error)?,
+    /// Opens the region for reading, without taking part.
+    pub(crate) fn open(&self) -> Result<Reader> {
+        match self {
+            Self::File(path) => Reader::open(path).map_err(region_error),
             Self::Process(pid) => {
-                Reader::of_process(*pid).map_err(region_error).with_context(|| self.expected())?
+                Reader::of_process(*pid).map_err(region_error).with_context(|| self.expected())
             }
-        };
-        reader.look().map_err(region_error)
+        }
+    }
+
+    /// What the region holds.
+    pub(crate) fn look(&self) -> Result<Look> {
+        self.open()?.look().map_err(region_error)
     }
 
     /// Takes part, as long as this process lives. A file is one of these owners, if any are named.
@@ -86,7 +90,7 @@ pub(crate) fn chosen<'a>(
 }
 
 /// An error of a region, which states all of its cause itself.
-fn region_error(error: talea::Error) -> anyhow::Error {
+pub(crate) fn region_error(error: talea::Error) -> anyhow::Error {
     match &error {
         talea::Error::Open(OpenError::System { source, .. })
             if source.kind() == ErrorKind::PermissionDenied =>

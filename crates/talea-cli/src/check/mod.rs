@@ -1,10 +1,9 @@
 //! Check: the violations in a text of metrics, and advice.
 //!
-//! The text comes from a file, from standard input or over HTTP (`source`, `fetch`); the
+//! The text comes from a file, from standard input or over HTTP (`source`); the
 //! findings are those of [`talea_parse::check`].
 
 pub(crate) mod command;
-mod fetch;
 mod source;
 
 pub(crate) use source::Source;

@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use hyper::Uri;
 use talea_parse::Syntax;
 
-use super::fetch::fetch;
 use crate::arguments::Tls;
+use crate::connect::{self, Trust};
 
 /// A file, a URL or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +42,29 @@ impl Source {
             anyhow!("{self}: line {line} is not UTF-8: found the byte {byte:#04x}")
         })?;
         Ok(Text { text, syntax })
+    }
+}
+
+/// The answer of a URL, and the format that it states.
+async fn fetch(url: &Uri, wanted: Option<Syntax>, tls: &Tls) -> Result<(Vec<u8>, Option<Syntax>)> {
+    let trust = Trust::of(tls.ca.as_deref(), tls.insecure);
+    let answer = connect::fetch(url, accept(wanted), trust).await?;
+    let syntax = answer.content_type.as_deref().and_then(Syntax::of_content_type);
+    if syntax.or(wanted).is_none() {
+        bail!(
+            "its Content-Type is {}, which is no text format of metrics; --format says which it is",
+            answer.content_type.as_deref().unwrap_or("missing")
+        );
+    }
+    Ok((answer.body, syntax))
+}
+
+/// As Prometheus has it: OpenMetrics first, where both will do.
+fn accept(wanted: Option<Syntax>) -> &'static str {
+    match wanted {
+        Some(Syntax::Text) => "text/plain;version=0.0.4",
+        Some(Syntax::OpenMetrics) => "application/openmetrics-text;version=1.0.0",
+        None => "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5",
     }
 }
 

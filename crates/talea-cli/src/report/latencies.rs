@@ -5,8 +5,9 @@ use maud::{Markup, html};
 
 use super::chart::short;
 use super::table::in_ms;
+use crate::families::Between;
 use crate::figures::{NONE, measured, measured_or_none, whole};
-use crate::study::{Between, Clients, EndpointSummary, Server};
+use crate::study::{Clients, EndpointSummary, Server};
 
 /// Response times at the clients, with the server's beside them.
 pub(super) fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {

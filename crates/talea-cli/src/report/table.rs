@@ -1,8 +1,9 @@
 //! The table on the screen.
 
+use crate::families::Between;
 use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::screen;
-use crate::study::{Between, CaseResult, Server};
+use crate::study::{CaseResult, Server};
 
 /// A column of the table, on the screen and in the report.
 pub(super) struct Column {

@@ -13,10 +13,8 @@ mod clients;
 mod design;
 mod endpoints;
 mod measure;
-mod native_durations;
 mod outcome;
 mod prometheus;
-mod protobuf;
 mod reading;
 pub(crate) mod rounds;
 mod run;
@@ -36,6 +34,5 @@ pub(crate) use self::design::{
 pub(crate) use self::endpoints::EndpointSummary;
 pub(crate) use self::measure::{Measure, Measures};
 pub(crate) use self::outcome::{RunEnd, Study};
-pub(crate) use self::reading::Between;
 pub(crate) use self::series::WINDOW;
 pub(crate) use self::server::Server;

@@ -1,9 +1,9 @@
 //! The values that a study reads from the service's metrics.
 
 use anyhow::{Context, Result};
-use serde::{Deserialize, Serialize};
 use talea_parse::Sample;
 
+use crate::families::Durations;
 use crate::scenario::{Names, Quantity, Selector};
 
 /// The service's numbers at one instant.
@@ -13,39 +13,6 @@ pub(crate) struct Reading {
     values: [Option<f64>; Quantity::ALL.len()],
     /// Requests by how long they took.
     pub durations: Durations,
-}
-
-/// A histogram of durations, in seconds.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Durations {
-    pub sum: f64,
-    pub count: f64,
-    /// Thresholds in their order, each with the requests that took at most that long.
-    pub below: Vec<(f64, f64)>,
-}
-
-/// An interval that a quantile lies in.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Between {
-    /// Above this.
-    pub low: f64,
-    /// And at most this; none where that is not known either.
-    pub high: Option<f64>,
-}
-
-impl Between {
-    /// The value whose greatest relative error is the least, and that error; none if it would be
-    /// above a tenth.
-    pub(crate) fn estimate(self) -> Option<(f64, f64)> {
-        let high = self.high?;
-        let error = (high - self.low) / (high + self.low);
-        (error <= 0.1).then(|| (2.0 * self.low * high / (self.low + high), error))
-    }
-
-    /// In another unit.
-    pub(super) fn times(self, factor: f64) -> Self {
-        Self { low: self.low * factor, high: self.high.map(|high| high * factor) }
-    }
 }
 
 impl Reading {
@@ -58,7 +25,7 @@ impl Reading {
         for (quantity, selector) in names.all() {
             let value = match quantity {
                 Quantity::Duration => {
-                    reading.durations = Durations::read(&samples, selector, names.seconds());
+                    reading.durations = durations(&samples, selector, names.seconds());
                     sum(&samples, &selector.ending("_count"))
                 }
                 _ => all(&samples, selector, |one, other| quantity.together(one, other)),
@@ -84,56 +51,21 @@ impl Reading {
     }
 }
 
-impl Durations {
-    fn read(samples: &[Sample], selector: &Selector, seconds: f64) -> Self {
-        let buckets = selector.ending("_bucket");
-        let mut durations = Self {
-            sum: sum(samples, &selector.ending("_sum")).unwrap_or_default() * seconds,
-            count: sum(samples, &selector.ending("_count")).unwrap_or_default(),
-            below: Vec::new(),
-        };
-        for sample in samples.iter().filter(|it| buckets.selects(&it.name, &it.labels)) {
-            let label = sample.labels.iter().find(|(name, _)| name == "le");
-            let threshold = label.and_then(|(_, text)| text.parse::<f64>().ok());
-            let Some(threshold) = threshold.map(|threshold| threshold * seconds) else { continue };
-            durations.add(threshold, sample.value);
-        }
-        durations
+/// The durations of all series that a selector means.
+fn durations(samples: &[Sample], selector: &Selector, seconds: f64) -> Durations {
+    let buckets = selector.ending("_bucket");
+    let mut durations = Durations {
+        sum: sum(samples, &selector.ending("_sum")).unwrap_or_default() * seconds,
+        count: sum(samples, &selector.ending("_count")).unwrap_or_default(),
+        below: Vec::new(),
+    };
+    for sample in samples.iter().filter(|it| buckets.selects(&it.name, &it.labels)) {
+        let label = sample.labels.iter().find(|(name, _)| name == "le");
+        let threshold = label.and_then(|(_, text)| text.parse::<f64>().ok());
+        let Some(threshold) = threshold.map(|threshold| threshold * seconds) else { continue };
+        durations.add(threshold, sample.value);
     }
-
-    /// Adds requests that took at most `threshold` seconds.
-    pub(super) fn add(&mut self, threshold: f64, count: f64) {
-        let at = self.below.partition_point(|(known, _)| *known < threshold);
-        match self.below.get_mut(at).filter(|(known, _)| *known == threshold) {
-            Some((_, known)) => *known += count,
-            None => self.below.insert(at, (threshold, count)),
-        }
-    }
-
-    /// Adds what was observed between two readings of one process.
-    pub(super) fn add_increase(&mut self, from: &Self, to: &Self) {
-        self.sum += to.sum - from.sum;
-        self.count += to.count - from.count;
-        for (threshold, count) in &to.below {
-            let before = from.below.iter().find(|(known, _)| known == threshold);
-            self.add(*threshold, count - before.map_or(0.0, |(_, count)| *count));
-        }
-    }
-
-    /// Their mean in milliseconds; none where there were none.
-    pub(crate) fn mean_ms(&self) -> Option<f64> {
-        (self.count > 0.0).then(|| self.sum / self.count * 1e3)
-    }
-
-    /// Between which two thresholds a quantile lies, in milliseconds: more is not known of it. None
-    /// where nothing was observed; a quantile above the last threshold has no upper end.
-    pub(crate) fn quantile_ms(&self, quantile: f64) -> Option<Between> {
-        let total = self.below.last().map(|(_, count)| *count).filter(|total| *total > 0.0)?;
-        let at = self.below.iter().position(|(_, count)| *count >= quantile * total)?;
-        let lower = at.checked_sub(1).map_or(0.0, |before| self.below[before].0);
-        let upper = self.below[at].0;
-        Some(Between { low: lower * 1e3, high: upper.is_finite().then_some(upper * 1e3) })
-    }
+    durations
 }
 
 /// The sum over all series that a selector means; none where there is none.
@@ -149,6 +81,7 @@ fn all(samples: &[Sample], selector: &Selector, together: impl Fn(f64, f64) -> f
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::families::Between;
 
     const TEXT: &str = r#"# TYPE http_requests_total counter
 http_requests_total{method="GET",route="/api/items",status="2xx"} 40

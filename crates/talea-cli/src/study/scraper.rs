@@ -10,6 +10,7 @@ use hyper::{Method, Request, StatusCode};
 
 use super::endpoints::EndpointTimes;
 use super::reading::Reading;
+use crate::families;
 use crate::load::{Answer, Protocol, Session, Target};
 use crate::scenario::Names;
 
@@ -64,17 +65,16 @@ impl Scraper {
     /// The response times of each endpoint: in protobuf, if the service can, since that has native
     /// histograms. None if the service gives no answer.
     pub(super) async fn endpoint_times(&mut self) -> Option<EndpointTimes> {
-        const ACCEPT_BOTH: HeaderValue = HeaderValue::from_static(
-            "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
-             encoding=delimited, text/plain;version=0.0.4;q=0.5",
-        );
         let of = self.target.clone();
-        let answer = self.ask_for(Method::GET, of, StatusCode::OK, Some(ACCEPT_BOTH)).await;
+        let answer = self
+            .ask_for(
+                Method::GET,
+                of,
+                StatusCode::OK,
+                Some(HeaderValue::from_static(families::ACCEPT)),
+            )
+            .await;
         answer.ok().map(|answer| EndpointTimes::read(&answer.body, &self.names))
-    }
-
-    pub(super) fn names(&self) -> &Names {
-        &self.names
     }
 
     /// Scrapes once, and some times more where it fails.

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::reading::{Durations, Reading};
+use super::reading::Reading;
+use crate::families::Durations;
 use crate::scenario::Quantity;
 
 /// The window of rates and means over time.

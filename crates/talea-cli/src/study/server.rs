@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::endpoints::{EndpointSummary, Quantiles};
+use super::endpoints::EndpointSummary;
 use super::series::{Sample, Series, counted, is_sampled, most};
+use crate::families::Quantiles;
 use crate::figures::{counted as counted_in_words, whole};
 use crate::scenario::Quantity;
 
@@ -238,7 +239,7 @@ mod tests {
 
     #[test]
     fn after_a_restart_the_quantiles_of_the_samples_stay() {
-        use super::super::reading::Between;
+        use crate::families::Between;
         let quantile = |low| Quantiles {
             p50_ms: Some(Between { low, high: Some(low * 1.09) }),
             ..Quantiles::default()

@@ -213,10 +213,10 @@ impl<'a> StudyRun<'a> {
         self.scrapes += samples.scrapes;
         let client = Clients::new(&plan, &outcome, &samples.timeline);
         let times = served.endpoint_times().await;
-        let server = served.metrics.as_ref().map(|(scraper, _)| {
+        let server = served.metrics.as_ref().map(|_| {
             let server = server(&samples, resets);
             match times.zip(times_before) {
-                Some((now, before)) => server.with_endpoints(now.since(&before, scraper.names())),
+                Some((now, before)) => server.with_endpoints(now.since(&before)),
                 // Without the one before, the other has what was before the case too.
                 None => server,
             }

@@ -36,6 +36,8 @@ mod study_of_databases;
 #[cfg(unix)]
 mod study_under_faults;
 #[cfg(target_os = "linux")]
+mod top;
+#[cfg(target_os = "linux")]
 mod upkeep;
 #[cfg(unix)]
 mod web_config;

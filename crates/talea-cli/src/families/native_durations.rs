@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use super::durations::Between;
 use super::protobuf::Histogram;
-use super::reading::Between;
 
 /// The schemas of exponential buckets: of schema *n*, bucket *i* ends at 2^(i · 2^-n). Source:
 /// Prometheus' specification of native histograms, 1.0.
@@ -14,7 +14,7 @@ const MOST_BUCKETS: usize = 100_000;
 
 /// Counts in buckets, of positive values.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct NativeDurations {
+pub(crate) struct NativeDurations {
     schema: i32,
     zero_threshold: f64,
     zeros: f64,
@@ -23,7 +23,7 @@ pub(super) struct NativeDurations {
 
 impl NativeDurations {
     /// Those of a histogram; `None` if it has none.
-    pub(super) fn of(histogram: &Histogram) -> Option<Self> {
+    pub(crate) fn of(histogram: &Histogram) -> Option<Self> {
         let schema = histogram.schema.filter(|schema| SCHEMAS.contains(schema))?;
         let mut buckets = BTreeMap::new();
         let (mut index, mut count) = (0i32, 0i64);
@@ -43,7 +43,7 @@ impl NativeDurations {
     }
 
     /// Adds others; the result has the coarser schema.
-    pub(super) fn add(&mut self, others: &Self, times: f64) {
+    pub(crate) fn add(&mut self, others: &Self, times: f64) {
         if others.is_empty() {
             return;
         }
@@ -77,7 +77,7 @@ impl NativeDurations {
     }
 
     /// The bucket that a quantile lies in, in the unit of the bounds; `None` if there are no values.
-    pub(super) fn quantile(&self, quantile: f64) -> Option<Between> {
+    pub(crate) fn quantile(&self, quantile: f64) -> Option<Between> {
         let total = self.zeros + self.buckets.values().sum::<f64>();
         if total <= 0.0 {
             return None;

@@ -1,7 +1,8 @@
 //! The command line of `talea`.
 
 #[cfg(target_os = "linux")]
-use std::net::SocketAddr;
+mod regions;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -14,6 +15,12 @@ use crate::connect::{self, Trust};
 use crate::load::Rate;
 use crate::load::{Protocol, Target};
 use crate::study::{Case, KNOWN, LONG};
+
+#[cfg(target_os = "linux")]
+pub(crate) use self::regions::{
+    ExpireArguments, InspectArguments, RegionFamilies, RegionSource, ServeArguments, TopArguments,
+    User, WipeArguments,
+};
 
 /// Meter HTTP services, and find out how they behave as clients pile up.
 #[derive(Debug, Parser)]
@@ -38,20 +45,24 @@ pub(crate) enum Command {
     Check(CheckArguments),
     /// Look into the shared memory that a service counts in, from outside
     #[cfg(target_os = "linux")]
-    #[command(long_about = INSPECT)]
+    #[command(long_about = regions::INSPECT)]
     Inspect(InspectArguments),
     /// Reset the counts of a service in shared memory to 0
     #[cfg(target_os = "linux")]
-    #[command(long_about = WIPE)]
+    #[command(long_about = regions::WIPE)]
     Wipe(WipeArguments),
     /// Remove idle series from shared memory
     #[cfg(target_os = "linux")]
-    #[command(long_about = EXPIRE)]
+    #[command(long_about = regions::EXPIRE)]
     Expire(ExpireArguments),
     /// Serve the metrics of regions from outside, also while their services are stopped or dead
     #[cfg(target_os = "linux")]
-    #[command(long_about = SERVE)]
+    #[command(long_about = regions::SERVE)]
     Serve(ServeArguments),
+    /// Watch the endpoints of a service as it runs, in a terminal
+    #[cfg(target_os = "linux")]
+    #[command(long_about = regions::TOP)]
+    Top(TopArguments),
     /// Print what completes commands in a shell
     #[cfg(feature = "completions")]
     #[command(long_about = COMPLETIONS)]
@@ -366,169 +377,6 @@ impl From<CheckedFormat> for Syntax {
             CheckedFormat::OpenMetrics => Self::OpenMetrics,
         }
     }
-}
-
-#[cfg(target_os = "linux")]
-const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: its properties, \
-        how full it is, the processes that have it open, and its families; with --family the values of one.\n\n\
-        The region is read and never mapped or written to, so the processes that count in it \
-        notice nothing, and may be busy, stopped or dead. An observable value, such as the \
-        process's memory, is as of the last scrape, or some seconds old where the service keeps it \
-        fresh.";
-
-/// Arguments of `talea inspect`.
-#[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 done, 2 the region cannot be read, 130 stopped by a signal."
-)]
-pub(crate) struct InspectArguments {
-    /// The region.
-    #[command(flatten)]
-    pub(crate) which: RegionSource,
-    /// A family whose series and values are shown, by its name in a scrape
-    #[arg(long, value_name = "NAME")]
-    pub family: Option<String>,
-    /// Print all of it as JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// A region and some of its families.
-#[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-pub(crate) struct RegionFamilies {
-    /// The region.
-    #[command(flatten)]
-    pub which: RegionSource,
-    /// Only this family, by its name in a scrape; may be given more than once
-    #[arg(long = "family", value_name = "NAME")]
-    pub families: Vec<String>,
-    /// Open a file of this user, by name or number; that user can end this command by cutting the file
-    /// [default: the user that it runs as, and root]
-    #[arg(long, value_name = "USER", value_parser = user, conflicts_with = "pid")]
-    pub owner: Vec<User>,
-}
-
-/// A region, in a file or in memory.
-#[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-#[group(required = true, multiple = false)]
-pub(crate) struct RegionSource {
-    /// A file with a region, such as TALEA_REGION names; no symbolic link is followed
-    pub region: Option<PathBuf>,
-    /// The region in the memory of a running process, which has none in a file
-    #[arg(long)]
-    pub pid: Option<u32>,
-}
-
-#[cfg(target_os = "linux")]
-const WIPE: &str = "Reset the counters, histograms and summaries of a service in shared memory to 0, whether it \
-        runs, is stopped or is dead.\n\n\
-        Processes may go on recording; each increment counts either before the reset or after it. \
-        Series with dynamic labels are removed, and come back with their next increment; one that a \
-        process keeps is 0. Gauges, infos and state sets hold present values and are not changed.";
-
-/// Arguments of `talea wipe`.
-#[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
-        no region is left alone), 130 stopped by a signal."
-)]
-pub(crate) struct WipeArguments {
-    /// The region, and the families to wipe.
-    #[command(flatten)]
-    pub affected: RegionFamilies,
-}
-
-#[cfg(target_os = "linux")]
-const EXPIRE: &str = "Remove idle series from shared memory, whether the service runs, is stopped or is dead: \
-        those without a look-up for their family's time, or for --idle.\n\n\
-        A series knows the sweep in which it was last looked up. Sweeps begin at most once a \
-        minute, and only when the service is scraped, keeps its values fresh or makes series, or \
-        when you run this. So a series that is removed was idle for that long, but one that stays \
-        may have been too: if there were no sweeps, run it again after that time. Series of fixed \
-        labels, series that a living process keeps, and those that count requests in flight stay.";
-
-/// Arguments of `talea expire`.
-#[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-#[command(
-    after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
-        no region is left alone), 130 stopped by a signal."
-)]
-pub(crate) struct ExpireArguments {
-    /// The region, and the families to go through.
-    #[command(flatten)]
-    pub affected: RegionFamilies,
-    /// Idle for at least so long, rather than for their family's time; families whose series never
-    /// go by themselves are left alone unless --family names them
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    pub idle: Option<Duration>,
-}
-
-#[cfg(target_os = "linux")]
-const SERVE: &str = "Serve the metrics of regions from outside, also while their services are stopped \
-        or dead.\n\n\
-        Regions are read, never written to. Those of a directory are served as they come and go: \
-        files named NAME.talea, or NAME.talea.N. A region that cannot be served is reported on \
-        standard error and in the metrics, and the others are served.\n\n\
-        GET /metrics answers in the Prometheus text format, OpenMetrics or protobuf, compressed \
-        where that is asked for; /healthz while the agent runs; /readyz where all that was named \
-        is served.";
-
-/// Arguments of `talea serve`.
-#[cfg(target_os = "linux")]
-#[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 stopped by a signal, 2 usage, no such process, the web \
-        configuration cannot be used, or the address is taken.")]
-pub struct ServeArguments {
-    /// Files with regions, such as TALEA_REGION names; they may come later
-    #[arg(value_name = "REGION")]
-    pub regions: Vec<PathBuf>,
-    /// A directory where regions come and go
-    #[arg(long, value_name = "DIR")]
-    pub dir: Vec<PathBuf>,
-    /// A process whose region is in memory; it is served also after the process has died
-    #[arg(long, value_name = "PID")]
-    pub pid: Vec<u32>,
-    /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9465")]
-    pub listen: SocketAddr,
-    /// TLS and passwords, in the format of Prometheus' web configuration
-    #[arg(long, value_name = "FILE")]
-    pub web_config: Option<PathBuf>,
-    /// Open files of this user, by name or number [default: the user that the agent runs as]
-    #[arg(long, value_name = "USER", value_parser = user)]
-    pub owner: Vec<User>,
-    /// The label that distinguishes regions [default: region, or none for a single region]
-    #[arg(long, value_name = "NAME", value_parser = region_label)]
-    pub region_label: Option<String>,
-    /// How many scrapes are answered at the same time; each takes memory for all values
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one)]
-    pub at_once: u64,
-}
-
-/// A user by number.
-#[cfg(target_os = "linux")]
-#[derive(Clone, Copy, Debug)]
-pub struct User(pub u32);
-
-#[cfg(target_os = "linux")]
-fn user(text: &str) -> Result<User, String> {
-    let known = text.parse().ok().or_else(|| Some(uzers::get_user_by_name(text)?.uid()));
-    known.map(User).ok_or_else(|| "found no such user, expected a name or a number".to_owned())
-}
-
-#[cfg(target_os = "linux")]
-fn region_label(text: &str) -> Result<String, String> {
-    if talea::is_usable_as_part_label(text) {
-        return Ok(text.to_owned());
-    }
-    Err("expected letters, digits and underscores, and no name that has a meaning, such as le, \
-         quantile, family or pid"
-        .to_owned())
 }
 
 fn at_least_one(text: &str) -> Result<u64, String> {

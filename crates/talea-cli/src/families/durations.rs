@@ -1,0 +1,72 @@
+//! Classic histograms of durations, and the intervals that quantiles lie in.
+
+use serde::{Deserialize, Serialize};
+
+/// A histogram of durations, in seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Durations {
+    pub sum: f64,
+    pub count: f64,
+    /// Thresholds in their order, each with the requests that took at most that long.
+    pub below: Vec<(f64, f64)>,
+}
+
+/// An interval that a quantile lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Between {
+    /// Above this.
+    pub low: f64,
+    /// And at most this; none where that is not known either.
+    pub high: Option<f64>,
+}
+
+impl Between {
+    /// The value whose greatest relative error is the least, and that error; none if it would be
+    /// above a tenth.
+    pub(crate) fn estimate(self) -> Option<(f64, f64)> {
+        let high = self.high?;
+        let error = (high - self.low) / (high + self.low);
+        (error <= 0.1).then(|| (2.0 * self.low * high / (self.low + high), error))
+    }
+
+    /// In another unit.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        Self { low: self.low * factor, high: self.high.map(|high| high * factor) }
+    }
+}
+
+impl Durations {
+    /// Adds requests that took at most `threshold` seconds.
+    pub(crate) fn add(&mut self, threshold: f64, count: f64) {
+        let at = self.below.partition_point(|(known, _)| *known < threshold);
+        match self.below.get_mut(at).filter(|(known, _)| *known == threshold) {
+            Some((_, known)) => *known += count,
+            None => self.below.insert(at, (threshold, count)),
+        }
+    }
+
+    /// Adds what was observed between two readings of one process.
+    pub(crate) fn add_increase(&mut self, from: &Self, to: &Self) {
+        self.sum += to.sum - from.sum;
+        self.count += to.count - from.count;
+        for (threshold, count) in &to.below {
+            let before = from.below.iter().find(|(known, _)| known == threshold);
+            self.add(*threshold, count - before.map_or(0.0, |(_, count)| *count));
+        }
+    }
+
+    /// Their mean in milliseconds; none where there were none.
+    pub(crate) fn mean_ms(&self) -> Option<f64> {
+        (self.count > 0.0).then(|| self.sum / self.count * 1e3)
+    }
+
+    /// Between which two thresholds a quantile lies, in milliseconds: more is not known of it. None
+    /// where nothing was observed; a quantile above the last threshold has no upper end.
+    pub(crate) fn quantile_ms(&self, quantile: f64) -> Option<Between> {
+        let total = self.below.last().map(|(_, count)| *count).filter(|total| *total > 0.0)?;
+        let at = self.below.iter().position(|(_, count)| *count >= quantile * total)?;
+        let lower = at.checked_sub(1).map_or(0.0, |before| self.below[before].0);
+        let upper = self.below[at].0;
+        Some(Between { low: lower * 1e3, high: upper.is_finite().then_some(upper * 1e3) })
+    }
+}

@@ -1,0 +1,29 @@
+//! Families of metrics, read from a page in any format.
+//!
+//! All formats become the messages of [`protobuf`]: that has the most, native histograms among them.
+
+mod durations;
+mod endpoint;
+mod native_durations;
+pub(crate) mod protobuf;
+mod text;
+mod times;
+
+pub(crate) use self::durations::{Between, Durations};
+pub(crate) use self::endpoint::{endpoint_of, is_of_endpoint, status_of};
+pub(crate) use self::times::{Quantiles, Times};
+
+use self::protobuf::MetricFamily;
+
+/// Asks for protobuf, which has native histograms, or for the text format.
+pub(crate) const ACCEPT: &str = "application/vnd.google.protobuf;\
+    proto=io.prometheus.client.MetricFamily;encoding=delimited, text/plain;version=0.0.4;q=0.5";
+
+/// The families of a page in protobuf, OpenMetrics or Prometheus' text format. An error says why it
+/// is none of them: of a page that is not protobuf, what is wrong with it as a text.
+pub(crate) fn read(page: &[u8]) -> anyhow::Result<Vec<MetricFamily>> {
+    match protobuf::families(page) {
+        Some(families) => Ok(families),
+        None => text::families(page),
+    }
+}

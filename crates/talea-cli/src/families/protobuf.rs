@@ -1,0 +1,101 @@
+//! The parts of Prometheus' protobuf format that are read. Source: `metrics.proto` of Prometheus' client
+//! model.
+
+use prost::Message;
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct MetricFamily {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, tag = "2")]
+    pub(crate) help: String,
+    #[prost(enumeration = "Kind", tag = "3")]
+    pub(crate) kind: i32,
+    #[prost(message, repeated, tag = "4")]
+    pub(crate) metric: Vec<Metric>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Metric {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) label: Vec<LabelPair>,
+    #[prost(message, optional, tag = "2")]
+    pub(crate) gauge: Option<Number>,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) counter: Option<Number>,
+    #[prost(message, optional, tag = "5")]
+    pub(crate) untyped: Option<Number>,
+    #[prost(message, optional, tag = "7")]
+    pub(crate) histogram: Option<Histogram>,
+}
+
+/// The types of families.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
+#[repr(i32)]
+pub(crate) enum Kind {
+    Counter = 0,
+    Gauge = 1,
+    Summary = 2,
+    Untyped = 3,
+    Histogram = 4,
+    GaugeHistogram = 5,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct Number {
+    #[prost(double, tag = "1")]
+    pub(crate) value: f64,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub(crate) struct LabelPair {
+    #[prost(string, tag = "1")]
+    pub(crate) name: String,
+    #[prost(string, tag = "2")]
+    pub(crate) value: String,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Histogram {
+    #[prost(uint64, tag = "1")]
+    pub(crate) sample_count: u64,
+    #[prost(double, tag = "2")]
+    pub(crate) sample_sum: f64,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) bucket: Vec<Bucket>,
+    #[prost(sint32, optional, tag = "5")]
+    pub(crate) schema: Option<i32>,
+    #[prost(double, tag = "6")]
+    pub(crate) zero_threshold: f64,
+    #[prost(uint64, tag = "7")]
+    pub(crate) zero_count: u64,
+    #[prost(message, repeated, tag = "12")]
+    pub(crate) positive_span: Vec<BucketSpan>,
+    #[prost(sint64, repeated, tag = "13")]
+    pub(crate) positive_delta: Vec<i64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct Bucket {
+    #[prost(uint64, tag = "1")]
+    pub(crate) cumulative_count: u64,
+    #[prost(double, tag = "2")]
+    pub(crate) upper_bound: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct BucketSpan {
+    #[prost(sint32, tag = "1")]
+    pub(crate) offset: i32,
+    #[prost(uint32, tag = "2")]
+    pub(crate) length: u32,
+}
+
+/// The families of a page; `None` if it is no such page.
+pub(crate) fn families(mut page: &[u8]) -> Option<Vec<MetricFamily>> {
+    let mut families = Vec::new();
+    while !page.is_empty() {
+        families.push(MetricFamily::decode_length_delimited(&mut page).ok()?);
+    }
+    Some(families)
+}

@@ -1,0 +1,131 @@
+//! Where readings come from: a region in a file or in a process, or a page that a URL answers with.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use hyper::Uri;
+use talea::outside::{Reader, Standing};
+use talea::{Escaping, Format, Snapshot};
+
+use crate::connect::{self, Trust};
+use crate::families;
+use crate::families::protobuf::MetricFamily;
+use crate::region_command::{RegionPlace, region_error};
+
+/// A region or a URL that is read again and again.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    place: Place,
+    reader: Option<Arc<Reader>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Place {
+    File(PathBuf),
+    Process(u32),
+    Url(Uri),
+}
+
+/// All families at one time.
+#[derive(Clone, Debug)]
+pub(crate) struct Reading {
+    /// All values are of an instant between these.
+    pub(crate) began: Instant,
+    pub(crate) ended: Instant,
+    pub(crate) families: Vec<MetricFamily>,
+    /// How many processes of the region live.
+    pub(crate) processes: Option<usize>,
+}
+
+impl Source {
+    /// Reads all of it. A region whose file was replaced is opened anew.
+    pub(crate) async fn read(&mut self, trust: Trust<'_>) -> Result<Reading> {
+        if let Place::Url(url) = &self.place {
+            let began = Instant::now();
+            let answer = connect::fetch(url, families::ACCEPT, trust).await;
+            let ended = Instant::now();
+            let families = answer.and_then(|answer| families::read(&answer.body));
+            let families = families.with_context(|| self.to_string())?;
+            return Ok(Reading { began, ended, families, processes: None });
+        }
+        let (place, reader) = (self.place.clone(), self.reader.take());
+        // It opens files, and copies memory.
+        let read = tokio::task::spawn_blocking(move || match &place {
+            Place::File(path) => read_region(&RegionPlace::File(path), reader),
+            Place::Process(pid) => read_region(&RegionPlace::Process(*pid), reader),
+            Place::Url(url) => anyhow::bail!("{url} is no region"),
+        });
+        let (reader, reading) = read.await??;
+        self.reader = Some(reader);
+        Ok(reading)
+    }
+}
+
+fn read_region(
+    place: &RegionPlace<'_>,
+    reader: Option<Arc<Reader>>,
+) -> Result<(Arc<Reader>, Reading)> {
+    let is_same = |reader: &Arc<Reader>| matches!(reader.standing(), Ok(Standing::Same));
+    let reader = match reader.filter(is_same) {
+        Some(reader) => reader,
+        None => Arc::new(place.open()?),
+    };
+    let mut snapshot = Snapshot::default();
+    let began = Instant::now();
+    reader.snapshot_into(&mut snapshot, |_| true).map_err(region_error)?;
+    let ended = Instant::now();
+    let page: Vec<u8> =
+        snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX).flatten().collect();
+    let families = families::read(&page)?;
+    let processes = Some(snapshot.living_processes().count());
+    Ok((reader, Reading { began, ended, families, processes }))
+}
+
+impl FromStr for Source {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let place = match text.parse() {
+            Ok(pid) => Place::Process(pid),
+            Err(_) => match text.parse::<crate::check::Source>()? {
+                crate::check::Source::Url(url) => Place::Url(url),
+                crate::check::Source::File(path) => Place::File(path),
+                crate::check::Source::Input => {
+                    let expected = "a file with a region, a process's number or a URL";
+                    return Err(format!("found standard input, expected {expected}"));
+                }
+            },
+        };
+        Ok(Self { place, reader: None })
+    }
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::File(path) => path.display().fmt(f),
+            Place::Process(pid) => write!(f, "process {pid}"),
+            Place::Url(url) => url.fmt(f),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_source_is_a_number_a_url_or_a_file() {
+        let of = |text: &str| text.parse::<Source>().map(|source| source.place);
+        assert_eq!(of("412"), Ok(Place::Process(412)));
+        assert_eq!(of("./412"), Ok(Place::File("./412".into())));
+        assert_eq!(of("/dev/shm/shop.talea"), Ok(Place::File("/dev/shm/shop.talea".into())));
+        assert!(matches!(of("http://127.0.0.1:9465/metrics"), Ok(Place::Url(_))));
+        assert!(of("-").unwrap_err().contains("a process's number"));
+        assert!(of("ftp://x").unwrap_err().contains("http://127.0.0.1:9100/metrics"));
+    }
+}

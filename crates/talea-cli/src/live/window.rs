@@ -1,0 +1,385 @@
+//! The requests of the last seconds, by endpoint.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use super::requests::{Counts, Requests};
+use super::source::Reading;
+use crate::families::Between;
+use crate::families::protobuf::MetricFamily;
+
+/// How many readings the trend of an endpoint has.
+pub(crate) const TREND: usize = 120;
+
+/// What was read in the last seconds.
+#[derive(Debug)]
+pub(crate) struct Window {
+    span: Duration,
+    /// The latest reading.
+    last: Option<Last>,
+    /// What happened from each reading to the next one, the latest last.
+    steps: VecDeque<Step>,
+    /// The rates of each endpoint at the latest readings.
+    trends: BTreeMap<String, VecDeque<f64>>,
+    restarted: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct Last {
+    began: Instant,
+    ended: Instant,
+    requests: Requests,
+    process: Process,
+    processes: Option<usize>,
+}
+
+/// The metrics of processes, summed up where there are several.
+#[derive(Clone, Copy, Debug, Default)]
+struct Process {
+    cpu_seconds: Option<f64>,
+    memory_bytes: Option<f64>,
+    started: Option<f64>,
+}
+
+#[derive(Debug)]
+struct Step {
+    ended: Instant,
+    /// From the middle of a reading to the middle of the next one.
+    length: Duration,
+    /// By how much that may be wrong.
+    uncertainty: Duration,
+    grown: Requests,
+    cpu_seconds: Option<f64>,
+}
+
+/// All endpoints, in the time that a window covers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Table {
+    /// By the names of endpoints.
+    pub(crate) rows: Vec<Row>,
+    /// All of them together.
+    pub(crate) total: Row,
+    /// What the window covers; zero after the first reading.
+    pub(crate) length: Duration,
+    /// The most that a rate may be wrong by, as a share of it, since a reading takes some time.
+    pub(crate) uncertainty: f64,
+    /// Processor time a second: 1 is one core.
+    pub(crate) cpu_cores: Option<f64>,
+    pub(crate) memory_bytes: Option<f64>,
+    pub(crate) processes: Option<usize>,
+    /// When a process was found to have started anew.
+    pub(crate) restarted: Option<Instant>,
+}
+
+/// The requests to one endpoint in the time that a window covers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Row {
+    pub(crate) name: String,
+    /// Requests a second.
+    pub(crate) rate: f64,
+    /// The share of responses with a status of 500 or more; `None` if there were no responses, or
+    /// statuses are not shown.
+    pub(crate) errors: Option<f64>,
+    /// The buckets that quantiles lie in, in milliseconds.
+    pub(crate) p50_ms: Option<Between>,
+    pub(crate) p90_ms: Option<Between>,
+    pub(crate) p99_ms: Option<Between>,
+    pub(crate) in_flight: Option<f64>,
+    /// Responses a second by status.
+    pub(crate) statuses: Vec<(String, f64)>,
+    /// Requests since the series began.
+    pub(crate) requests: f64,
+    /// Requests a second at the latest readings, the last one last.
+    pub(crate) trend: Vec<f64>,
+}
+
+impl Window {
+    pub(crate) fn new(span: Duration) -> Self {
+        let (steps, trends) = (VecDeque::new(), BTreeMap::new());
+        Self { span, last: None, steps, trends, restarted: None }
+    }
+
+    /// Takes the next reading. An endpoint that counts less than before began anew from 0.
+    pub(crate) fn add(&mut self, reading: &Reading) {
+        let requests = Requests::of(&reading.families);
+        let process = Process::of(&reading.families);
+        let now = Last {
+            began: reading.began,
+            ended: reading.ended,
+            requests,
+            process,
+            processes: reading.processes,
+        };
+        if let Some(before) = self.last.take() {
+            let step = Step::between(&before, &now);
+            if before.process.is_another(&now.process) {
+                self.restarted = Some(now.ended);
+            }
+            self.note_trends(&step);
+            let covered = |step: &Step| now.ended.saturating_duration_since(step.ended);
+            self.steps.retain(|step| covered(step) < self.span);
+            self.steps.push_back(step);
+        }
+        self.last = Some(now);
+    }
+
+    fn note_trends(&mut self, step: &Step) {
+        let seconds = step.length.as_secs_f64();
+        self.trends.retain(|name, _| step.grown.0.contains_key(name));
+        for (name, counts) in &step.grown.0 {
+            let trend = self.trends.entry(name.clone()).or_default();
+            trend.push_back(per_second(counts.times.durations.count, seconds));
+            if trend.len() > TREND {
+                trend.pop_front();
+            }
+        }
+    }
+
+    /// What the window says now. Its cost grows with the endpoints and with the readings in it.
+    pub(crate) fn table(&self) -> Table {
+        let Some(last) = &self.last else { return Table::default() };
+        let length: Duration = self.steps.iter().map(|step| step.length).sum();
+        let seconds = length.as_secs_f64();
+        let (mut rows, mut all) = (Vec::new(), Counts::default());
+        for (name, now) in &last.requests.0 {
+            let mut grown = Counts { in_flight: now.in_flight, ..Counts::default() };
+            let steps = self.steps.iter().filter_map(|step| step.grown.0.get(name));
+            steps.for_each(|step| grown.add(step));
+            all.add(&grown);
+            if let Some(in_flight) = now.in_flight {
+                *all.in_flight.get_or_insert_default() += in_flight;
+            }
+            let trend = self.trends.get(name).map(|trend| trend.iter().copied().collect());
+            rows.push(Row {
+                name: name.clone(),
+                requests: now.times.durations.count,
+                trend: trend.unwrap_or_default(),
+                ..Row::of(&grown, seconds)
+            });
+        }
+        let cpu: Option<f64> = self.steps.iter().map(|step| step.cpu_seconds).sum();
+        // The ends of what is covered are two readings; those between do not matter.
+        let ends = self.steps.front().into_iter().chain(self.steps.back());
+        let uncertain = ends.map(|step| step.uncertainty).max().unwrap_or_default();
+        Table {
+            total: Row {
+                name: "all".to_owned(),
+                requests: rows.iter().map(|row| row.requests).sum(),
+                trend: together(&rows),
+                ..Row::of(&all, seconds)
+            },
+            rows,
+            length,
+            uncertainty: per_second(uncertain.as_secs_f64(), seconds),
+            cpu_cores: cpu.filter(|_| seconds > 0.0).map(|cpu| cpu / seconds),
+            memory_bytes: last.process.memory_bytes,
+            processes: last.processes,
+            restarted: self.restarted,
+        }
+    }
+}
+
+/// The sum of the trends of all endpoints.
+fn together(rows: &[Row]) -> Vec<f64> {
+    let mut all = vec![0.0; rows.iter().map(|row| row.trend.len()).max().unwrap_or(0)];
+    for row in rows {
+        let from = all.len() - row.trend.len();
+        all[from..].iter_mut().zip(&row.trend).for_each(|(sum, rate)| *sum += rate);
+    }
+    all
+}
+
+fn per_second(count: f64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count / seconds } else { 0.0 }
+}
+
+impl Step {
+    fn between(before: &Last, now: &Last) -> Self {
+        let middle = |of: &Last| of.began + of.ended.saturating_duration_since(of.began) / 2;
+        let took = |of: &Last| of.ended.saturating_duration_since(of.began);
+        let anew = Counts::default();
+        let grown = now.requests.0.iter().map(|(name, counts)| {
+            let before = before.requests.0.get(name).unwrap_or(&anew);
+            (name.clone(), counts.since(before))
+        });
+        let cpu = |of: &Last| of.process.cpu_seconds;
+        Self {
+            ended: now.ended,
+            length: middle(now).saturating_duration_since(middle(before)),
+            uncertainty: (took(before) + took(now)) / 2,
+            grown: Requests(grown.collect()),
+            cpu_seconds: cpu(now).map(|cpu_now| grown_from(cpu(before).unwrap_or(0.0), cpu_now)),
+        }
+    }
+}
+
+/// By how much a counter grew, which began anew if it fell.
+fn grown_from(before: f64, now: f64) -> f64 {
+    if now < before { now } else { now - before }
+}
+
+impl Counts {
+    fn since(&self, before: &Self) -> Self {
+        let statuses = self.statuses.iter().map(|(status, now)| {
+            let before = before.statuses.get(status).copied().unwrap_or(0.0);
+            (status.clone(), grown_from(before, *now))
+        });
+        Self {
+            times: self.times.since(&before.times),
+            statuses: statuses.collect(),
+            in_flight: self.in_flight,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.times.add(&other.times);
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(status.clone()).or_default() += count;
+        }
+    }
+}
+
+impl Row {
+    fn of(counts: &Counts, seconds: f64) -> Self {
+        let Counts { times, statuses, in_flight } = counts;
+        let total: f64 = statuses.values().sum();
+        let errors: f64 = statuses.iter().filter(|it| it.0.starts_with('5')).map(|it| it.1).sum();
+        Self {
+            rate: per_second(times.durations.count, seconds),
+            errors: (total > 0.0).then(|| errors / total),
+            p50_ms: times.quantile_ms(0.5),
+            p90_ms: times.quantile_ms(0.9),
+            p99_ms: times.quantile_ms(0.99),
+            in_flight: *in_flight,
+            statuses: statuses
+                .iter()
+                .map(|(status, count)| (status.clone(), per_second(*count, seconds)))
+                .collect(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Process {
+    fn of(families: &[MetricFamily]) -> Self {
+        let sum = |names: [&str; 2]| {
+            let family = families.iter().find(|family| names.contains(&family.name.as_str()))?;
+            let value = |it: &crate::families::protobuf::Metric| {
+                Some(it.counter.or(it.gauge).or(it.untyped)?.value)
+            };
+            family.metric.iter().filter_map(value).reduce(|sum, value| sum + value)
+        };
+        Self {
+            cpu_seconds: sum(["process_cpu_seconds_total", "process_cpu_time_seconds_total"]),
+            memory_bytes: sum(["process_resident_memory_bytes", "process_memory_usage_bytes"]),
+            started: sum(["process_start_time_seconds"; 2]),
+        }
+    }
+
+    /// Whether a process has started meanwhile. A process reports its start to a few milliseconds.
+    fn is_another(&self, now: &Self) -> bool {
+        let started = self.started.zip(now.started);
+        started.is_some_and(|(before, now)| (now - before).abs() > 0.05)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families;
+
+    /// A reading at some time, of endpoints with so many requests and errors, by a process that started
+    /// then.
+    fn reading(at: Instant, started: u32, endpoints: &[(&str, u64, u64)]) -> Reading {
+        use std::fmt::Write;
+        let mut page = "# TYPE http_request_duration_seconds histogram\n".to_owned();
+        for (name, requests, errors) in endpoints {
+            for (status, count) in [("2xx", requests - errors), ("5xx", *errors)] {
+                let labels = format!("route=\"{name}\",status=\"{status}\"");
+                for (ending, of) in [
+                    ("bucket", ",le=\"0.25\""),
+                    ("bucket", ",le=\"+Inf\""),
+                    ("sum", ""),
+                    ("count", ""),
+                ] {
+                    let _ = writeln!(
+                        page,
+                        "http_request_duration_seconds_{ending}{{{labels}{of}}} {count}"
+                    );
+                }
+            }
+        }
+        let _ = writeln!(
+            page,
+            "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {started}"
+        );
+        let families = families::read(page.as_bytes()).unwrap();
+        Reading { began: at, ended: at + Duration::from_millis(10), families, processes: Some(1) }
+    }
+
+    #[test]
+    fn rates_are_those_of_the_window() {
+        let (began, mut window) = (Instant::now(), Window::new(Duration::from_secs(10)));
+        window.add(&reading(began, 1, &[("/a", 5_000, 5_000)]));
+        assert_eq!((window.table().rows[0].rate, window.table().rows[0].errors), (0.0, None));
+        for second in 1..=30 {
+            let at = began + Duration::from_secs(second);
+            // 10 a second at first and 100 in the last ten; "/b" comes late and counts from 0.
+            let requests = 5_000 + second * 10 + second.saturating_sub(20) * 90;
+            let b = ("/b", second.saturating_sub(25) * 10, 0);
+            let endpoints = [("/a", requests, 5_000 + second), b];
+            window.add(&reading(at, 1, &endpoints[..if second > 25 { 2 } else { 1 }]));
+        }
+        let table = window.table();
+        assert_eq!(table.length, Duration::from_secs(10));
+        assert_eq!((table.rows[0].rate, table.rows[0].errors), (100.0, Some(0.01)));
+        assert_eq!(table.rows[0].trend.len(), 30);
+        assert_eq!(table.rows[0].trend[0], 10.0);
+        assert_eq!((table.rows[1].rate, table.rows[1].errors), (5.0, Some(0.0)));
+        assert_eq!((table.total.rate, table.total.requests), (105.0, 6_250.0));
+        assert_eq!(table.total.p99_ms, Some(Between { low: 0.0, high: Some(250.0) }));
+        assert!((table.uncertainty - 0.001).abs() < 1e-9, "{}", table.uncertainty);
+        assert_eq!(table.restarted, None);
+    }
+
+    #[test]
+    fn a_service_that_starts_anew_counts_on() {
+        let (mut at, mut window) = (Instant::now(), Window::new(Duration::from_secs(3600)));
+        window.add(&reading(at, 1, &[("/a", 1_000, 0)]));
+        let mut expected = 0;
+        for (started, requests, grown) in
+            [(1, 1_007, 7), (2, 3, 3), (2, 10, 7), (3, 0, 0), (3, 4, 4)]
+        {
+            at += Duration::from_secs(1);
+            window.add(&reading(at, started, &[("/a", requests, 0)]));
+            expected += grown;
+            let table = window.table();
+            let found = table.rows[0].rate * table.length.as_secs_f64();
+            assert!((found - f64::from(expected)).abs() < 1e-6, "{found}, expected {expected}");
+        }
+        assert_eq!(
+            window.table().restarted,
+            Some(at - Duration::from_secs(1) + Duration::from_millis(10))
+        );
+    }
+
+    #[test]
+    fn a_machine_that_slept_has_one_long_step() {
+        let (began, mut window) = (Instant::now(), Window::new(Duration::from_secs(10)));
+        window.add(&reading(began, 1, &[("/a", 0, 0)]));
+        window.add(&reading(began + Duration::from_secs(600), 1, &[("/a", 6_000, 0)]));
+        assert_eq!((window.table().rows[0].rate, window.table().length.as_secs()), (10.0, 600));
+    }
+
+    #[test]
+    fn endpoints_that_go_take_their_trends_with_them() {
+        let (began, mut window) = (Instant::now(), Window::new(Duration::from_secs(10)));
+        for second in 0..100 {
+            let name = format!("/{second}");
+            let at = began + Duration::from_secs(second);
+            window.add(&reading(at, 1, &[("/a", second, 0), (&name, 1, 0)]));
+        }
+        assert_eq!(window.trends.len(), 2);
+        assert_eq!((window.table().rows.len(), window.steps.len()), (2, 10));
+    }
+}

@@ -1,0 +1,121 @@
+//! `talea top`: the endpoints of a service as it runs, in a terminal.
+//!
+//! `state` is what a user sees and chose, `keys` changes that, `draw` shows it; `plain` prints it where
+//! there is no terminal. The readings come from [`crate::live`].
+
+mod draw;
+mod keys;
+mod plain;
+mod state;
+mod words;
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use ratatui::DefaultTerminal;
+use ratatui::crossterm::event::{self, Event};
+use tokio::sync::mpsc;
+
+use self::state::{Next, State};
+use crate::arguments::TopArguments;
+use crate::connect::Trust;
+use crate::live::{Reading, Source, Window};
+use crate::stop::{Ending, Stop};
+
+/// Shows a source until the user quits, or prints it once. Fails if the source cannot be read at first.
+pub(crate) async fn run(arguments: TopArguments, mut stop: Stop) -> Result<Ending> {
+    let TopArguments { mut source, every, window, once, tls } = arguments;
+    let trust = Trust::of(tls.ca.as_deref(), tls.insecure);
+    let first = tokio::select! {
+        first = source.read(trust) => first?,
+        () = stop.requested() => return Ok(Ending::Interrupted),
+    };
+    let mut window = Window::new(window);
+    window.add(&first);
+    if once || !io::stdout().is_terminal() {
+        let second = tokio::select! {
+            second = second(&mut source, trust, every) => second?,
+            () = stop.requested() => return Ok(Ending::Interrupted),
+        };
+        window.add(&second);
+        let text = plain::text(&window.table());
+        return match io::stdout().lock().write_all(text.as_bytes()) {
+            // The reader has seen enough.
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Ending::Clean),
+            printed => printed.context("standard output").map(|()| Ending::Clean),
+        };
+    }
+    let state = State::new(source.to_string(), every);
+    // It restores the terminal also if the program panics.
+    let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
+    let ended = watch(&mut terminal, state, source, window, trust, stop).await;
+    ratatui::restore();
+    ended
+}
+
+async fn second(source: &mut Source, trust: Trust<'_>, every: Duration) -> Result<Reading> {
+    tokio::time::sleep(every).await;
+    source.read(trust).await
+}
+
+async fn watch(
+    terminal: &mut DefaultTerminal,
+    mut state: State,
+    mut source: Source,
+    mut window: Window,
+    trust: Trust<'_>,
+    mut stop: Stop,
+) -> Result<Ending> {
+    let mut events = events();
+    let mut ticks = tokio::time::interval(state.every);
+    // After a time in which the machine slept, one reading is enough.
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // The first is at once, and there is a reading already.
+    ticks.tick().await;
+    state.show(window.table());
+    loop {
+        terminal.draw(|frame| draw::draw(frame, &mut state)).context("the terminal")?;
+        tokio::select! {
+            event = events.recv() => match event {
+                Some(Ok(Event::Key(key))) => {
+                    if keys::press(&mut state, key) == Next::Quit {
+                        return Ok(Ending::Clean);
+                    }
+                }
+                // A change of size is drawn.
+                Some(Ok(_)) => {}
+                // Nobody is there any more.
+                Some(Err(_)) | None => return Ok(Ending::Clean),
+            },
+            _ = ticks.tick() => match source.read(trust).await {
+                Ok(reading) => {
+                    window.add(&reading);
+                    state.trouble = None;
+                    state.show(window.table());
+                }
+                Err(error) => {
+                    let since = state.trouble.take().map_or_else(Instant::now, |it| it.0);
+                    state.trouble = Some((since, format!("{error:#}")));
+                }
+            },
+            () = stop.requested() => return Ok(Ending::Interrupted),
+        }
+    }
+}
+
+/// What happens at the terminal, read on a thread of its own, which ends with the process.
+fn events() -> mpsc::UnboundedReceiver<io::Result<Event>> {
+    let (send, receive) = mpsc::unbounded_channel();
+    thread::spawn(move || {
+        loop {
+            let event = event::read();
+            let is_last = event.is_err();
+            if send.send(event).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    receive
+}

@@ -1,0 +1,189 @@
+//! `talea top`: the real program in a real terminal, which tmux emulates, on the real items API.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::items_api::ItemsApi;
+use crate::support::region_folder::RegionFolder;
+use crate::support::{TALEA, talea, until};
+
+/// A terminal with a shell in it, on a tmux server of its own, ended when it is dropped.
+struct Terminal(tempfile::TempDir);
+
+impl Terminal {
+    fn new(width: u16, height: u16) -> Self {
+        let terminal = Self(tempfile::tempdir().unwrap());
+        let (width, height) = (width.to_string(), height.to_string());
+        let shell = "env PS1=ready: HISTFILE= sh";
+        terminal.tmux(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-x",
+            &width,
+            "-y",
+            &height,
+            shell,
+        ]);
+        terminal.shows("ready:");
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let socket = self.0.path().join("tmux");
+        let output = Command::new("tmux").arg("-S").arg(socket).args(arguments).output().unwrap();
+        assert!(output.status.success(), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    fn keys(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys"], keys].concat());
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p"])
+    }
+
+    /// Waits until the screen has a text; the whole screen then.
+    #[track_caller]
+    fn shows(&self, text: &str) -> String {
+        let mut screen = String::new();
+        until(text, || {
+            screen = self.screen();
+            screen.contains(text)
+        });
+        screen
+    }
+
+    /// The program that the shell runs.
+    fn child(&self) -> Pid {
+        let shell = self.tmux(&["display-message", "-p", "#{pane_pid}"]);
+        let shell = shell.trim();
+        let path = format!("/proc/{shell}/task/{shell}/children");
+        let children = std::fs::read_to_string(path).unwrap();
+        Pid::from_raw(children.trim().parse().unwrap()).unwrap()
+    }
+
+    /// The settings of the terminal, written by `stty`.
+    fn settings(&self, file: &str) -> String {
+        let path = self.0.path().join(file);
+        self.keys(&[
+            "clear; stty -g >",
+            path.to_str().unwrap(),
+            "; echo wrote-$((40 + 2))",
+            "Enter",
+        ]);
+        self.shows("wrote-42");
+        std::fs::read_to_string(path).unwrap()
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let socket = self.0.path().join("tmux");
+        let _ = Command::new("tmux").arg("-S").arg(socket).arg("kill-server").output();
+    }
+}
+
+fn top(source: &str, more: &[&str]) -> Output {
+    talea([&["top", source], more].concat())
+}
+
+fn text(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn command(region: &Path) -> String {
+    format!("{TALEA} top --every 100ms {}; echo ended with $?", region.display())
+}
+
+#[test]
+fn a_pipe_gets_the_table_once_from_any_source() {
+    let folder = RegionFolder::new();
+    let region = folder.region();
+    let mut service = ItemsApi::start(Some(&region));
+    service.make_and_list(3);
+    let url = format!("http://{}/metrics", service.metrics);
+    let in_memory = ItemsApi::start(None);
+    in_memory.make_and_list(3);
+    let pid = in_memory.pid().to_string();
+    for source in [region.to_str().unwrap(), &url, &pid] {
+        let shown = text(&top(source, &["--every", "50ms"]));
+        let line = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap().to_owned();
+        assert!(line(" POST /api/items ").trim_end().ends_with(" 3"), "{source}: {shown}");
+        assert!(line(" all ").trim_end().ends_with(" 6"), "{source}: {shown}");
+    }
+    // The dead too.
+    service.kill();
+    assert!(text(&top(region.to_str().unwrap(), &["--once", "--every", "50ms"])).contains(" all "));
+    for (source, reason) in [
+        ("/no/such/file", "/no/such/file"),
+        ("http://127.0.0.1:1/metrics", "cannot be reached"),
+        ("4194304", "process 4194304"),
+    ] {
+        let output = top(source, &[]);
+        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        assert!(stderr.contains(reason), "{stderr}");
+    }
+}
+
+#[test]
+fn a_service_is_watched_until_it_dies_and_longer() {
+    let folder = RegionFolder::new();
+    let region = folder.region();
+    let mut service = ItemsApi::start(Some(&region));
+    service.make_and_list(5);
+    let terminal = Terminal::new(80, 24);
+    let before = terminal.settings("before");
+    terminal.keys(&[&command(&region), "Enter"]);
+    let screen = terminal.shows("1 process ");
+    assert!(screen.contains("REQ/S▼") && screen.contains("POST /api/items "), "{screen}");
+    assert!(screen.lines().last().unwrap().starts_with("q quit"), "{screen}");
+
+    service.make_and_list(2);
+    terminal.keys(&["/", "PATCH", "Enter"]);
+    let screen = terminal.shows("filter: patch");
+    assert!(!screen.contains("POST /api/items "), "{screen}");
+    terminal.keys(&["Escape"]);
+    // With what comes at once after it, Escape would be another key.
+    terminal.shows("q quit");
+    terminal.keys(&["/", "post", "Enter", "Enter"]);
+    assert!(terminal.shows("7 since its series began").contains("2xx"));
+    terminal.keys(&["?"]);
+    terminal.shows("sort by the next column");
+    terminal.keys(&["Escape"]);
+    terminal.shows("filter: post");
+    terminal.tmux(&["resize-window", "-x", "120", "-y", "12"]);
+    terminal.shows("P90");
+
+    service.kill();
+    let screen = terminal.shows("no process lives");
+    assert!(screen.contains("POST /api/items "), "what it counted stays: {screen}");
+    terminal.keys(&["q"]);
+    let screen = terminal.shows("ended with 0");
+    assert!(!screen.contains("REQ/S"), "{screen}");
+    terminal.tmux(&["resize-window", "-x", "80", "-y", "24"]);
+    assert_eq!(terminal.settings("after"), before);
+}
+
+#[test]
+fn the_terminal_is_as_it_was_after_a_signal() {
+    let folder = RegionFolder::new();
+    let region = folder.region();
+    let _service = ItemsApi::start(Some(&region));
+    let terminal = Terminal::new(80, 24);
+    let before = terminal.settings("before");
+    for signal in [Signal::TERM, Signal::INT] {
+        terminal.keys(&["clear; ", &command(&region), "Enter"]);
+        terminal.shows("REQ/S▼");
+        kill_process(terminal.child(), signal).unwrap();
+        let screen = terminal.shows("ended with 130");
+        assert!(!screen.contains("REQ/S"), "{screen}");
+        assert_eq!(terminal.settings("after"), before);
+    }
+}
