@@ -26,12 +26,16 @@ pub mod descriptors;
 mod families;
 mod figures;
 #[cfg(target_os = "linux")]
+mod history;
+#[cfg(target_os = "linux")]
 mod inspect;
 #[cfg(target_os = "linux")]
 mod live;
 mod load;
 mod load_command;
 mod machine;
+#[cfg(target_os = "linux")]
+mod postmortem;
 #[cfg(target_os = "linux")]
 mod printable;
 mod progress;
@@ -91,6 +95,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Serve(arguments) => serve::command::run(arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Top(arguments) => top::run(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Postmortem(arguments) => postmortem::run(arguments, stop).await,
             #[cfg(feature = "completions")]
             Command::Completions { shell } => completions::print(shell),
             #[cfg(feature = "completions")]

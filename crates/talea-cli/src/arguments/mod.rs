@@ -18,8 +18,8 @@ use crate::study::{Case, KNOWN, LONG};
 
 #[cfg(target_os = "linux")]
 pub(crate) use self::regions::{
-    ExpireArguments, InspectArguments, RegionFamilies, RegionSource, ServeArguments, TopArguments,
-    User, WipeArguments,
+    ExpireArguments, InspectArguments, PostmortemArguments, RegionFamilies, RegionSource,
+    ServeArguments, TopArguments, User, WipeArguments,
 };
 
 /// Meter HTTP services, and find out how they behave as clients pile up.
@@ -63,6 +63,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(long_about = regions::TOP)]
     Top(TopArguments),
+    /// Show what happened before a process died, from what the agent recorded and the region holds
+    #[cfg(target_os = "linux")]
+    #[command(long_about = regions::POSTMORTEM)]
+    Postmortem(PostmortemArguments),
     /// Print what completes commands in a shell
     #[cfg(feature = "completions")]
     #[command(long_about = COMPLETIONS)]

@@ -108,7 +108,12 @@ pub(super) const SERVE: &str = "Serve the metrics of regions from outside, also 
         standard error and in the metrics, and the others are served.\n\n\
         GET /metrics answers in the Prometheus text format, OpenMetrics or protobuf, compressed \
         where that is asked for; /healthz while the agent runs; /readyz where all that was named \
-        is served.";
+        is served.\n\n\
+        The agent remembers what it showed: each second of the last hour and each minute of the last \
+        day, in at most --history-mib for each of the two. GET /postmortem shows the last minute \
+        before the latest death of a process, as `talea postmortem` does. Families with more than \
+        10,000 series are left out, and where reading a page takes long, it is read less often, so \
+        that this takes at most 2 % of a core.";
 
 /// Arguments of `talea serve`.
 #[derive(Debug, Args)]
@@ -136,6 +141,19 @@ pub struct ServeArguments {
     /// The label that distinguishes regions [default: region, or none for a single region]
     #[arg(long, value_name = "NAME", value_parser = region_label)]
     pub region_label: Option<String>,
+    /// Keep what is remembered in this file too, so that it outlives the agent. It takes at most three
+    /// times what memory does
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+    /// How long each second is remembered
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    pub keep_seconds: Duration,
+    /// How long each minute is remembered
+    #[arg(long, value_name = "TIME", default_value = "1d", value_parser = duration)]
+    pub keep_minutes: Duration,
+    /// The most memory for the seconds, and for the minutes, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 32, value_parser = at_least_one)]
+    pub history_mib: u64,
     /// How many scrapes are answered at the same time; each takes memory for all values
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one)]
     pub at_once: u64,
@@ -191,4 +209,35 @@ pub(crate) struct TopArguments {
     /// How connections to a URL are made.
     #[command(flatten)]
     pub tls: Tls,
+}
+
+pub(super) const POSTMORTEM: &str = "Show what happened before a process died.\n\n\
+        From the history that `talea serve --history FILE` keeps: the last seconds before a process of \
+        the region was found dead, one by one, with requests, errors, response times, requests in \
+        flight, processor time, memory and tasks; and each endpoint. If none died, the last seconds \
+        that were recorded.\n\n\
+        From the region itself: all requests that were ever counted, to the last one, its processes, and \
+        the latest exemplars. Without a history that is all.";
+
+/// Arguments of `talea postmortem`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 done, 2 neither the region nor a history can be read, 130 stopped by a \
+        signal."
+)]
+pub(crate) struct PostmortemArguments {
+    /// A file with a region; it may be gone, if there is a history
+    pub region: PathBuf,
+    /// The history that an agent keeps [default: REGION.history, if there is one]
+    #[arg(long, value_name = "FILE")]
+    pub history: Option<PathBuf>,
+    /// How much before the death
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
+    pub last: Duration,
+    /// The label that distinguishes regions in the history
+    #[arg(long, value_name = "NAME", default_value = "region")]
+    pub region_label: String,
+    /// Print all of it as JSON
+    #[arg(long)]
+    pub json: bool,
 }

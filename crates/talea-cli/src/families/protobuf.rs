@@ -41,10 +41,32 @@ pub(crate) enum Kind {
     GaugeHistogram = 5,
 }
 
-#[derive(Clone, Copy, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message)]
 pub(crate) struct Number {
     #[prost(double, tag = "1")]
     pub(crate) value: f64,
+    /// Of a counter.
+    #[prost(message, optional, tag = "2")]
+    pub(crate) exemplar: Option<Exemplar>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Exemplar {
+    #[prost(message, repeated, tag = "1")]
+    pub(crate) label: Vec<LabelPair>,
+    #[prost(double, tag = "2")]
+    pub(crate) value: f64,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) timestamp: Option<Timestamp>,
+}
+
+/// Since 1970.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Message)]
+pub(crate) struct Timestamp {
+    #[prost(int64, tag = "1")]
+    pub(crate) seconds: i64,
+    #[prost(int32, tag = "2")]
+    pub(crate) nanos: i32,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
@@ -73,14 +95,19 @@ pub(crate) struct Histogram {
     pub(crate) positive_span: Vec<BucketSpan>,
     #[prost(sint64, repeated, tag = "13")]
     pub(crate) positive_delta: Vec<i64>,
+    /// Of the native buckets.
+    #[prost(message, repeated, tag = "16")]
+    pub(crate) exemplars: Vec<Exemplar>,
 }
 
-#[derive(Clone, Copy, PartialEq, Message)]
+#[derive(Clone, PartialEq, Message)]
 pub(crate) struct Bucket {
     #[prost(uint64, tag = "1")]
     pub(crate) cumulative_count: u64,
     #[prost(double, tag = "2")]
     pub(crate) upper_bound: f64,
+    #[prost(message, optional, tag = "3")]
+    pub(crate) exemplar: Option<Exemplar>,
 }
 
 #[derive(Clone, Copy, PartialEq, Message)]
@@ -89,6 +116,23 @@ pub(crate) struct BucketSpan {
     pub(crate) offset: i32,
     #[prost(uint32, tag = "2")]
     pub(crate) length: u32,
+}
+
+impl Metric {
+    /// The value of a counter, a gauge or an untyped metric.
+    pub(crate) fn value(&self) -> Option<f64> {
+        let number = self.counter.as_ref().or(self.gauge.as_ref()).or(self.untyped.as_ref())?;
+        Some(number.value)
+    }
+
+    pub(crate) fn exemplars(&self) -> impl Iterator<Item = &Exemplar> {
+        let histogram = self.histogram.as_ref();
+        let buckets = histogram.into_iter().flat_map(|it| &it.bucket);
+        let classic = buckets.filter_map(|bucket| bucket.exemplar.as_ref());
+        let native = histogram.into_iter().flat_map(|it| &it.exemplars);
+        let counter = self.counter.as_ref().and_then(|counter| counter.exemplar.as_ref());
+        classic.chain(native).chain(counter)
+    }
 }
 
 /// The families of a page; `None` if it is no such page.

@@ -45,7 +45,7 @@ fn family(from: &FamilyRef<'_>) -> MetricFamily {
             new
         });
         let metric = &mut family.metric[at];
-        let number = Some(Number { value: sample.value });
+        let number = Some(Number { value: sample.value, exemplar: None });
         match kind {
             Kind::Counter => metric.counter = number,
             Kind::Gauge => metric.gauge = number,
@@ -78,7 +78,8 @@ fn add(histogram: &mut Histogram, ending: &str, threshold: Option<f64>, value: f
         ("_sum", _) => histogram.sample_sum = value,
         ("_count", _) => histogram.sample_count = value as u64,
         ("_bucket", Some(upper_bound)) => {
-            histogram.bucket.push(Bucket { cumulative_count: value as u64, upper_bound });
+            let cumulative_count = value as u64;
+            histogram.bucket.push(Bucket { cumulative_count, upper_bound, exemplar: None });
         }
         _ => {}
     }

@@ -105,9 +105,13 @@ mod tests {
 
     #[test]
     fn what_is_above_the_last_threshold_counts_also_without_a_bucket() {
-        let bucket = |upper_bound, cumulative_count| Bucket { cumulative_count, upper_bound };
+        let bucket = |upper_bound, cumulative_count| Bucket {
+            cumulative_count,
+            upper_bound,
+            exemplar: None,
+        };
         for last in [None, Some(bucket(f64::INFINITY, 100))] {
-            let buckets = [bucket(0.1, 10), bucket(1.0, 40)].into_iter().chain(last);
+            let buckets = [bucket(0.1, 10), bucket(1.0, 40)].into_iter().chain(last.clone());
             let mut times = Times::default();
             let histogram =
                 Histogram { sample_count: 100, bucket: buckets.collect(), ..Histogram::default() };

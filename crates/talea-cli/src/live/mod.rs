@@ -6,6 +6,7 @@
 mod requests;
 mod source;
 mod window;
+pub(crate) mod words;
 
 pub(crate) use self::source::{Reading, Source};
 pub(crate) use self::window::{Row, Table, Window};

@@ -55,7 +55,7 @@ impl Requests {
     fn add_statuses(&mut self, family: &MetricFamily) {
         for metric in of_endpoints(family) {
             let counts = self.0.get_mut(&endpoint_of(&metric.label));
-            let (Some(counts), Some(counter)) = (counts, metric.counter) else { continue };
+            let (Some(counts), Some(counter)) = (counts, &metric.counter) else { continue };
             if let Some(status) = status_of(&metric.label) {
                 *counts.statuses.entry(status.to_owned()).or_default() += counter.value;
             }
@@ -65,7 +65,7 @@ impl Requests {
     fn add_in_flight(&mut self, family: &MetricFamily) {
         for metric in of_endpoints(family) {
             let counts = self.0.get_mut(&endpoint_of(&metric.label));
-            let (Some(counts), Some(gauge)) = (counts, metric.gauge) else { continue };
+            let (Some(counts), Some(gauge)) = (counts, &metric.gauge) else { continue };
             *counts.in_flight.get_or_insert_default() += gauge.value;
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::requests::{Counts, Requests};
 use super::source::Reading;
 use crate::families::Between;
-use crate::families::protobuf::MetricFamily;
+use crate::families::protobuf::{Metric, MetricFamily};
 
 /// How many readings the trend of an endpoint has.
 pub(crate) const TREND: usize = 120;
@@ -75,7 +75,8 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// Requests a second.
+    /// Requests in the window, and a second.
+    pub(crate) count: f64,
     pub(crate) rate: f64,
     /// The share of responses with a status of 500 or more; `None` if there were no responses, or
     /// statuses are not shown.
@@ -245,6 +246,7 @@ impl Row {
         let total: f64 = statuses.values().sum();
         let errors: f64 = statuses.iter().filter(|it| it.0.starts_with('5')).map(|it| it.1).sum();
         Self {
+            count: times.durations.count,
             rate: per_second(times.durations.count, seconds),
             errors: (total > 0.0).then(|| errors / total),
             p50_ms: times.quantile_ms(0.5),
@@ -264,10 +266,7 @@ impl Process {
     fn of(families: &[MetricFamily]) -> Self {
         let sum = |names: [&str; 2]| {
             let family = families.iter().find(|family| names.contains(&family.name.as_str()))?;
-            let value = |it: &crate::families::protobuf::Metric| {
-                Some(it.counter.or(it.gauge).or(it.untyped)?.value)
-            };
-            family.metric.iter().filter_map(value).reduce(|sum, value| sum + value)
+            family.metric.iter().filter_map(Metric::value).reduce(|sum, value| sum + value)
         };
         Self {
             cpu_seconds: sum(["process_cpu_seconds_total", "process_cpu_time_seconds_total"]),

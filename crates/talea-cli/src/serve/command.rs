@@ -1,16 +1,18 @@
 //! `talea serve`: finds regions, listens, serves until it is stopped.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use talea::Snapshot;
 use talea_http::server::{Limits, Server};
 
+use super::recorder::Recorder;
 use super::routes::routes;
 use super::{Agent, Sources, connections};
 use crate::arguments::ServeArguments;
 use crate::descriptors;
+use crate::history::{Extent, History};
 use crate::stop::{Ending, Stop};
 use crate::web::Web;
 
@@ -39,6 +41,16 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let owners = arguments.owner.into_iter().map(|owner| owner.0).collect::<Vec<u32>>();
     let owners = if owners.is_empty() { vec![rustix::process::geteuid().as_raw()] } else { owners };
     talea::outside::return_large_buffers();
+    let extent = Extent {
+        seconds: arguments.keep_seconds,
+        minutes: arguments.keep_minutes,
+        bytes: usize::try_from(arguments.history_mib << 20).unwrap_or(usize::MAX),
+    };
+    let history = match &arguments.history {
+        Some(path) => History::open(extent, path)?,
+        None => History::new(extent),
+    };
+    let history = Arc::new(Mutex::new(history));
     let agent = Agent::new(sources, owners, label)?;
     let limits = Limits { connections: CONNECTIONS, ..Limits::default() };
     if let Err(error) = descriptors::ensure(limits.connections as u64) {
@@ -50,7 +62,8 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     connections::register(agent.registry(), &server.counts(), &web)?;
     let scheme = if web.current().tls().is_some() { "https" } else { "http" };
     eprintln!("talea serve: listening on {scheme}://{}/metrics", server.local_addr());
-    tokio::spawn(keep_up(agent.clone()));
+    let recorder = Recorder::new(&agent, Arc::clone(&history));
+    tokio::spawn(keep_up(agent.clone(), recorder));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
     tokio::select! {
         () = server.serve(routes(&agent, at_once), requested(stop.clone())) => {}
@@ -69,7 +82,8 @@ async fn farewell(mut stop: Stop) {
     tokio::time::sleep(FAREWELL).await;
 }
 
-async fn keep_up(agent: Agent) {
+/// Looks for regions, keeps the quantiles of the last minutes and records.
+async fn keep_up(agent: Agent, mut recorder: Recorder) {
     let mut memory = Snapshot::default();
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -77,10 +91,14 @@ async fn keep_up(agent: Agent) {
         ticks.tick().await;
         let agent = agent.clone();
         let kept = tokio::task::spawn_blocking(move || {
-            agent.keep_up(&mut memory);
-            memory
+            // To record all is to keep up with it.
+            match recorder.is_due() {
+                true => recorder.record(),
+                false => agent.keep_up(&mut memory),
+            }
+            (memory, recorder)
         });
         let Ok(kept) = kept.await else { return };
-        memory = kept;
+        (memory, recorder) = kept;
     }
 }

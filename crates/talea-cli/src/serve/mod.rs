@@ -8,6 +8,7 @@ mod agent;
 pub mod command;
 mod connections;
 mod meters;
+mod recorder;
 mod region;
 mod routes;
 mod scrape_outcome;
@@ -15,4 +16,5 @@ mod source_error;
 mod sources;
 
 pub use agent::Agent;
+pub(crate) use sources::region_name_of;
 pub use sources::{Source, Sources};

@@ -108,14 +108,17 @@ fn region_name(file: &OsStr) -> Option<String> {
     Some(format!("{name}.{number}"))
 }
 
+/// The name that a file's region goes by, where no other has it too.
+pub(crate) fn region_name_of(path: &Path) -> String {
+    let file = path.file_name().unwrap_or(path.as_os_str());
+    region_name(file).unwrap_or_else(|| text_of(file).into_owned())
+}
+
 /// Each by the name of its file; those that share one by their whole path.
 fn named(found: Vec<Source>) -> BTreeMap<String, Source> {
     let short = |source: &Source| match source {
         Source::Process(pid) => pid.to_string(),
-        Source::File(path) => {
-            let file = path.file_name().unwrap_or(path.as_os_str());
-            region_name(file).unwrap_or_else(|| text_of(file).into_owned())
-        }
+        Source::File(path) => region_name_of(path),
     };
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     for source in &found {

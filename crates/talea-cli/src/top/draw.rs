@@ -10,9 +10,9 @@ use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, TableState};
 
 use super::keys::KEYS;
 use super::state::{Column, State, View};
-use super::words::{level, rate, share, sparkline, time};
 use crate::figures::{bytes, count, in_unit, measured, plain};
 use crate::live;
+use crate::live::words::{level, rate, share, sparkline, time};
 use crate::printable::printable;
 
 /// From this share of errors on a row is red.

@@ -7,7 +7,6 @@ mod draw;
 mod keys;
 mod plain;
 mod state;
-mod words;
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::thread;

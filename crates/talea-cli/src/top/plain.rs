@@ -1,7 +1,7 @@
 //! The table as text, for files, pipes and one look.
 
-use super::words::{level, rate, share, time};
 use crate::figures::measured;
+use crate::live::words::{level, rate, share, time};
 use crate::live::{Row, Table};
 use crate::printable::printable;
 use crate::screen;

@@ -1,11 +1,11 @@
-//! Numbers of a row in as many characters as a column has.
+//! The numbers of a row in words.
 
 use crate::families::Between;
 use crate::figures::{NONE, in_unit, measured};
 
 /// What is known of a quantile, which is in milliseconds: `12.3 ms`, or where the buckets are wide, their
 /// bound: `<250 ms`, `>10.0 s`.
-pub(super) fn time(found: Option<Between>) -> String {
+pub(crate) fn time(found: Option<Between>) -> String {
     let Some(found) = found else { return NONE.to_owned() };
     let in_ms = |ms: f64| in_unit(ms / 1e3, Some("seconds"));
     match (found.estimate(), found.high) {
@@ -15,12 +15,12 @@ pub(super) fn time(found: Option<Between>) -> String {
     }
 }
 
-pub(super) fn rate(rate: f64) -> String {
+pub(crate) fn rate(rate: f64) -> String {
     if rate == 0.0 { "0".to_owned() } else { measured(rate) }
 }
 
 /// A share as per cent.
-pub(super) fn share(share: Option<f64>) -> String {
+pub(crate) fn share(share: Option<f64>) -> String {
     match share {
         None => NONE.to_owned(),
         Some(0.0) => "0".to_owned(),
@@ -31,12 +31,12 @@ pub(super) fn share(share: Option<f64>) -> String {
 }
 
 /// What lasts now, such as requests in flight.
-pub(super) fn level(level: Option<f64>) -> String {
+pub(crate) fn level(level: Option<f64>) -> String {
     level.map_or_else(|| NONE.to_owned(), |level| crate::figures::plain(level.max(0.0)))
 }
 
 /// The latest numbers as a line of bars, the highest of them at full height: `▁▃█`.
-pub(super) fn sparkline(numbers: &[f64], width: usize) -> String {
+pub(crate) fn sparkline(numbers: &[f64], width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &numbers[numbers.len().saturating_sub(width)..];
     let most = shown.iter().copied().fold(0.0, f64::max);

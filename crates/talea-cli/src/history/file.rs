@@ -1,0 +1,209 @@
+//! The file of a history: `talea history 1` and a line end, then records. Each has its length and a
+//! checksum (CRC-32), 4 bytes each, the lowest first, then the number of its store, then the record itself.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+const BEGINS: &[u8; 16] = b"talea history 1\n";
+/// A record is not longer; more is damage.
+const LONGEST: usize = 64 << 20;
+/// A file is written anew when it is so much longer than what is kept.
+const ROOM: u64 = 1 << 20;
+
+/// A history that this process writes.
+#[derive(Debug)]
+pub(super) struct HistoryFile {
+    path: PathBuf,
+    file: File,
+    len: u64,
+    /// The stores of which the last record is missing, so that later ones would be misread.
+    broken: [bool; 2],
+    /// Has the next record fail as on a disk that is full.
+    #[cfg(test)]
+    pub(super) fail_next: bool,
+}
+
+impl HistoryFile {
+    /// Opens a file or makes one, and hands its records to `take`. What is behind the last whole record, where
+    /// a writer was killed, is removed.
+    pub(super) fn open(path: &Path, take: impl FnMut(usize, &[u8])) -> Result<Self> {
+        let doing = || format!("the history {}", path.display());
+        let mut file = open(path, OpenOptions::new().read(true).write(true).create(true))
+            .with_context(doing)?;
+        lock(&file).with_context(doing)?;
+        if file.metadata().with_context(doing)?.len() == 0 {
+            file.write_all(BEGINS).with_context(doing)?;
+        }
+        file.rewind().with_context(doing)?;
+        let len = read_records(&file, take).with_context(doing)?;
+        file.set_len(len).with_context(doing)?;
+        file.seek(SeekFrom::Start(len)).with_context(doing)?;
+        Ok(Self {
+            path: path.to_owned(),
+            file,
+            len,
+            broken: [false; 2],
+            #[cfg(test)]
+            fail_next: false,
+        })
+    }
+
+    /// Hands the records of a file to `take`, as far as they are written.
+    pub(super) fn read(path: &Path, take: impl FnMut(usize, &[u8])) -> Result<()> {
+        let doing = || format!("the history {}", path.display());
+        let file = open(path, OpenOptions::new().read(true)).with_context(doing)?;
+        read_records(&file, take).with_context(doing)?;
+        Ok(())
+    }
+
+    /// Appends a record. Where one could not be written, those of its store are left out until a block
+    /// begins.
+    pub(super) fn append(&mut self, store: usize, record: &[u8]) -> Result<()> {
+        let begins_block = record.first() == Some(&1);
+        if self.broken[store] && !begins_block {
+            return Ok(());
+        }
+        let framed = framed(store, record);
+        let written = self.write(&framed);
+        self.broken[store] = written.is_err();
+        match written {
+            Ok(()) => self.len += framed.len() as u64,
+            // Half a record would hide those behind it.
+            Err(_) => {
+                self.file.set_len(self.len)?;
+                self.file.seek(SeekFrom::Start(self.len))?;
+            }
+        }
+        written.with_context(|| format!("the history {}", self.path.display()))
+    }
+
+    #[cfg(not(test))]
+    fn write(&mut self, framed: &[u8]) -> io::Result<()> {
+        self.file.write_all(framed)
+    }
+
+    #[cfg(test)]
+    fn write(&mut self, framed: &[u8]) -> io::Result<()> {
+        if self.fail_next {
+            self.file.write_all(&framed[..framed.len() / 2])?;
+            return Err(ErrorKind::StorageFull.into());
+        }
+        self.file.write_all(framed)
+    }
+
+    /// Writes the file anew where it has much that is not kept any more.
+    pub(super) fn shrink<'a, I: Iterator<Item = (usize, &'a [u8])>>(
+        &mut self,
+        records: impl Fn() -> I,
+    ) -> Result<()> {
+        let kept = records().map(|(_, record)| record.len() as u64 + 9).sum::<u64>();
+        if self.len <= 2 * kept + ROOM {
+            return Ok(());
+        }
+        let mut beside = self.path.clone().into_os_string();
+        beside.push(".new");
+        let beside = PathBuf::from(beside);
+        let written = self.replace(&beside, records());
+        if written.is_err() {
+            let _ = std::fs::remove_file(&beside);
+        }
+        written.with_context(|| format!("the history {}", self.path.display()))
+    }
+
+    fn replace<'a>(
+        &mut self,
+        beside: &Path,
+        records: impl Iterator<Item = (usize, &'a [u8])>,
+    ) -> Result<()> {
+        let file = open(beside, OpenOptions::new().write(true).create(true).truncate(true))?;
+        lock(&file)?;
+        let mut out = BufWriter::new(file);
+        out.write_all(BEGINS)?;
+        for (store, record) in records {
+            out.write_all(&framed(store, record))?;
+        }
+        let mut file = out.into_inner()?;
+        let len = file.stream_position()?;
+        std::fs::rename(beside, &self.path)?;
+        (self.file, self.len, self.broken) = (file, len, [false; 2]);
+        Ok(())
+    }
+}
+
+fn framed(store: usize, record: &[u8]) -> Vec<u8> {
+    let mut framed = vec![0; 8];
+    framed.push(store as u8);
+    framed.extend_from_slice(record);
+    let (len, sum) = ((framed.len() - 8) as u32, crc32fast::hash(&framed[8..]));
+    framed[..4].copy_from_slice(&len.to_le_bytes());
+    framed[4..8].copy_from_slice(&sum.to_le_bytes());
+    framed
+}
+
+/// Opens a file of this user; no symbolic link is followed.
+fn open(path: &Path, how: &mut OpenOptions) -> Result<File> {
+    // What is no regular file is not waited for.
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = how.mode(0o600).custom_flags(flags.bits() as i32).open(path)?;
+    let facts = file.metadata()?;
+    if !facts.is_file() {
+        bail!("it is no regular file");
+    }
+    let user = rustix::process::geteuid().as_raw();
+    if facts.uid() != user && user != 0 {
+        bail!("it belongs to the user {}, expected {user}", facts.uid());
+    }
+    Ok(file)
+}
+
+fn lock(file: &File) -> Result<()> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Err(rustix::io::Errno::WOULDBLOCK) => {
+            bail!("another agent writes to it; name another file")
+        }
+        locked => Ok(locked?),
+    }
+}
+
+/// Hands all whole records to `take`; where the last one ends.
+fn read_records(file: &File, mut take: impl FnMut(usize, &[u8])) -> Result<u64> {
+    let mut input = BufReader::new(file);
+    let mut begins = [0; BEGINS.len()];
+    let is_history = match input.read_exact(&mut begins) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
+        read => read.map(|()| begins == *BEGINS)?,
+    };
+    if !is_history {
+        bail!("it is no history of this version, and is left as it is; name another file");
+    }
+    let mut end = BEGINS.len() as u64;
+    let mut record = Vec::new();
+    while read_record(&mut input, &mut record)? {
+        take(usize::from(record[0]), &record[1..]);
+        end += 8 + record.len() as u64;
+    }
+    Ok(end)
+}
+
+/// Reads a record with the number of its store; false at the end, and at what is damaged.
+fn read_record(input: &mut impl Read, record: &mut Vec<u8>) -> io::Result<bool> {
+    let mut head = [0; 8];
+    match input.read_exact(&mut head) {
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
+        read => read?,
+    }
+    let word = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+    let len = word(0) as usize;
+    if len == 0 || len > LONGEST {
+        return Ok(false);
+    }
+    record.clear();
+    // Memory for what is there, whatever the length says.
+    input.take(len as u64).read_to_end(record)?;
+    Ok(record.len() == len && crc32fast::hash(record) == word(4))
+}

@@ -1,0 +1,379 @@
+//! What a page showed in the last hour, second by second, and in the last day, minute by minute.
+//!
+//! A `Store` holds ticks in blocks of bytes: the first tick of a block has all series, each later one what
+//! changed since (`record`, `codec`). `History` has a store for each of the two steps, and a file where
+//! they outlive the agent (`file`).
+
+mod codec;
+mod file;
+mod record;
+mod series;
+mod store;
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use self::file::HistoryFile;
+pub(crate) use self::record::{State, Time};
+use self::store::Store;
+use crate::families::protobuf::MetricFamily;
+
+/// How much is kept, and in how much memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    /// At one second.
+    pub(crate) seconds: Duration,
+    /// At one minute.
+    pub(crate) minutes: Duration,
+    /// The most bytes of each of the two; the oldest go first.
+    pub(crate) bytes: usize,
+}
+
+/// The steps of the two stores.
+const STEPS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
+
+/// The history of a page.
+#[derive(Debug)]
+pub(crate) struct History {
+    stores: [Store; 2],
+    file: Option<HistoryFile>,
+}
+
+impl History {
+    pub(crate) fn new(extent: Extent) -> Self {
+        let store = |step, keep| Store::new(step, keep, extent.bytes);
+        let [second, minute] = STEPS;
+        Self { stores: [store(second, extent.seconds), store(minute, extent.minutes)], file: None }
+    }
+
+    /// Goes on with what a file has, and writes there from now on. Fails if the file cannot be written,
+    /// is no history, or another agent writes to it.
+    pub(crate) fn open(extent: Extent, path: &Path) -> Result<Self> {
+        let mut history = Self::new(extent);
+        let file = HistoryFile::open(path, |store, record| history.take(store, record))?;
+        history.file = Some(file);
+        Ok(history)
+    }
+
+    /// Reads a file that may be written to meanwhile.
+    pub(crate) fn read(extent: Extent, path: &Path) -> Result<Self> {
+        let mut history = Self::new(extent);
+        HistoryFile::read(path, |store, record| history.take(store, record))?;
+        Ok(history)
+    }
+
+    fn take(&mut self, store: usize, record: &[u8]) {
+        if let Some(store) = self.stores.get_mut(store) {
+            store.take(record);
+        }
+    }
+
+    /// Adds what a page shows now. An error says that the file could not be written; memory has it.
+    pub(crate) fn add(&mut self, time: Time, families: &[MetricFamily]) -> Result<()> {
+        let mut written = Ok(());
+        for (number, store) in self.stores.iter_mut().enumerate() {
+            let Some(record) = store.add(time, families) else { continue };
+            if let Some(file) = &mut self.file {
+                written = written.and(file.append(number, record));
+            }
+        }
+        if let Some(file) = &mut self.file {
+            let records = || {
+                let numbered = self.stores.iter().enumerate();
+                numbered.flat_map(|(number, store)| store.records().map(move |it| (number, it)))
+            };
+            written = written.and(file.shrink(records));
+        }
+        written
+    }
+
+    /// Hands each second of the last ones, in their order, to `show`.
+    pub(crate) fn last_seconds(&self, last: Duration, show: impl FnMut(Time, &State)) {
+        self.stores[0].replay(last, show);
+    }
+
+    /// Hands each minute of the last ones, in their order, to `show`.
+    #[cfg(test)]
+    pub(crate) fn last_minutes(&self, last: Duration, show: impl FnMut(Time, &State)) {
+        self.stores[1].replay(last, show);
+    }
+
+    /// The bytes of memory that it takes.
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.stores.iter().map(Store::bytes).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use proptest::prelude::*;
+    use talea::{Bucketing, Counter, Escaping, Format, Opts, Registry, Seconds};
+
+    use super::*;
+    use crate::families;
+    use crate::families::protobuf::{BucketSpan, Histogram, Kind};
+
+    const ALL: Duration = Duration::from_secs(1 << 20);
+
+    fn extent(seconds: u64, bytes: usize) -> Extent {
+        let seconds = Duration::from_secs(seconds);
+        Extent { seconds, minutes: seconds * 60, bytes }
+    }
+
+    fn at(second: u64) -> Time {
+        Time {
+            unix_millis: 1_700_000_000_000 + second as i64 * 1000,
+            steady: Duration::from_secs(second),
+        }
+    }
+
+    /// As they are kept: without help texts and empty buckets, by name.
+    fn kept(mut families: Vec<MetricFamily>) -> Vec<MetricFamily> {
+        families.retain(|family| family.kind != Kind::Summary as i32 && !family.metric.is_empty());
+        families.sort_by(|one, other| one.name.cmp(&other.name));
+        for family in &mut families {
+            family.help.clear();
+            family.metric.sort_by_key(|metric| metric.label[0].value.clone());
+            family.metric.iter_mut().filter_map(|it| it.histogram.as_mut()).for_each(one_by_one);
+        }
+        families
+    }
+
+    /// Has a span for each native bucket that counts something: empty ones may be within spans or between.
+    fn one_by_one(histogram: &mut Histogram) {
+        let (mut index, mut count, mut counts) = (0, 0, Vec::new());
+        let mut deltas = histogram.positive_delta.iter();
+        for span in std::mem::take(&mut histogram.positive_span) {
+            index += span.offset;
+            for delta in deltas.by_ref().take(span.length as usize) {
+                count += delta;
+                counts.push((index, count));
+                index += 1;
+            }
+        }
+        counts.retain(|(_, count)| *count != 0);
+        let (mut end, mut last) = (0, 0);
+        histogram.positive_delta.clear();
+        for (index, count) in counts {
+            histogram.positive_span.push(BucketSpan { offset: index - end, length: 1 });
+            histogram.positive_delta.push(count - last);
+            (end, last) = (index + 1, count);
+        }
+    }
+
+    fn seconds(history: &History) -> Vec<(Time, Vec<MetricFamily>)> {
+        let mut all = Vec::new();
+        history.last_seconds(ALL, |time, state| all.push((time, kept(state.families()))));
+        all
+    }
+
+    /// A service whose pages are recorded.
+    struct Service {
+        registry: Registry,
+        orders: talea::Family<talea::DynamicLabels, Counter>,
+        waits: talea::Family<talea::DynamicLabels, talea::Histogram<Seconds>>,
+    }
+
+    impl Service {
+        fn new() -> Self {
+            let registry = Registry::for_test().unwrap();
+            let orders = registry.family(Opts::new("orders", "O."), &["of"]).unwrap();
+            let opts = Opts::new("wait_seconds", "W.").bucketing(Bucketing::Dual).max_buckets(8);
+            let waits = registry.family(opts, &["of"]).unwrap();
+            Self { registry, orders, waits }
+        }
+
+        fn families(&self) -> Vec<MetricFamily> {
+            let snapshot = self.registry.snapshot();
+            let page = snapshot.chunks(Format::Protobuf, Escaping::default(), usize::MAX);
+            kept(families::read(&page.flatten().collect::<Vec<u8>>()).unwrap())
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Event {
+        Order(u8, u32),
+        /// Of so many nanoseconds; a wide spread makes the buckets coarser.
+        Wait(u8, u64),
+        Remove(u8),
+        Wipe,
+        Tick(u64),
+        /// The agent is killed in the middle of writing so many bytes, and starts again.
+        Kill(usize),
+    }
+
+    fn event() -> impl Strategy<Value = Event> {
+        prop_oneof![
+            6 => (0u8..4, 0u32..1000).prop_map(|(of, n)| Event::Order(of, n)),
+            6 => (0u8..4, 0u32..62).prop_map(|(of, bits)| Event::Wait(of, 1 << bits)),
+            1 => (0u8..4).prop_map(Event::Remove),
+            1 => Just(Event::Wipe),
+            8 => (1u64..4).prop_map(Event::Tick),
+            1 => (0usize..40).prop_map(Event::Kill),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_read_back_is_what_was_shown(events in prop::collection::vec(event(), 1..150)) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("shop.history");
+            let (service, extent) = (Service::new(), extent(3600, 1 << 20));
+            let mut history = History::open(extent, &path).unwrap();
+            let (mut expected, mut second): (Vec<(Time, Vec<MetricFamily>)>, _) = (Vec::new(), 0);
+            for event in events {
+                match event {
+                    Event::Order(of, n) => service.orders.with_values(&[of.to_string()]).add(n.into()),
+                    Event::Wait(of, nanos) => {
+                        service.waits.with_values(&[of.to_string()]).observe(Duration::from_nanos(nanos));
+                    }
+                    Event::Remove(of) => {
+                        service.orders.remove_values(&[of.to_string()]);
+                        service.waits.remove_values(&[of.to_string()]);
+                    }
+                    Event::Wipe => {
+                        service.registry.wipe(|_| true);
+                    }
+                    Event::Tick(later) => {
+                        second += later;
+                        let families = service.families();
+                        history.add(at(second), &families).unwrap();
+                        expected.push((at(second), families));
+                    }
+                    Event::Kill(cut) => {
+                        drop(history);
+                        let before = fs::metadata(&path).unwrap().len();
+                        let len = before.saturating_sub(cut as u64).max(16);
+                        fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(len).unwrap();
+                        history = History::open(extent, &path).unwrap();
+                        let found = seconds(&history).len();
+                        prop_assert!(cut > 0 || found == expected.len());
+                        expected.truncate(found);
+                    }
+                }
+            }
+            prop_assert_eq!(&seconds(&history), &expected);
+            prop_assert_eq!(seconds(&History::read(extent, &path).unwrap()), expected);
+        }
+
+        #[test]
+        fn a_file_that_is_damaged_is_read_up_to_there(
+            damage in prop::collection::vec((0usize..3000, any::<u8>()), 1..4)
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("shop.history");
+            let (service, extent) = (Service::new(), extent(3600, 1 << 20));
+            let mut history = History::open(extent, &path).unwrap();
+            for second in 0..70 {
+                service.orders.with_values(&["a"]).add(second);
+                history.add(at(second), &service.families()).unwrap();
+            }
+            let whole = seconds(&history);
+            drop(history);
+            let mut bytes = fs::read(&path).unwrap();
+            for (place, byte) in damage {
+                if let Some(there) = bytes.get_mut(place) {
+                    *there = byte;
+                }
+            }
+            fs::write(&path, &bytes).unwrap();
+            match History::open(extent, &path) {
+                Ok(history) => prop_assert!(whole.starts_with(&seconds(&history))),
+                // Its first line.
+                Err(_) => prop_assert_eq!(fs::read(&path).unwrap(), bytes),
+            }
+        }
+    }
+
+    #[test]
+    fn memory_and_file_stay_within_their_bounds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.history");
+        let service = Service::new();
+        (0..50).for_each(|n| service.orders.with_values(&[format!("{n:0>100}")]).inc());
+        // By time, and by bytes.
+        for (extent, most_ticks, most_bytes) in
+            [(extent(120, 1 << 30), 180, 1 << 30), (extent(1 << 20, 200_000), 1 << 20, 250_000)]
+        {
+            let mut history = History::open(extent, &path).unwrap();
+            for second in 0..20_000 {
+                service.orders.with_values(&[format!("{:0>100}", second % 50)]).inc();
+                if second % 100 == 0 {
+                    history.add(at(second), &service.families()).unwrap();
+                } else {
+                    history.add(at(second), &[]).unwrap();
+                }
+            }
+            let found = seconds(&history);
+            assert!(found.len() <= most_ticks && found.len() >= 120, "{}", found.len());
+            assert_eq!(found.last().unwrap().0, at(19_999));
+            assert!(history.bytes() <= most_bytes * 2, "{}", history.bytes());
+            let len = fs::metadata(&path).unwrap().len();
+            assert!(len <= 3 * history.bytes() as u64 + (2 << 20), "{len} of {}", history.bytes());
+            let mut minutes = 0;
+            history.last_minutes(ALL, |_, _| minutes += 1);
+            assert!(minutes >= 30, "{minutes}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_could_not_be_written_hides_nothing_but_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.history");
+        let (service, extent) = (Service::new(), extent(3600, 1 << 20));
+        let mut history = History::open(extent, &path).unwrap();
+        let mut expected = Vec::new();
+        for second in 0..130 {
+            service.orders.with_values(&["a"]).add(second);
+            history.file.as_mut().unwrap().fail_next = (20..25).contains(&second);
+            let written = history.add(at(second), &service.families());
+            assert_eq!(written.is_err(), second == 20, "{second}: {written:?}");
+            if !(20..60).contains(&second) {
+                expected.push((at(second), service.families()));
+            }
+        }
+        assert_eq!(seconds(&history).len(), 130, "memory has all");
+        assert_eq!(seconds(&History::read(extent, &path).unwrap()), expected);
+    }
+
+    #[test]
+    fn a_file_of_another_kind_or_writer_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.history");
+        let reason =
+            |path: &Path| format!("{:#}", History::open(extent(60, 1 << 20), path).unwrap_err());
+        fs::write(&path, "precious").unwrap();
+        assert!(reason(&path).contains("it is no history of this version"), "{}", reason(&path));
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(reason(&link).contains("link"), "{}", reason(&link));
+        assert!(reason(Path::new("/dev/null")).contains("no regular file"));
+        fs::remove_file(&path).unwrap();
+        let _first = History::open(extent(60, 1 << 20), &path).unwrap();
+        assert!(reason(&path).contains("another agent writes to it"));
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_loses_no_tick() {
+        let service = Service::new();
+        let mut history = History::new(extent(3600, 1 << 20));
+        for second in 0..100u64 {
+            let wall = if second < 50 { second } else { second.saturating_sub(3_000) };
+            let time =
+                Time { unix_millis: wall as i64 * 1000, steady: Duration::from_secs(second) };
+            history.add(time, &service.families()).unwrap();
+        }
+        assert_eq!(seconds(&history).len(), 100);
+        let mut last = Vec::new();
+        history.last_seconds(Duration::from_secs(10), |time, _| last.push(time.steady.as_secs()));
+        assert_eq!(last, (90..100).collect::<Vec<u64>>());
+    }
+}

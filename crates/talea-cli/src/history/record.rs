@@ -1,0 +1,225 @@
+//! Ticks as bytes. The first of a block defines all of its series, each later one has what changed.
+//!
+//! A tick has: the times on two clocks in milliseconds, as differences to the tick before, or to 0; the series that are gone; those that are
+//! new, with their definitions; those that changed, with their cells. Series are known by their numbers,
+//! which a block counts from 0, and texts that were there before by theirs.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::codec::{Bytes, put_change, put_number, put_signed, put_text};
+use super::series::{Cells, Definition, of_family, to_families};
+use crate::families::protobuf::{LabelPair, MetricFamily};
+
+/// When a tick was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Time {
+    /// On the wall clock, in milliseconds since 1970. It may be set meanwhile.
+    pub(crate) unix_millis: i64,
+    /// Since the machine booted, also while it slept: a clock that is never set.
+    pub(crate) steady: Duration,
+}
+
+/// Writes the ticks of a block.
+#[derive(Debug, Default)]
+pub(super) struct Encoder {
+    before: Option<Time>,
+    numbers: HashMap<Definition, usize>,
+    cells: Vec<Cells>,
+    texts: HashMap<String, u64>,
+}
+
+impl Encoder {
+    /// The next tick.
+    pub(super) fn tick(&mut self, time: Time, families: &[MetricFamily]) -> Vec<u8> {
+        let mut out = Vec::new();
+        let before = self.before.replace(time).unwrap_or_default();
+        put_signed(&mut out, time.unix_millis - before.unix_millis);
+        let passed = time.steady.saturating_sub(before.steady);
+        put_number(&mut out, passed.as_millis() as u64);
+
+        let (mut known, mut new) = (vec![None; self.cells.len()], Vec::new());
+        for (definition, cells) in families.iter().flat_map(of_family) {
+            match self.numbers.get(&definition) {
+                // Of two series with the same labels, which no page should have, the last counts.
+                Some(&number) if number < known.len() => known[number] = Some(cells),
+                Some(_) => {}
+                None => {
+                    self.numbers.insert(definition.clone(), self.cells.len() + new.len());
+                    new.push((definition, cells));
+                }
+            }
+        }
+        let is_known = |number: &usize| known[*number].is_some();
+        let is_gone = |number: &usize| !is_known(number) && !self.cells[*number].is_empty();
+        let gone: Vec<usize> = (0..known.len()).filter(is_gone).collect();
+        put_numbers(&mut out, &gone);
+        gone.iter().for_each(|number| self.cells[*number] = Cells::new());
+
+        put_number(&mut out, new.len() as u64);
+        for (definition, cells) in new {
+            self.put_definition(&mut out, &definition);
+            put_cells(&mut out, &Cells::new(), &cells);
+            self.cells.push(cells);
+        }
+        let changed = |(number, cells): (usize, Option<Cells>)| Some((number, cells?));
+        let changed = known.into_iter().enumerate().filter_map(changed);
+        let changed: Vec<_> =
+            changed.filter(|(number, cells)| !is_same(&self.cells[*number], cells)).collect();
+        put_number(&mut out, changed.len() as u64);
+        let mut last = 0;
+        for (number, cells) in changed {
+            put_number(&mut out, (number - last) as u64);
+            put_cells(&mut out, &self.cells[number], &cells);
+            (self.cells[number], last) = (cells, number);
+        }
+        out
+    }
+
+    fn put_definition(&mut self, out: &mut Vec<u8>, definition: &Definition) {
+        let Definition { family, kind, labels, thresholds, native } = definition;
+        self.put_text(out, family);
+        put_signed(out, i64::from(*kind));
+        put_number(out, labels.len() as u64);
+        for LabelPair { name, value } in labels {
+            self.put_text(out, name);
+            self.put_text(out, value);
+        }
+        put_number(out, thresholds.len() as u64);
+        thresholds.iter().for_each(|bits| put_change(out, 0.0, f64::from_bits(*bits)));
+        put_number(out, native.is_some().into());
+        if let Some((schema, zero_threshold)) = native {
+            put_signed(out, i64::from(*schema));
+            put_change(out, 0.0, f64::from_bits(*zero_threshold));
+        }
+    }
+
+    fn put_text(&mut self, out: &mut Vec<u8>, text: &str) {
+        if let Some(number) = self.texts.get(text) {
+            return put_number(out, number + 1);
+        }
+        self.texts.insert(text.to_owned(), self.texts.len() as u64);
+        put_number(out, 0);
+        put_text(out, text);
+    }
+}
+
+fn is_same(before: &Cells, now: &Cells) -> bool {
+    let is_same = |(one, other): (&(i64, f64), &(i64, f64))| {
+        one.0 == other.0 && one.1.to_bits() == other.1.to_bits()
+    };
+    before.len() == now.len() && before.iter().zip(now).all(is_same)
+}
+
+/// Numbers in their order.
+fn put_numbers(out: &mut Vec<u8>, numbers: &[usize]) {
+    put_number(out, numbers.len() as u64);
+    let mut last = 0;
+    for number in numbers {
+        put_number(out, (number - last) as u64);
+        last = *number;
+    }
+}
+
+/// The cells that changed. One that is not there any more is 0.
+fn put_cells(out: &mut Vec<u8>, before: &Cells, now: &Cells) {
+    let (mut changes, mut count, mut last) = (Vec::new(), 0, 0);
+    let (mut one, mut other) = (before.iter().peekable(), now.iter().peekable());
+    loop {
+        let key = match (one.peek(), other.peek()) {
+            (Some(one), Some(other)) => one.0.min(other.0),
+            (Some(only), None) | (None, Some(only)) => only.0,
+            (None, None) => break,
+        };
+        let was = one.next_if(|cell| cell.0 == key);
+        let is = other.next_if(|cell| cell.0 == key).map_or(0.0, |cell| cell.1);
+        if was.is_none() || was.is_some_and(|was| was.1.to_bits() != is.to_bits()) {
+            put_signed(&mut changes, key - last);
+            put_change(&mut changes, was.map_or(0.0, |was| was.1), is);
+            (count, last) = (count + 1, key);
+        }
+    }
+    put_number(out, count);
+    out.append(&mut changes);
+}
+
+/// All series at a tick.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    time: Time,
+    /// By their numbers; those that are gone have no cells.
+    series: Vec<(Definition, Cells)>,
+    texts: Vec<String>,
+}
+
+impl State {
+    /// Goes on to the next tick; `None` if the bytes are not such.
+    pub(super) fn apply(&mut self, tick: &[u8]) -> Option<Time> {
+        let mut bytes = Bytes(tick);
+        self.time.unix_millis = self.time.unix_millis.checked_add(bytes.signed()?)?;
+        self.time.steady = self.time.steady.checked_add(Duration::from_millis(bytes.number()?))?;
+        let mut number = 0usize;
+        for _ in 0..bytes.count()? {
+            number = number.checked_add(bytes.number()? as usize)?;
+            self.series.get_mut(number)?.1.clear();
+        }
+        for _ in 0..bytes.count()? {
+            let definition = self.definition(&mut bytes)?;
+            let mut cells = Cells::new();
+            change(&mut cells, &mut bytes)?;
+            self.series.push((definition, cells));
+        }
+        let mut number = 0usize;
+        for _ in 0..bytes.count()? {
+            number = number.checked_add(bytes.number()? as usize)?;
+            change(&mut self.series.get_mut(number)?.1, &mut bytes)?;
+        }
+        bytes.0.is_empty().then_some(self.time)
+    }
+
+    fn definition(&mut self, bytes: &mut Bytes<'_>) -> Option<Definition> {
+        let family = self.text(bytes)?;
+        let kind = i32::try_from(bytes.signed()?).ok()?;
+        let mut labels = Vec::new();
+        for _ in 0..bytes.count()? {
+            labels.push(LabelPair { name: self.text(bytes)?, value: self.text(bytes)? });
+        }
+        let thresholds = bytes.count()?;
+        let thresholds = (0..thresholds).map(|_| bytes.change(0.0).map(f64::to_bits));
+        let thresholds = thresholds.collect::<Option<Vec<u64>>>()?;
+        let native = match bytes.number()? {
+            0 => None,
+            _ => Some((i32::try_from(bytes.signed()?).ok()?, bytes.change(0.0)?.to_bits())),
+        };
+        Some(Definition { family, kind, labels, thresholds, native })
+    }
+
+    fn text(&mut self, bytes: &mut Bytes<'_>) -> Option<String> {
+        match bytes.number()? {
+            0 => {
+                let text = bytes.text()?.to_owned();
+                self.texts.push(text.clone());
+                Some(text)
+            }
+            number => self.texts.get(usize::try_from(number - 1).ok()?).cloned(),
+        }
+    }
+
+    /// What a page showed then. Help texts and exemplars are not kept.
+    pub(crate) fn families(&self) -> Vec<MetricFamily> {
+        let is_there = |series: &&(Definition, Cells)| !series.1.is_empty();
+        to_families(self.series.iter().filter(is_there).map(|(of, cells)| (of, cells)))
+    }
+}
+
+fn change(cells: &mut Cells, bytes: &mut Bytes<'_>) -> Option<()> {
+    let mut key = 0i64;
+    for _ in 0..bytes.count()? {
+        key = key.checked_add(bytes.signed()?)?;
+        match cells.binary_search_by_key(&key, |cell| cell.0) {
+            Ok(at) => cells[at].1 = bytes.change(cells[at].1)?,
+            Err(at) => cells.insert(at, (key, bytes.change(0.0)?)),
+        }
+    }
+    Some(())
+}

@@ -1,0 +1,57 @@
+//! `talea postmortem`: reads a history and a region, prints.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+
+use super::{Postmortem, Record, Remains};
+use crate::arguments::PostmortemArguments;
+use crate::history::{Extent, History};
+use crate::region_command::{RegionPlace, print_result};
+use crate::serve::region_name_of;
+use crate::stop::{Ending, Stop};
+
+/// All that a file has, whatever an agent kept.
+const ALL: Extent = Extent { seconds: Duration::MAX, minutes: Duration::MAX, bytes: usize::MAX };
+
+/// Prints what is known of the last seconds of a region. Fails if neither a region nor a history can be
+/// read.
+pub(crate) async fn run(arguments: PostmortemArguments, stop: Stop) -> Result<Ending> {
+    print_result(stop, move || {
+        let known = known(&arguments)?;
+        Ok(if arguments.json { known.json()? } else { known.text() })
+    })
+    .await
+}
+
+fn known(arguments: &PostmortemArguments) -> Result<Postmortem> {
+    let path = &arguments.region;
+    let place = RegionPlace::File(path);
+    let region = place.look().and_then(|look| Remains::of(place.to_string(), &look));
+    let history = match &arguments.history {
+        Some(path) => Some(path.clone()),
+        None => beside(path),
+    };
+    let record = match history {
+        None => None,
+        Some(path) => {
+            let history = History::read(ALL, &path)?;
+            let name = region_name_of(&arguments.region);
+            let found = Record::of(&history, &name, &arguments.region_label, arguments.last);
+            Some(found.with_context(|| format!("the history {} has nothing yet", path.display()))?)
+        }
+    };
+    match (region, record) {
+        (Err(error), None) => bail!("{error:#}"),
+        (region, record) => Ok(Postmortem { record, region: region.ok() }),
+    }
+}
+
+/// The history beside a region, `shop.talea.history`, if there is one.
+fn beside(region: &Path) -> Option<PathBuf> {
+    let mut path = region.as_os_str().to_owned();
+    path.push(".history");
+    let path = PathBuf::from(path);
+    path.exists().then_some(path)
+}

@@ -1,0 +1,36 @@
+//! What happened before a process died: the last seconds as the agent recorded them, and what the region
+//! still holds.
+//!
+//! `record` is what a history says, `region` what a region says, `text` shows both.
+
+mod command;
+mod record;
+mod region;
+mod text;
+
+use serde::Serialize;
+
+pub(crate) use self::command::run;
+pub(crate) use self::record::Record;
+pub(crate) use self::region::Remains;
+
+/// All that is known.
+#[derive(Debug, Serialize)]
+pub(crate) struct Postmortem {
+    /// What the agent recorded; `None` if it was not there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) record: Option<Record>,
+    /// What the region holds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) region: Option<Remains>,
+}
+
+impl Postmortem {
+    pub(crate) fn text(&self) -> String {
+        text::text(self)
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Result<String> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+}

@@ -1,0 +1,208 @@
+//! The last seconds before a process of a region died, or before now, from a history.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use crate::families::Quantiles;
+use crate::families::protobuf::{LabelPair, MetricFamily};
+use crate::history::{History, Time};
+use crate::live::{Reading, Row, Window};
+
+/// The gauge of the agent that says when it last found a process of a region gone.
+const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
+/// That gauge's label; those of a region's own series may be called otherwise.
+const REGION: &str = "region";
+/// Metrics of the agent itself.
+const OF_AGENT: [&str; 2] = ["talea_agent_", "talea_region_"];
+
+/// The last seconds of a region.
+#[derive(Debug, Serialize)]
+pub(crate) struct Record {
+    pub(crate) region: String,
+    /// When the agent found that a process was gone, in milliseconds since 1970; `None` if none died
+    /// while it watched.
+    pub(crate) died_unix_millis: Option<i64>,
+    /// One after the other. The last one before a death has what was counted until then.
+    pub(crate) seconds: Vec<Second>,
+    /// The endpoints that had requests in these seconds, or in flight in the last of them.
+    pub(crate) endpoints: Vec<Endpoint>,
+}
+
+/// What happened from one reading to the next one.
+#[derive(Debug, Serialize)]
+pub(crate) struct Second {
+    /// When it ended, in milliseconds since 1970.
+    pub(crate) unix_millis: i64,
+    /// How long it was.
+    pub(crate) seconds: f64,
+    pub(crate) requests: u64,
+    /// The share of responses with a status of 500 or more.
+    pub(crate) errors: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) times: Quantiles,
+    pub(crate) in_flight: Option<f64>,
+    pub(crate) cpu_cores: Option<f64>,
+    pub(crate) memory_bytes: Option<f64>,
+    /// Tasks of the runtime that lived.
+    pub(crate) tasks: Option<f64>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Endpoint {
+    pub(crate) name: String,
+    pub(crate) requests: u64,
+    pub(crate) errors: Option<f64>,
+    #[serde(flatten)]
+    pub(crate) times: Quantiles,
+    /// When a process was last seen alive: a reading later, those of a dead one are gone.
+    pub(crate) in_flight: Option<f64>,
+}
+
+/// A tick of the history, of one region.
+struct Tick {
+    time: Time,
+    families: Vec<MetricFamily>,
+    last_death: Option<f64>,
+}
+
+impl Record {
+    /// The last seconds of a region, known by a label where a history has several. `None` if the history
+    /// has nothing.
+    pub(crate) fn of(history: &History, region: &str, label: &str, last: Duration) -> Option<Self> {
+        let died = died(history, region);
+        let mut ticks = Vec::new();
+        // A second is a tick; those after the death are not of it.
+        history.last_seconds(Duration::MAX, |time, state| {
+            let ends = died.unwrap_or(i64::MAX);
+            let begins = died.map_or(i64::MIN, |died| died - millis(last) - 1_000);
+            if (begins..=ends).contains(&time.unix_millis) {
+                ticks.push(Tick::of(time, state.families(), region, label));
+            }
+            if died.is_none() && ticks.len() > 1 + last.as_secs() as usize {
+                ticks.remove(0);
+            }
+        });
+        let first = ticks.first()?.time;
+        Some(Self {
+            region: region.to_owned(),
+            died_unix_millis: died,
+            seconds: seconds(&ticks, first),
+            endpoints: endpoints(&ticks, first, last, died.is_some()),
+        })
+    }
+}
+
+fn millis(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2)
+}
+
+/// When the latest death of a process of a region was found.
+fn died(history: &History, region: &str) -> Option<i64> {
+    let mut died = None;
+    history.last_seconds(Duration::from_secs(1), |time, state| {
+        died = Tick::of(time, state.families(), region, "").last_death;
+    });
+    died.map(|seconds| (seconds * 1e3) as i64)
+}
+
+impl Tick {
+    fn of(time: Time, mut families: Vec<MetricFamily>, region: &str, label: &str) -> Self {
+        let is = |pair: &LabelPair, name: &str| pair.name == name && pair.value == region;
+        let deaths = families.iter().filter(|family| family.name == LAST_DEATH);
+        let of_it = deaths
+            .flat_map(|family| &family.metric)
+            .filter(|metric| metric.label.iter().any(|pair| is(pair, REGION)));
+        let last_death = of_it.filter_map(|metric| metric.value()).reduce(f64::max);
+        families.retain(|family| !OF_AGENT.iter().any(|begin| family.name.starts_with(begin)));
+        for family in &mut families {
+            // Without that label, there is one region only.
+            let is_other = |pair: &LabelPair| pair.name == label && pair.value != region;
+            family.metric.retain(|metric| !metric.label.iter().any(is_other));
+            let labels = family.metric.iter_mut().map(|metric| &mut metric.label);
+            labels.for_each(|labels| labels.retain(|pair| pair.name != label));
+        }
+        Self { time, families, last_death }
+    }
+
+    fn reading(&self, first: Time) -> Reading {
+        // Only the times between readings matter.
+        let at = epoch() + self.time.steady.saturating_sub(first.steady);
+        Reading { began: at, ended: at, families: self.families.clone(), processes: None }
+    }
+
+    /// The sum of a gauge's series, of all families with this ending.
+    fn sum(&self, is_named: impl Fn(&str) -> bool) -> Option<f64> {
+        let families = self.families.iter().filter(|family| is_named(&family.name));
+        let metrics = families.flat_map(|family| &family.metric);
+        metrics.filter_map(|metric| metric.value()).reduce(|sum, value| sum + value)
+    }
+}
+
+/// An instant that is the same all the time.
+fn epoch() -> Instant {
+    static EPOCH: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+    *EPOCH.get_or_init(Instant::now)
+}
+
+fn seconds(ticks: &[Tick], first: Time) -> Vec<Second> {
+    let mut seconds = Vec::new();
+    // So short that only the latest step is in it.
+    let mut window = Window::new(Duration::from_nanos(1));
+    for (number, tick) in ticks.iter().enumerate() {
+        window.add(&tick.reading(first));
+        if number == 0 {
+            continue;
+        }
+        let table = window.table();
+        let Row { count, errors, in_flight, .. } = table.total;
+        seconds.push(Second {
+            unix_millis: tick.time.unix_millis,
+            seconds: table.length.as_secs_f64(),
+            requests: count.round() as u64,
+            errors,
+            times: times(&table.total),
+            in_flight,
+            cpu_cores: table.cpu_cores,
+            memory_bytes: table.memory_bytes.filter(|bytes| *bytes > 0.0),
+            tasks: tick.sum(|name| name.ends_with("tasks_alive")),
+        });
+    }
+    seconds
+}
+
+fn times(row: &Row) -> Quantiles {
+    Quantiles { p50_ms: row.p50_ms, p90_ms: row.p90_ms, p99_ms: row.p99_ms }
+}
+
+fn endpoints(ticks: &[Tick], first: Time, last: Duration, died: bool) -> Vec<Endpoint> {
+    let mut window = Window::new(last.saturating_mul(2));
+    ticks.iter().for_each(|tick| window.add(&tick.reading(first)));
+    // The reading that found the death shows nothing in flight any more.
+    let before = if died { ticks.len().checked_sub(2) } else { ticks.len().checked_sub(1) };
+    let mut last_seen = Window::new(last);
+    if let Some(tick) = before.and_then(|before| ticks.get(before)) {
+        last_seen.add(&tick.reading(first));
+    }
+    let last_seen = last_seen.table();
+    let in_flight = |name: &str| {
+        let row = last_seen.rows.iter().find(|row| row.name == name);
+        row.and_then(|row| row.in_flight)
+    };
+    let table = window.table();
+    let mut endpoints: Vec<Endpoint> = table
+        .rows
+        .iter()
+        .map(|row| Endpoint {
+            name: row.name.clone(),
+            requests: row.count.round() as u64,
+            errors: row.errors,
+            times: times(row),
+            in_flight: in_flight(&row.name),
+        })
+        .filter(|endpoint| endpoint.requests > 0 || endpoint.in_flight.is_some_and(|it| it > 0.0))
+        .collect();
+    endpoints
+        .sort_by(|one, other| other.requests.cmp(&one.requests).then(one.name.cmp(&other.name)));
+    endpoints
+}

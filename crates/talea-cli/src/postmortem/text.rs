@@ -1,0 +1,114 @@
+//! A postmortem for people.
+
+use std::fmt::Write;
+use std::time::{Duration, UNIX_EPOCH};
+
+use super::{Postmortem, Record, Remains};
+use crate::figures::{NONE, bytes, in_unit, measured_or_none, plain, whole};
+use crate::live::words::{level, share, time};
+use crate::printable::printable;
+use crate::screen;
+
+pub(super) fn text(all: &Postmortem) -> String {
+    let mut out = String::new();
+    match &all.record {
+        Some(record) => push_record(&mut out, record),
+        None => out.push_str(
+            "No history: no agent recorded what happened second by second. `talea serve --history FILE` \
+             does.\n",
+        ),
+    }
+    if let Some(region) = &all.region {
+        push_region(&mut out, region);
+    }
+    out
+}
+
+fn push_record(out: &mut String, record: &Record) {
+    let name = printable(&record.region);
+    let _ = match record.died_unix_millis {
+        Some(died) => writeln!(out, "{name}: a process was found dead at {}.\n", date(died)),
+        None => writeln!(out, "{name}: no process died while the agent watched.\n"),
+    };
+    let headings =
+        ["time", "requests", "errors", "p50", "p99", "in flight", "CPU", "memory", "tasks"];
+    let mut table = screen::table(&headings, |column| column > 0);
+    for second in &record.seconds {
+        let memory = second.memory_bytes.map_or_else(|| NONE.to_owned(), |it| bytes(it as u64));
+        table.add_row([
+            clock(second.unix_millis),
+            whole(second.requests),
+            share(second.errors),
+            time(second.times.p50_ms),
+            time(second.times.p99_ms),
+            level(second.in_flight),
+            measured_or_none(second.cpu_cores),
+            memory,
+            second.tasks.map_or_else(|| NONE.to_owned(), plain),
+        ]);
+    }
+    let _ = writeln!(
+        out,
+        "{table}\n\nBy endpoint, all of these seconds together; in flight when a process was last seen alive:"
+    );
+    let headings = ["endpoint", "requests", "errors", "p50", "p90", "p99", "in flight"];
+    let mut table = screen::table(&headings, |column| column > 0);
+    for endpoint in &record.endpoints {
+        table.add_row([
+            printable(&endpoint.name),
+            whole(endpoint.requests),
+            share(endpoint.errors),
+            time(endpoint.times.p50_ms),
+            time(endpoint.times.p90_ms),
+            time(endpoint.times.p99_ms),
+            level(endpoint.in_flight),
+        ]);
+    }
+    let _ = writeln!(out, "{table}");
+}
+
+fn push_region(out: &mut String, region: &Remains) {
+    let _ = writeln!(
+        out,
+        "\n{}: what the region holds, to the last request:",
+        printable(&region.source)
+    );
+    let mut table = screen::table(&["endpoint", "requests"], |column| column > 0);
+    for total in &region.endpoints {
+        table.add_row([printable(&total.name), whole(total.requests)]);
+    }
+    let _ = writeln!(out, "{table}");
+    for process in &region.processes {
+        let started = i64::try_from(process.started_unix_millis).unwrap_or(0);
+        let state = if process.alive { "lives" } else { "is gone" };
+        let _ = writeln!(out, "process {} {state}; it started at {}", process.pid, date(started));
+    }
+    if region.exemplars.is_empty() {
+        return;
+    }
+    out.push_str("\nThe latest exemplars:\n");
+    let mut table = screen::table(&["time", "series", "value", "labels"], |column| column == 2);
+    for one in &region.exemplars {
+        let labels: Vec<String> =
+            one.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let unit = if one.family.ends_with("_seconds") { Some("seconds") } else { None };
+        table.add_row([
+            clock(one.unix_millis),
+            printable(&one.series),
+            in_unit(one.value, unit),
+            printable(&labels.join(" ")),
+        ]);
+    }
+    let _ = writeln!(out, "{table}");
+}
+
+/// Of UTC: `2026-11-24 17:40:03Z`.
+fn date(unix_millis: i64) -> String {
+    let since = Duration::from_millis(u64::try_from(unix_millis).unwrap_or(0));
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + since).to_string().replace('T', " ")
+}
+
+/// The time of a day: `17:40:03`.
+fn clock(unix_millis: i64) -> String {
+    date(unix_millis).get(11..19).unwrap_or_default().to_owned()
+}

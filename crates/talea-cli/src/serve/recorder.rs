@@ -1,0 +1,91 @@
+//! Records what the agent shows, second by second, at a bounded cost.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use rustix::time::{ClockId, clock_gettime};
+use talea::{Escaping, Format, Scraper};
+
+use super::agent::Agent;
+use super::source_error::{ErrorLog, log};
+use crate::families;
+use crate::history::{History, Time};
+use crate::printable::printable;
+
+/// Families with more series are not recorded: their history would take the room of all others.
+const MOST_SERIES: usize = 10_000;
+/// After a reading it waits so many times as long as that took, so that it takes 2 % of a core at most.
+const REST: u32 = 50;
+
+/// Reads an agent's page and adds it to a history.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    agent: Agent,
+    scraper: Scraper<Agent>,
+    history: Arc<Mutex<History>>,
+    /// Families that are left out.
+    large: BTreeSet<String>,
+    rests_until: Option<Instant>,
+    errors: ErrorLog,
+}
+
+impl Recorder {
+    pub(super) fn new(agent: &Agent, history: Arc<Mutex<History>>) -> Self {
+        let (large, errors) = (BTreeSet::new(), ErrorLog::default());
+        let scraper = scraper(agent);
+        Self { agent: agent.clone(), scraper, history, large, rests_until: None, errors }
+    }
+
+    /// Whether it records now, rather than rests.
+    pub(super) fn is_due(&self) -> bool {
+        self.rests_until.is_none_or(|until| Instant::now() >= until)
+    }
+
+    /// Records what is shown now.
+    pub(super) fn record(&mut self) {
+        let began = Instant::now();
+        let time = now();
+        let large = &self.large;
+        self.scraper.begin(|name| !large.contains(name));
+        let mut page = Vec::new();
+        while self.scraper.write_some(&mut page, usize::MAX) {}
+        match families::read(&page) {
+            Ok(mut families) => {
+                let is_large =
+                    |family: &families::protobuf::MetricFamily| family.metric.len() > MOST_SERIES;
+                for family in families.iter().filter(|family| is_large(family)) {
+                    let name = printable(&family.name);
+                    log(&format!("{name} is not recorded: it has more than {MOST_SERIES} series"));
+                    self.large.insert(family.name.clone());
+                    // The memory of what was read is given back.
+                    self.scraper = scraper(&self.agent);
+                }
+                families.retain(|family| !is_large(family));
+                let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Err(error) = history.add(time, &families) {
+                    self.errors.write_seldom(&format!("{error:#}; memory has it"));
+                }
+            }
+            Err(error) => self.errors.write_seldom(&format!("nothing is recorded: {error:#}")),
+        }
+        self.rests_until = Some(began + began.elapsed() * REST);
+    }
+}
+
+fn scraper(agent: &Agent) -> Scraper<Agent> {
+    let mut scraper = Scraper::new(agent);
+    scraper.format(Format::Protobuf, Escaping::AllowUtf8);
+    scraper
+}
+
+fn now() -> Time {
+    let since_boot = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(since_boot.tv_sec).unwrap_or(0);
+    let nanos = u32::try_from(since_boot.tv_nsec).unwrap_or(0);
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Time {
+        unix_millis: i64::try_from(unix.as_millis()).unwrap_or(i64::MAX),
+        steady: Duration::new(seconds, nanos),
+    }
+}
