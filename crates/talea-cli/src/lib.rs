@@ -35,6 +35,8 @@ mod load;
 mod load_command;
 mod machine;
 #[cfg(target_os = "linux")]
+mod page;
+#[cfg(target_os = "linux")]
 mod postmortem;
 #[cfg(target_os = "linux")]
 mod printable;

@@ -55,6 +55,18 @@ impl Durations {
         }
     }
 
+    /// Each bucket by itself, in seconds.
+    pub(super) fn buckets(&self) -> Vec<(Between, f64)> {
+        let (mut low, mut below) = (0.0, 0.0);
+        let bucket = |&(threshold, count): &(f64, f64)| {
+            let high = threshold.is_finite().then_some(threshold);
+            let bucket = (Between { low, high }, count - below);
+            (low, below) = (threshold, count);
+            bucket
+        };
+        self.below.iter().map(bucket).collect()
+    }
+
     /// Their mean in milliseconds; none where there were none.
     pub(crate) fn mean_ms(&self) -> Option<f64> {
         (self.count > 0.0).then(|| self.sum / self.count * 1e3)

@@ -7,9 +7,11 @@ const METHODS: [&str; 3] = ["method", "http_method", "http_request_method"];
 const ROUTES: [&str; 7] = ["route", "http_route", "endpoint", "handler", "path", "uri", "url"];
 const STATUSES: [&str; 5] =
     ["status", "code", "status_code", "http_status_code", "http_response_status_code"];
+/// The label that says how a request ended.
+const OUTCOME: &str = "outcome";
 /// Further labels that do not distinguish endpoints.
-const OTHERS: [&str; 5] =
-    ["le", "error_type", "url_scheme", "network_protocol_name", "network_protocol_version"];
+const OTHERS: [&str; 6] =
+    ["le", OUTCOME, "error_type", "url_scheme", "network_protocol_name", "network_protocol_version"];
 
 fn is_one_of(names: &[&str], label: &LabelPair) -> bool {
     names.contains(&label.name.as_str())
@@ -41,6 +43,11 @@ pub(crate) fn is_of_endpoint(labels: &[LabelPair]) -> bool {
 /// The status of the responses that a series is of, such as `503` or `5xx`.
 pub(crate) fn status_of(labels: &[LabelPair]) -> Option<&str> {
     labels.iter().find(|label| is_one_of(&STATUSES, label)).map(|label| label.value.as_str())
+}
+
+/// How the requests ended that a series is of, such as `aborted`.
+pub(crate) fn outcome_of(labels: &[LabelPair]) -> Option<&str> {
+    labels.iter().find(|label| label.name == OUTCOME).map(|label| label.value.as_str())
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ mod text;
 mod times;
 
 pub(crate) use self::durations::{Between, Durations};
-pub(crate) use self::endpoint::{endpoint_of, is_of_endpoint, status_of};
+pub(crate) use self::endpoint::{endpoint_of, is_of_endpoint, outcome_of, status_of};
 pub(crate) use self::times::{Quantiles, Times};
 
 use self::protobuf::MetricFamily;

@@ -90,11 +90,22 @@ impl NativeDurations {
         for (&index, count) in &self.buckets {
             below += count;
             if below >= rank {
-                let bound = |index: i32| (f64::from(index) * 2f64.powi(-self.schema)).exp2();
-                return Some(Between { low: bound(index - 1), high: Some(bound(index)) });
+                return Some(self.bucket(index));
             }
         }
         None
+    }
+
+    fn bucket(&self, index: i32) -> Between {
+        let bound = |index: i32| (f64::from(index) * 2f64.powi(-self.schema)).exp2();
+        Between { low: bound(index - 1), high: Some(bound(index)) }
+    }
+
+    /// Each bucket by itself, in the unit of the bounds.
+    pub(super) fn buckets(&self) -> Vec<(Between, f64)> {
+        let zeros = (Between { low: 0.0, high: Some(self.zero_threshold) }, self.zeros);
+        let others = self.buckets.iter().map(|(index, count)| (self.bucket(*index), *count));
+        [zeros].into_iter().chain(others).collect()
     }
 }
 

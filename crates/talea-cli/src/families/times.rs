@@ -92,6 +92,16 @@ impl Times {
         }
     }
 
+    /// The buckets that hold something, of the finest that there are, in seconds.
+    pub(crate) fn buckets(&self) -> Vec<(Between, f64)> {
+        let (buckets, seconds) = match &self.native {
+            None => (self.durations.buckets(), 1.0),
+            Some(native) => (native.buckets.buckets(), native.seconds),
+        };
+        let filled = buckets.into_iter().filter(|(_, count)| *count > 0.0);
+        filled.map(|(bucket, count)| (bucket.times(seconds), count)).collect()
+    }
+
     pub(crate) fn quantiles(&self) -> Quantiles {
         let of = |quantile| self.quantile_ms(quantile);
         Quantiles { p50_ms: of(0.5), p90_ms: of(0.9), p99_ms: of(0.99) }

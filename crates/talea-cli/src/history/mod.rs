@@ -9,6 +9,7 @@ mod file;
 mod record;
 mod series;
 mod store;
+mod stretch;
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,8 +17,9 @@ use std::time::Duration;
 use anyhow::Result;
 
 use self::file::HistoryFile;
-pub(crate) use self::record::{State, Time};
+pub(crate) use self::record::Time;
 use self::store::Store;
+pub(crate) use self::stretch::Stretch;
 use crate::families::protobuf::MetricFamily;
 
 /// How much is kept, and in how much memory.
@@ -38,6 +40,7 @@ const STEPS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 #[derive(Debug)]
 pub(crate) struct History {
     stores: [Store; 2],
+    keep: [Duration; 2],
     file: Option<HistoryFile>,
 }
 
@@ -45,7 +48,8 @@ impl History {
     pub(crate) fn new(extent: Extent) -> Self {
         let store = |step, keep| Store::new(step, keep, extent.bytes);
         let [second, minute] = STEPS;
-        Self { stores: [store(second, extent.seconds), store(minute, extent.minutes)], file: None }
+        let keep = [extent.seconds, extent.minutes];
+        Self { stores: [store(second, keep[0]), store(minute, keep[1])], keep, file: None }
     }
 
     /// Goes on with what a file has, and writes there from now on. Fails if the file cannot be written,
@@ -89,15 +93,47 @@ impl History {
         written
     }
 
-    /// Hands each second of the last ones, in their order, to `show`.
-    pub(crate) fn last_seconds(&self, last: Duration, show: impl FnMut(Time, &State)) {
-        self.stores[0].replay(last, show);
+    /// The last seconds.
+    pub(crate) fn last_seconds(&self, last: Duration) -> Stretch {
+        self.stores[0].last(last)
     }
 
-    /// Hands each minute of the last ones, in their order, to `show`.
+    /// What was recorded between two times of the wall clock, in milliseconds since 1970, and the tick
+    /// before: by seconds as far back as those are kept, else by minutes, and by seconds after the last
+    /// of these.
+    pub(crate) fn between(&self, from: i64, to: i64) -> Stretch {
+        let [seconds, minutes] = &self.stores;
+        let oldest_second = seconds.times().next().map_or(i64::MAX, |time| time.unix_millis);
+        let is_long = minutes.times().next().is_some_and(|time| time.unix_millis < oldest_second);
+        let store = if is_long && from < oldest_second { minutes } else { seconds };
+        let before = store.times().map(|time| time.unix_millis).filter(|it| *it < from).max();
+        let from = before.unwrap_or(from);
+        let is_within = |time: Time| (from..=to).contains(&time.unix_millis);
+        let mut parts = store.parts(is_within);
+        if std::ptr::eq(store, minutes) {
+            let last_minute = minutes.times().next_back().map(|time| time.unix_millis);
+            parts.extend(seconds.parts(|time| {
+                is_within(time) && last_minute.is_none_or(|last| time.unix_millis > last)
+            }));
+        }
+        Stretch::new(parts)
+    }
+
+    /// How much time is kept by seconds, and by minutes.
+    pub(crate) fn kept(&self) -> [Duration; 2] {
+        self.keep
+    }
+
+    /// When the first tick was that is kept, in milliseconds since 1970.
+    pub(crate) fn oldest(&self) -> Option<i64> {
+        let firsts = self.stores.iter().filter_map(|store| store.times().next());
+        firsts.map(|time| time.unix_millis).min()
+    }
+
+    /// The last minutes.
     #[cfg(test)]
-    pub(crate) fn last_minutes(&self, last: Duration, show: impl FnMut(Time, &State)) {
-        self.stores[1].replay(last, show);
+    pub(crate) fn last_minutes(&self, last: Duration) -> Stretch {
+        self.stores[1].last(last)
     }
 
     /// The bytes of memory that it takes.
@@ -168,7 +204,7 @@ mod tests {
 
     fn seconds(history: &History) -> Vec<(Time, Vec<MetricFamily>)> {
         let mut all = Vec::new();
-        history.last_seconds(ALL, |time, state| all.push((time, kept(state.families()))));
+        history.last_seconds(ALL).replay(|_, time, state| all.push((time, kept(state.families()))));
         all
     }
 
@@ -318,7 +354,7 @@ mod tests {
             let len = fs::metadata(&path).unwrap().len();
             assert!(len <= 3 * history.bytes() as u64 + (2 << 20), "{len} of {}", history.bytes());
             let mut minutes = 0;
-            history.last_minutes(ALL, |_, _| minutes += 1);
+            history.last_minutes(ALL).replay(|_, _, _| minutes += 1);
             assert!(minutes >= 30, "{minutes}");
         }
     }
@@ -373,7 +409,9 @@ mod tests {
         }
         assert_eq!(seconds(&history).len(), 100);
         let mut last = Vec::new();
-        history.last_seconds(Duration::from_secs(10), |time, _| last.push(time.steady.as_secs()));
+        history
+            .last_seconds(Duration::from_secs(10))
+            .replay(|_, time, _| last.push(time.steady.as_secs()));
         assert_eq!(last, (90..100).collect::<Vec<u64>>());
     }
 }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::codec::{Bytes, put_change, put_number, put_signed, put_text};
-use super::series::{Cells, Definition, of_family, to_families};
+use super::series::{Cells, Definition, of_family, to_families, value_of};
 use crate::families::protobuf::{LabelPair, MetricFamily};
 
 /// When a tick was.
@@ -18,6 +18,14 @@ pub(crate) struct Time {
     pub(crate) unix_millis: i64,
     /// Since the machine booted, also while it slept: a clock that is never set.
     pub(crate) steady: Duration,
+}
+
+impl Time {
+    /// The time of the wall clock at an instant since the machine booted, in milliseconds since 1970.
+    pub(crate) fn unix_millis_of_boot(self, boot_nanos: u64) -> i64 {
+        let ago = self.steady.as_millis() as i64 - (boot_nanos / 1_000_000) as i64;
+        self.unix_millis.saturating_sub(ago)
+    }
 }
 
 /// Writes the ticks of a block.
@@ -143,10 +151,24 @@ fn put_cells(out: &mut Vec<u8>, before: &Cells, now: &Cells) {
     out.append(&mut changes);
 }
 
+/// When a tick was that came after one of another time; `None` if the bytes are not such.
+pub(super) fn time_of(tick: &[u8], before: Time) -> Option<Time> {
+    time(&mut Bytes(tick), before)
+}
+
+fn time(bytes: &mut Bytes<'_>, before: Time) -> Option<Time> {
+    Some(Time {
+        unix_millis: before.unix_millis.checked_add(bytes.signed()?)?,
+        steady: before.steady.checked_add(Duration::from_millis(bytes.number()?))?,
+    })
+}
+
 /// All series at a tick.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     time: Time,
+    /// Whether a counter counted less than at the tick before, or was gone, or this is not known.
+    fell: bool,
     /// By their numbers; those that are gone have no cells.
     series: Vec<(Definition, Cells)>,
     texts: Vec<String>,
@@ -156,12 +178,15 @@ impl State {
     /// Goes on to the next tick; `None` if the bytes are not such.
     pub(super) fn apply(&mut self, tick: &[u8]) -> Option<Time> {
         let mut bytes = Bytes(tick);
-        self.time.unix_millis = self.time.unix_millis.checked_add(bytes.signed()?)?;
-        self.time.steady = self.time.steady.checked_add(Duration::from_millis(bytes.number()?))?;
+        self.time = time(&mut bytes, self.time)?;
+        // Of the first tick of a block it is not known.
+        self.fell = self.series.is_empty();
         let mut number = 0usize;
         for _ in 0..bytes.count()? {
             number = number.checked_add(bytes.number()? as usize)?;
-            self.series.get_mut(number)?.1.clear();
+            let (definition, cells) = self.series.get_mut(number)?;
+            self.fell |= definition.only_grows();
+            cells.clear();
         }
         for _ in 0..bytes.count()? {
             let definition = self.definition(&mut bytes)?;
@@ -172,7 +197,10 @@ impl State {
         let mut number = 0usize;
         for _ in 0..bytes.count()? {
             number = number.checked_add(bytes.number()? as usize)?;
-            change(&mut self.series.get_mut(number)?.1, &mut bytes)?;
+            let (definition, cells) = self.series.get_mut(number)?;
+            let before = value_of(cells);
+            change(cells, &mut bytes)?;
+            self.fell |= definition.only_grows() && value_of(cells) < before;
         }
         bytes.0.is_empty().then_some(self.time)
     }
@@ -205,10 +233,22 @@ impl State {
         }
     }
 
+    /// Whether a counter or histogram may have counted more at the tick before than at this one.
+    pub(crate) fn fell(&self) -> bool {
+        self.fell
+    }
+
     /// What a page showed then. Help texts and exemplars are not kept.
     pub(crate) fn families(&self) -> Vec<MetricFamily> {
-        let is_there = |series: &&(Definition, Cells)| !series.1.is_empty();
-        to_families(self.series.iter().filter(is_there).map(|(of, cells)| (of, cells)))
+        self.families_named(|_| true)
+    }
+
+    /// The families of some names.
+    pub(crate) fn families_named(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<MetricFamily> {
+        let is_wanted = |(definition, cells): &&(Definition, Cells)| {
+            !cells.is_empty() && is_wanted(&definition.family)
+        };
+        to_families(self.series.iter().filter(is_wanted).map(|(of, cells)| (of, cells)))
     }
 }
 

@@ -18,6 +18,13 @@ pub(super) struct Definition {
     pub(super) native: Option<(i32, u64)>,
 }
 
+impl Definition {
+    /// Whether it is a counter or a histogram.
+    pub(super) fn only_grows(&self) -> bool {
+        matches!(Kind::try_from(self.kind), Ok(Kind::Counter | Kind::Histogram))
+    }
+}
+
 /// The cells of a series by their keys, in the order of those. A cell that is not there is 0.
 pub(super) type Cells = Vec<(i64, f64)>;
 
@@ -29,6 +36,11 @@ const ZEROS: i64 = 2;
 const CLASSIC: i64 = 16;
 /// The native bucket of index 0. A page has at most 1,024 thresholds in practice; more end here.
 const NATIVE: i64 = 1 << 40;
+
+/// The value of a number, or the count of a histogram.
+pub(super) fn value_of(cells: &Cells) -> f64 {
+    cells.first().filter(|cell| cell.0 == VALUE).map_or(0.0, |cell| cell.1)
+}
 
 /// The series of a family, each with its cells.
 pub(super) fn of_family(family: &MetricFamily) -> impl Iterator<Item = (Definition, Cells)> {

@@ -1,9 +1,11 @@
 //! The ticks of one step, in memory.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::record::{Encoder, State, Time};
+use super::record::{Encoder, Time, time_of};
+use super::stretch::{Part, Stretch};
 use crate::families::protobuf::MetricFamily;
 
 /// How many ticks a block has. Reading one tick means reading those of its block before it.
@@ -22,7 +24,8 @@ pub(super) struct Store {
     /// The most ticks, and the most bytes.
     ticks: usize,
     limit: usize,
-    blocks: VecDeque<Block>,
+    /// Readers keep those that they need.
+    blocks: VecDeque<Arc<Block>>,
     encoder: Encoder,
     last: Option<Time>,
     /// Whether the next tick begins a block.
@@ -30,20 +33,29 @@ pub(super) struct Store {
 }
 
 /// Records that belong together, one behind the other.
-#[derive(Debug, Default)]
-struct Block {
+#[derive(Clone, Debug, Default)]
+pub(super) struct Block {
     bytes: Vec<u8>,
     /// Where each record ends.
     ends: Vec<usize>,
+    /// When each tick was.
+    times: Vec<Time>,
 }
 
 impl Block {
-    fn records(&self) -> impl Iterator<Item = &[u8]> {
+    /// When a tick was.
+    pub(super) fn time(&self, tick: usize) -> Time {
+        self.times.get(tick).copied().unwrap_or_default()
+    }
+
+    pub(super) fn records(&self) -> impl Iterator<Item = &[u8]> {
         let begins = [0].into_iter().chain(self.ends.iter().copied());
         begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])
     }
 
     fn push(&mut self, record: &[u8]) {
+        let before = self.times.last().copied().unwrap_or_default();
+        self.times.push(record.get(1..).and_then(|tick| time_of(tick, before)).unwrap_or(before));
         self.bytes.extend_from_slice(record);
         self.ends.push(self.bytes.len());
     }
@@ -94,14 +106,14 @@ impl Store {
     fn take_record(&mut self, record: &[u8]) {
         match record.first() {
             Some(&FIRST) => {
-                self.blocks.push_back(Block::default());
+                self.blocks.push_back(Arc::default());
                 self.drop_oldest();
             }
             Some(&LATER) => {}
             _ => return,
         }
         if let Some(block) = self.blocks.back_mut() {
-            block.push(record);
+            Arc::make_mut(block).push(record);
         }
     }
 
@@ -125,28 +137,34 @@ impl Store {
 
     /// All records, in their order.
     pub(super) fn records(&self) -> impl Iterator<Item = &[u8]> {
-        self.blocks.iter().flat_map(Block::records)
+        self.blocks.iter().flat_map(|block| block.records())
     }
 
-    /// Hands the ticks of so much time to `show`, up to the last one: each stands for a step, however
-    /// much lies between them. Of a block that is damaged, what comes before the damage.
-    pub(super) fn replay(&self, last: Duration, mut show: impl FnMut(Time, &State)) {
+    /// The ticks of so much time, up to the last one: each stands for a step, however much lies between
+    /// them.
+    pub(super) fn last(&self, last: Duration) -> Stretch {
         let wanted = usize::try_from(last.as_millis().div_ceil(self.step.as_millis().max(1)));
-        let mut left: usize = self.blocks.iter().map(|block| block.ends.len()).sum();
-        let wanted = wanted.unwrap_or(usize::MAX);
-        for block in &self.blocks {
-            if left - block.ends.len() >= wanted {
-                left -= block.ends.len();
-                continue;
-            }
-            let mut state = State::default();
-            for record in block.records() {
-                let Some(time) = state.apply(&record[1..]) else { break };
-                if left <= wanted {
-                    show(time, &state);
-                }
-                left -= 1;
-            }
-        }
+        let all: usize = self.blocks.iter().map(|block| block.ends.len()).sum();
+        let mut left_out = all.saturating_sub(wanted.unwrap_or(usize::MAX));
+        let part = |block: &Arc<Block>| {
+            let first = left_out.min(block.ends.len());
+            left_out -= first;
+            Part { block: Arc::clone(block), ticks: (first..block.ends.len()).collect() }
+        };
+        Stretch::new(self.blocks.iter().map(part).collect())
+    }
+
+    /// The ticks whose times are wanted.
+    pub(super) fn parts(&self, is_wanted: impl Fn(Time) -> bool) -> Vec<Part> {
+        let part = |block: &Arc<Block>| {
+            let ticks = block.times.iter().enumerate().filter(|(_, time)| is_wanted(**time));
+            Part { block: Arc::clone(block), ticks: ticks.map(|(tick, _)| tick).collect() }
+        };
+        self.blocks.iter().map(part).collect()
+    }
+
+    /// The times of all ticks, in their order.
+    pub(super) fn times(&self) -> impl DoubleEndedIterator<Item = Time> {
+        self.blocks.iter().flat_map(|block| block.times.iter().copied())
     }
 }

@@ -3,10 +3,19 @@
 //! [`Source`] gives readings; [`requests`] finds the requests in one, under any naming convention;
 //! [`Window`] keeps those of the last seconds and says what happened in them.
 
+mod health;
 mod requests;
 mod source;
+mod step;
 mod window;
 pub(crate) mod words;
 
+pub(crate) use self::requests::Counts;
 pub(crate) use self::source::{Reading, Source};
+pub(crate) use self::step::{Moment, Step};
 pub(crate) use self::window::{Row, Table, Window};
+
+/// Whether a family may be one of those that moments are made of.
+pub(crate) fn is_of_live(name: &str) -> bool {
+    requests::is_of_requests(name) || health::is_of_health(name)
+}

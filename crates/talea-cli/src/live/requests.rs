@@ -3,26 +3,65 @@
 //! by status, a gauge of those in flight, whose names begin alike.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::families::protobuf::{Kind, Metric, MetricFamily};
-use crate::families::{Times, endpoint_of, is_of_endpoint, status_of};
+use crate::families::{Times, endpoint_of, is_of_endpoint, outcome_of, status_of};
 
 /// The requests to each endpoint, by its name.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Requests(pub(super) BTreeMap<String, Counts>);
+pub(crate) struct Requests(pub(crate) BTreeMap<String, Counts>);
 
 /// The requests to an endpoint since its series began.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Counts {
+pub(crate) struct Counts {
+    /// The family that the durations are from.
+    pub(crate) family: Option<Arc<str>>,
     /// In seconds, whatever the unit of the metric.
-    pub(super) times: Times,
+    pub(crate) times: Times,
     /// The responses by status.
-    pub(super) statuses: BTreeMap<String, f64>,
-    pub(super) in_flight: Option<f64>,
+    pub(crate) statuses: BTreeMap<String, f64>,
+    pub(crate) in_flight: Option<f64>,
+    /// The requests by how they ended, such as `aborted`.
+    pub(crate) outcomes: BTreeMap<String, f64>,
+}
+
+impl Counts {
+    /// What was counted since an earlier reading. What is less than before began anew from 0.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        Self {
+            family: self.family.clone(),
+            times: self.times.since(&before.times),
+            statuses: grown(&before.statuses, &self.statuses),
+            in_flight: self.in_flight,
+            outcomes: grown(&before.outcomes, &self.outcomes),
+        }
+    }
+
+    /// Adds what another counts; requests in flight stay.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.family = other.family.clone().or(self.family.take());
+        self.times.add(&other.times);
+        for (sums, others) in
+            [(&mut self.statuses, &other.statuses), (&mut self.outcomes, &other.outcomes)]
+        {
+            for (name, count) in others {
+                *sums.entry(name.clone()).or_default() += count;
+            }
+        }
+    }
+}
+
+fn grown(before: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
+    let grown = now.iter().map(|(name, now)| {
+        let before = before.get(name).copied().unwrap_or(0.0);
+        (name.clone(), if *now < before { *now } else { now - before })
+    });
+    grown.collect()
 }
 
 impl Requests {
-    pub(super) fn of(families: &[MetricFamily]) -> Self {
+    pub(crate) fn of(families: &[MetricFamily]) -> Self {
         let mut all = Self::default();
         for (prefix, durations) in duration_families(families) {
             all.add_durations(durations);
@@ -34,15 +73,19 @@ impl Requests {
             }
             let gauge = families.iter().filter(is_alike).find(counts_in_flight);
             gauge.into_iter().for_each(|family| all.add_in_flight(family));
+            let ended = families.iter().filter(is_alike).find(counts_by_outcome);
+            ended.into_iter().for_each(|family| all.add_outcomes(family));
         }
         all
     }
 
     fn add_durations(&mut self, family: &MetricFamily) {
         let seconds = unit_seconds(&family.name).unwrap_or(1.0);
+        let name: Arc<str> = family.name.as_str().into();
         for metric in of_endpoints(family) {
             let Some(histogram) = &metric.histogram else { continue };
             let counts = self.0.entry(endpoint_of(&metric.label)).or_default();
+            counts.family = Some(Arc::clone(&name));
             counts.times.add_histogram(histogram, seconds);
             if let Some(status) = status_of(&metric.label) {
                 let count = counts.statuses.entry(status.to_owned()).or_default();
@@ -62,6 +105,15 @@ impl Requests {
         }
     }
 
+    fn add_outcomes(&mut self, family: &MetricFamily) {
+        for metric in of_endpoints(family) {
+            let Some(outcome) = outcome_of(&metric.label) else { continue };
+            let counts = self.0.get_mut(&endpoint_of(&metric.label));
+            let (Some(counts), Some(counter)) = (counts, &metric.counter) else { continue };
+            *counts.outcomes.entry(outcome.to_owned()).or_default() += counter.value;
+        }
+    }
+
     fn add_in_flight(&mut self, family: &MetricFamily) {
         for metric in of_endpoints(family) {
             let counts = self.0.get_mut(&endpoint_of(&metric.label));
@@ -69,6 +121,12 @@ impl Requests {
             *counts.in_flight.get_or_insert_default() += gauge.value;
         }
     }
+}
+
+fn counts_by_outcome(family: &&MetricFamily) -> bool {
+    let is_counter = family.kind == Kind::Counter as i32;
+    let is_named = COUNTED.iter().any(|word| family.name.contains(word));
+    is_counter && is_named && of_endpoints(family).any(|it| outcome_of(&it.label).is_some())
 }
 
 fn of_endpoints(family: &MetricFamily) -> impl Iterator<Item = &Metric> {
@@ -91,6 +149,18 @@ fn duration_families(families: &[MetricFamily]) -> BTreeMap<&str, &MetricFamily>
         }
     }
     found.into_iter().map(|(prefix, (_, family))| (prefix, family)).collect()
+}
+
+/// The words for what is counted by status, or by outcome.
+const COUNTED: [&str; 3] = ["requests", "responses", "outcomes"];
+/// The words for requests that have no response yet.
+const IN_FLIGHT: [&str; 5] =
+    ["in_flight", "inflight", "in_progress", "inprogress", "active_requests"];
+
+/// Whether a family may be one of those that requests are read from.
+pub(super) fn is_of_requests(name: &str) -> bool {
+    let words = COUNTED.iter().chain(&IN_FLIGHT);
+    duration_name(name).is_some() || words.into_iter().any(|word| name.contains(word))
 }
 
 /// The words for what is timed, the likeliest first.
@@ -120,14 +190,12 @@ fn unit_seconds(name: &str) -> Option<f64> {
 
 fn counts_by_status(family: &&MetricFamily) -> bool {
     let is_counter = family.kind == Kind::Counter as i32;
-    let is_named = ["requests", "responses"].iter().any(|word| family.name.contains(word));
+    let is_named = COUNTED[..2].iter().any(|word| family.name.contains(word));
     is_counter && is_named && of_endpoints(family).any(|it| status_of(&it.label).is_some())
 }
 
 fn counts_in_flight(family: &&MetricFamily) -> bool {
-    const NAMES: [&str; 5] =
-        ["in_flight", "inflight", "in_progress", "inprogress", "active_requests"];
-    family.kind == Kind::Gauge as i32 && NAMES.iter().any(|name| family.name.contains(name))
+    family.kind == Kind::Gauge as i32 && IN_FLIGHT.iter().any(|name| family.name.contains(name))
 }
 
 #[cfg(test)]
@@ -154,6 +222,8 @@ mod tests {
              # TYPE http_requests_total counter\n\
              http_requests_total{{method=\"GET\",route=\"/a\",status=\"2xx\"}} 4\n\
              http_requests_total{{method=\"GET\",route=\"/a\",status=\"5xx\"}} 3\n\
+             # TYPE http_request_outcomes_total counter\n\
+             http_request_outcomes_total{{method=\"GET\",route=\"/a\",outcome=\"aborted\"}} 6\n\
              # TYPE http_requests_in_flight gauge\n\
              http_requests_in_flight{{method=\"GET\",route=\"/a\"}} 2\n",
             histogram("http_request_duration_seconds", "method=\"GET\",route=\"/a\"", 7),
@@ -191,6 +261,9 @@ mod tests {
             let is_error = |(status, _): &(&String, &f64)| status.starts_with('5');
             let found = counts.statuses.iter().find(is_error).map(|(_, count)| *count);
             assert_eq!((found, counts.in_flight), (errors, in_flight), "{page}");
+            let has_outcomes = page.contains("outcome");
+            assert_eq!(counts.outcomes.get("aborted").copied(), has_outcomes.then_some(6.0), "{page}");
+            assert!(families::read(page.as_bytes()).unwrap().iter().all(|it| is_of_requests(&it.name)));
         }
     }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use hyper::Uri;
@@ -39,6 +39,15 @@ pub(crate) struct Reading {
     pub(crate) families: Vec<MetricFamily>,
     /// How many processes of the region live.
     pub(crate) processes: Option<usize>,
+}
+
+impl Reading {
+    /// A reading of the past, at so much time after an instant that is the same for all of them.
+    pub(crate) fn recorded(after: Duration, families: Vec<MetricFamily>) -> Self {
+        static BEGIN: OnceLock<Instant> = OnceLock::new();
+        let at = *BEGIN.get_or_init(Instant::now) + after;
+        Self { began: at, ended: at, families, processes: None }
+    }
 }
 
 impl Source {

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use super::requests::{Counts, Requests};
+use super::health::{CPU, MEMORY};
+use super::requests::Counts;
 use super::source::Reading;
+use super::step::{Moment, Step};
 use crate::families::Between;
-use crate::families::protobuf::{Metric, MetricFamily};
 
 /// How many readings the trend of an endpoint has.
 pub(crate) const TREND: usize = 120;
@@ -16,40 +17,12 @@ pub(crate) const TREND: usize = 120;
 pub(crate) struct Window {
     span: Duration,
     /// The latest reading.
-    last: Option<Last>,
+    last: Option<Moment>,
     /// What happened from each reading to the next one, the latest last.
     steps: VecDeque<Step>,
     /// The rates of each endpoint at the latest readings.
     trends: BTreeMap<String, VecDeque<f64>>,
     restarted: Option<Instant>,
-}
-
-#[derive(Debug)]
-struct Last {
-    began: Instant,
-    ended: Instant,
-    requests: Requests,
-    process: Process,
-    processes: Option<usize>,
-}
-
-/// The metrics of processes, summed up where there are several.
-#[derive(Clone, Copy, Debug, Default)]
-struct Process {
-    cpu_seconds: Option<f64>,
-    memory_bytes: Option<f64>,
-    started: Option<f64>,
-}
-
-#[derive(Debug)]
-struct Step {
-    ended: Instant,
-    /// From the middle of a reading to the middle of the next one.
-    length: Duration,
-    /// By how much that may be wrong.
-    uncertainty: Duration,
-    grown: Requests,
-    cpu_seconds: Option<f64>,
 }
 
 /// All endpoints, in the time that a window covers.
@@ -102,18 +75,10 @@ impl Window {
 
     /// Takes the next reading. An endpoint that counts less than before began anew from 0.
     pub(crate) fn add(&mut self, reading: &Reading) {
-        let requests = Requests::of(&reading.families);
-        let process = Process::of(&reading.families);
-        let now = Last {
-            began: reading.began,
-            ended: reading.ended,
-            requests,
-            process,
-            processes: reading.processes,
-        };
+        let now = Moment::of(reading);
         if let Some(before) = self.last.take() {
             let step = Step::between(&before, &now);
-            if before.process.is_another(&now.process) {
+            if before.health.is_another(&now.health) {
                 self.restarted = Some(now.ended);
             }
             self.note_trends(&step);
@@ -158,7 +123,7 @@ impl Window {
                 ..Row::of(&grown, seconds)
             });
         }
-        let cpu: Option<f64> = self.steps.iter().map(|step| step.cpu_seconds).sum();
+        let cpu: Option<f64> = self.steps.iter().map(|step| step.health.grown(CPU)).sum();
         // The ends of what is covered are two readings; those between do not matter.
         let ends = self.steps.front().into_iter().chain(self.steps.back());
         let uncertain = ends.map(|step| step.uncertainty).max().unwrap_or_default();
@@ -173,7 +138,7 @@ impl Window {
             length,
             uncertainty: per_second(uncertain.as_secs_f64(), seconds),
             cpu_cores: cpu.filter(|_| seconds > 0.0).map(|cpu| cpu / seconds),
-            memory_bytes: last.process.memory_bytes,
+            memory_bytes: last.health.gauge(MEMORY),
             processes: last.processes,
             restarted: self.restarted,
         }
@@ -194,55 +159,9 @@ fn per_second(count: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { count / seconds } else { 0.0 }
 }
 
-impl Step {
-    fn between(before: &Last, now: &Last) -> Self {
-        let middle = |of: &Last| of.began + of.ended.saturating_duration_since(of.began) / 2;
-        let took = |of: &Last| of.ended.saturating_duration_since(of.began);
-        let anew = Counts::default();
-        let grown = now.requests.0.iter().map(|(name, counts)| {
-            let before = before.requests.0.get(name).unwrap_or(&anew);
-            (name.clone(), counts.since(before))
-        });
-        let cpu = |of: &Last| of.process.cpu_seconds;
-        Self {
-            ended: now.ended,
-            length: middle(now).saturating_duration_since(middle(before)),
-            uncertainty: (took(before) + took(now)) / 2,
-            grown: Requests(grown.collect()),
-            cpu_seconds: cpu(now).map(|cpu_now| grown_from(cpu(before).unwrap_or(0.0), cpu_now)),
-        }
-    }
-}
-
-/// By how much a counter grew, which began anew if it fell.
-fn grown_from(before: f64, now: f64) -> f64 {
-    if now < before { now } else { now - before }
-}
-
-impl Counts {
-    fn since(&self, before: &Self) -> Self {
-        let statuses = self.statuses.iter().map(|(status, now)| {
-            let before = before.statuses.get(status).copied().unwrap_or(0.0);
-            (status.clone(), grown_from(before, *now))
-        });
-        Self {
-            times: self.times.since(&before.times),
-            statuses: statuses.collect(),
-            in_flight: self.in_flight,
-        }
-    }
-
-    fn add(&mut self, other: &Self) {
-        self.times.add(&other.times);
-        for (status, count) in &other.statuses {
-            *self.statuses.entry(status.clone()).or_default() += count;
-        }
-    }
-}
-
 impl Row {
     fn of(counts: &Counts, seconds: f64) -> Self {
-        let Counts { times, statuses, in_flight } = counts;
+        let Counts { times, statuses, in_flight, .. } = counts;
         let total: f64 = statuses.values().sum();
         let errors: f64 = statuses.iter().filter(|it| it.0.starts_with('5')).map(|it| it.1).sum();
         Self {
@@ -259,26 +178,6 @@ impl Row {
                 .collect(),
             ..Self::default()
         }
-    }
-}
-
-impl Process {
-    fn of(families: &[MetricFamily]) -> Self {
-        let sum = |names: [&str; 2]| {
-            let family = families.iter().find(|family| names.contains(&family.name.as_str()))?;
-            family.metric.iter().filter_map(Metric::value).reduce(|sum, value| sum + value)
-        };
-        Self {
-            cpu_seconds: sum(["process_cpu_seconds_total", "process_cpu_time_seconds_total"]),
-            memory_bytes: sum(["process_resident_memory_bytes", "process_memory_usage_bytes"]),
-            started: sum(["process_start_time_seconds"; 2]),
-        }
-    }
-
-    /// Whether a process has started meanwhile. A process reports its start to a few milliseconds.
-    fn is_another(&self, now: &Self) -> bool {
-        let started = self.started.zip(now.started);
-        started.is_some_and(|(before, now)| (now - before).abs() > 0.05)
     }
 }
 

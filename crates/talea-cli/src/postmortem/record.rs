@@ -1,6 +1,6 @@
 //! The last seconds before a process of a region died, or before now, from a history.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ impl Record {
         let died = died(history, region);
         let mut ticks = Vec::new();
         // A second is a tick; those after the death are not of it.
-        history.last_seconds(Duration::MAX, |time, state| {
+        history.last_seconds(Duration::MAX).replay(|_, time, state| {
             let ends = died.unwrap_or(i64::MAX);
             let begins = died.map_or(i64::MIN, |died| died - millis(last) - 1_000);
             if (begins..=ends).contains(&time.unix_millis) {
@@ -100,7 +100,7 @@ fn millis(time: Duration) -> i64 {
 /// When the latest death of a process of a region was found.
 fn died(history: &History, region: &str) -> Option<i64> {
     let mut died = None;
-    history.last_seconds(Duration::from_secs(1), |time, state| {
+    history.last_seconds(Duration::from_secs(1)).replay(|_, time, state| {
         died = Tick::of(time, state.families(), region, "").last_death;
     });
     died.map(|seconds| (seconds * 1e3) as i64)
@@ -126,9 +126,8 @@ impl Tick {
     }
 
     fn reading(&self, first: Time) -> Reading {
-        // Only the times between readings matter.
-        let at = epoch() + self.time.steady.saturating_sub(first.steady);
-        Reading { began: at, ended: at, families: self.families.clone(), processes: None }
+        let after = self.time.steady.saturating_sub(first.steady);
+        Reading::recorded(after, self.families.clone())
     }
 
     /// The sum of a gauge's series, of all families with this ending.
@@ -137,12 +136,6 @@ impl Tick {
         let metrics = families.flat_map(|family| &family.metric);
         metrics.filter_map(|metric| metric.value()).reduce(|sum, value| sum + value)
     }
-}
-
-/// An instant that is the same all the time.
-fn epoch() -> Instant {
-    static EPOCH: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
-    *EPOCH.get_or_init(Instant::now)
 }
 
 fn seconds(ticks: &[Tick], first: Time) -> Vec<Second> {

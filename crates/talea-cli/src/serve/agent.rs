@@ -12,6 +12,7 @@ use super::meters::{Meters, PathLabels, ProcessMeters, RegionLabel};
 use super::region::Region;
 use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
 use super::sources::{Source, Sources, Unlisted};
+use crate::page::{Process, now};
 use crate::printable::printable;
 
 /// Memory for the metrics of its own.
@@ -112,6 +113,24 @@ impl Agent {
             printable(&format!("directory {}: {}", path.display(), trouble.reason))
         });
         regions.chain(unlisted).collect()
+    }
+
+    /// The processes that live, by the latest reading of each region.
+    pub(super) fn processes(&self) -> Vec<Process> {
+        let mut all = Vec::new();
+        let now = now();
+        let state = self.0.state();
+        for (name, slot) in &state.regions {
+            let Ok(region) = &slot.found else { continue };
+            all.extend(region.processes().living().map(|process| Process {
+                region: name.clone(),
+                pid: process.pid,
+                started_unix_millis: now.unix_millis_of_boot(process.started_boot_nanos),
+                alive: true,
+                died_unix_millis: None,
+            }));
+        }
+        all
     }
 
     /// Whether a page has had no region since then because the system refused descriptors or

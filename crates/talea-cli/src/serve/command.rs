@@ -1,6 +1,6 @@
 //! `talea serve`: finds regions, listens, serves until it is stopped.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
@@ -13,6 +13,7 @@ use super::{Agent, Sources, connections};
 use crate::arguments::ServeArguments;
 use crate::descriptors;
 use crate::history::{Extent, History};
+use crate::page::Feed;
 use crate::stop::{Ending, Stop};
 use crate::web::Web;
 
@@ -50,7 +51,7 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
         Some(path) => History::open(extent, path)?,
         None => History::new(extent),
     };
-    let history = Arc::new(Mutex::new(history));
+    let feed = Feed::new(sources.title(), history);
     let agent = Agent::new(sources, owners, label)?;
     let limits = Limits { connections: CONNECTIONS, ..Limits::default() };
     if let Err(error) = descriptors::ensure(limits.connections as u64) {
@@ -62,19 +63,20 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     connections::register(agent.registry(), &server.counts(), &web)?;
     let scheme = if web.current().tls().is_some() { "https" } else { "http" };
     eprintln!("talea serve: listening on {scheme}://{}/metrics", server.local_addr());
-    let recorder = Recorder::new(&agent, Arc::clone(&history));
+    let recorder = Recorder::new(&agent, Arc::clone(&feed));
     tokio::spawn(keep_up(agent.clone(), recorder));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
     tokio::select! {
-        () = server.serve(routes(&agent, at_once), requested(stop.clone())) => {}
+        () = server.serve(routes(&agent, at_once, &feed), ended(stop.clone(), feed.clone())) => {}
         // Responses that are not sent by then are broken off.
         () = farewell(stop) => {}
     }
     Ok(Ending::Clean)
 }
 
-async fn requested(mut stop: Stop) {
+async fn ended(mut stop: Stop, feed: Arc<Feed>) {
     stop.requested().await;
+    feed.close();
 }
 
 async fn farewell(mut stop: Stop) {

@@ -1,29 +1,30 @@
 //! Records what the agent shows, second by second, at a bounded cost.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Instant;
 
-use rustix::time::{ClockId, clock_gettime};
 use talea::{Escaping, Format, Scraper};
 
 use super::agent::Agent;
 use super::source_error::{ErrorLog, log};
 use crate::families;
-use crate::history::{History, Time};
+use crate::page::{Feed, Recorded, now};
 use crate::printable::printable;
 
 /// Families with more series are not recorded: their history would take the room of all others.
 const MOST_SERIES: usize = 10_000;
 /// After a reading it waits so many times as long as that took, so that it takes 2 % of a core at most.
 const REST: u32 = 50;
+/// Bytes that are written at once.
+const PIECE: usize = 1 << 16;
 
-/// Reads an agent's page and adds it to a history.
+/// Reads an agent's page and adds it to a feed.
 #[derive(Debug)]
 pub(super) struct Recorder {
     agent: Agent,
     scraper: Scraper<Agent>,
-    history: Arc<Mutex<History>>,
+    feed: Arc<Feed>,
     /// Families that are left out.
     large: BTreeSet<String>,
     rests_until: Option<Instant>,
@@ -31,10 +32,10 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    pub(super) fn new(agent: &Agent, history: Arc<Mutex<History>>) -> Self {
+    pub(super) fn new(agent: &Agent, feed: Arc<Feed>) -> Self {
         let (large, errors) = (BTreeSet::new(), ErrorLog::default());
         let scraper = scraper(agent);
-        Self { agent: agent.clone(), scraper, history, large, rests_until: None, errors }
+        Self { agent: agent.clone(), scraper, feed, large, rests_until: None, errors }
     }
 
     /// Whether it records now, rather than rests.
@@ -49,7 +50,12 @@ impl Recorder {
         let large = &self.large;
         self.scraper.begin(|name| !large.contains(name));
         let mut page = Vec::new();
-        while self.scraper.write_some(&mut page, usize::MAX) {}
+        // The first piece is written once all values are read.
+        let mut ended = None;
+        while self.scraper.write_some(&mut page, PIECE) {
+            ended.get_or_insert_with(Instant::now);
+        }
+        let ended = ended.unwrap_or_else(Instant::now);
         match families::read(&page) {
             Ok(mut families) => {
                 let is_large =
@@ -62,8 +68,9 @@ impl Recorder {
                     self.scraper = scraper(&self.agent);
                 }
                 families.retain(|family| !is_large(family));
-                let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Err(error) = history.add(time, &families) {
+                let processes = self.agent.processes();
+                let recorded = Recorded { time, began, ended, families, processes, clients: None };
+                if let Err(error) = self.feed.add(recorded) {
                     self.errors.write_seldom(&format!("{error:#}; memory has it"));
                 }
             }
@@ -77,15 +84,4 @@ fn scraper(agent: &Agent) -> Scraper<Agent> {
     let mut scraper = Scraper::new(agent);
     scraper.format(Format::Protobuf, Escaping::AllowUtf8);
     scraper
-}
-
-fn now() -> Time {
-    let since_boot = clock_gettime(ClockId::Boottime);
-    let seconds = u64::try_from(since_boot.tv_sec).unwrap_or(0);
-    let nanos = u32::try_from(since_boot.tv_nsec).unwrap_or(0);
-    let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Time {
-        unix_millis: i64::try_from(unix.as_millis()).unwrap_or(i64::MAX),
-        steady: Duration::new(seconds, nanos),
-    }
 }

@@ -44,6 +44,11 @@ impl Processes {
         self.noted = Some(Instant::now());
     }
 
+    /// Those that live.
+    pub(super) fn living(&self) -> impl Iterator<Item = &LivingProcess> {
+        self.living.iter()
+    }
+
     /// How many live.
     pub(super) fn count(&self) -> usize {
         self.living.len()

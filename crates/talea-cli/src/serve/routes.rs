@@ -1,33 +1,32 @@
 //! The agent's routes.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
-use axum::response::{Html, IntoResponse, Response};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use talea_http::Exposition;
 
 use super::agent::Agent;
 use super::scrape_outcome;
+use crate::page::{self, Feed};
 
-/// `/metrics`, `/healthz` while it runs, `/readyz` where all that was named is served, and a
-/// page that leads there. At most `at_once` scrapes are answered at the same time.
-pub(super) fn routes(agent: &Agent, at_once: usize) -> Router {
+/// `/metrics`, `/healthz` while it runs, `/readyz` where all that was named is served, and the
+/// live page. At most `at_once` scrapes are answered at the same time.
+pub(super) fn routes(agent: &Agent, at_once: usize, feed: &Arc<Feed>) -> Router {
     let metrics = Exposition::of(agent).at_once(at_once);
     let record =
         axum::middleware::from_fn_with_state(agent.clone(), scrape_outcome::record_outcome);
     Router::new()
         .route_service("/metrics", metrics)
         .route_layer(record)
-        .route("/", get(|| async { Html(INDEX) }))
         .route("/healthz", get(|| async { plain(StatusCode::OK, "ok\n".to_owned()) }))
         .route("/readyz", get(readyz))
         .with_state(agent.clone())
+        .merge(page::routes(feed.clone()))
 }
-
-const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Talea</title>\
-    <h1>Talea</h1><ul><li><a href=metrics>Metrics</a><li><a href=readyz>Ready</a>\
-    <li><a href=healthz>Healthy</a></ul></html>\n";
 
 async fn readyz(State(agent): State<Agent>) -> Response {
     // It opens files.

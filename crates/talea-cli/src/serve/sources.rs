@@ -55,6 +55,18 @@ impl Source {
 pub(super) type Unlisted = (PathBuf, io::Error);
 
 impl Sources {
+    /// What is served, in a few words: the names of regions, or how many places there are.
+    pub(super) fn title(&self) -> String {
+        let files = self.files.iter().map(|path| region_name_of(path));
+        let processes = self.processes.iter().map(|pid| format!("process {pid}"));
+        let directories = self.directories.iter().map(|path| text_of(path.as_os_str()).into_owned());
+        let all: Vec<String> = files.chain(processes).chain(directories).collect();
+        match &all[..] {
+            [first, .., _] if all.len() > 3 => format!("{first} and {} others", all.len() - 1),
+            _ => all.join(", "),
+        }
+    }
+
     /// Whether there is only one region, which needs no label to distinguish it.
     pub fn is_one(&self) -> bool {
         self.directories.is_empty() && self.files.len() + self.processes.len() == 1

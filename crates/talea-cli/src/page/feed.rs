@@ -1,0 +1,291 @@
+//! Readings, as browsers get them.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use bytes::Bytes;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::broadcast;
+
+use super::marks::{Mark, Watch};
+use super::numbering::Numbering;
+use super::point::Point;
+use crate::families::protobuf::MetricFamily;
+use crate::history::{History, Stretch, Time};
+use crate::live::{Counts, Moment, Reading, Step};
+
+/// How many events a browser may be behind, which takes memory for as many pages.
+const BEHIND: usize = 8;
+/// How many marks are kept, and how many processes that died.
+const MARKS: usize = 200;
+const DEAD: usize = 20;
+
+/// What browsers look at. Readings are added by one thread, and given to any number of browsers.
+#[derive(Debug)]
+pub(crate) struct Feed {
+    /// Of which service, for people.
+    title: String,
+    /// Tells this feed from those before and after it.
+    run: String,
+    history: Mutex<History>,
+    state: Mutex<State>,
+    events: broadcast::Sender<Event>,
+    is_closed: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    numbering: Numbering,
+    /// The numbers that all browsers have.
+    announced: (usize, usize),
+    /// The latest reading; `None` while nobody looks.
+    last: Option<Moment>,
+    last_clients: Counts,
+    watch: Watch,
+    marks: VecDeque<Mark>,
+    processes: Vec<Process>,
+    /// What is known of a study or load, as JSON.
+    study: Option<serde_json::Value>,
+    latest: Latest,
+}
+
+/// The latest page.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Latest {
+    pub(super) unix_millis: i64,
+    pub(super) families: Arc<Vec<MetricFamily>>,
+}
+
+/// All that is known at one time.
+#[derive(Debug)]
+pub(crate) struct Recorded {
+    pub(crate) time: Time,
+    /// All values are of an instant between these.
+    pub(crate) began: Instant,
+    pub(crate) ended: Instant,
+    pub(crate) families: Vec<MetricFamily>,
+    /// The processes that live.
+    pub(crate) processes: Vec<Process>,
+    /// What the clients of a load have seen until now.
+    pub(crate) clients: Option<Counts>,
+}
+
+/// A process of a region.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Process {
+    pub(crate) region: String,
+    pub(crate) pid: u64,
+    /// In milliseconds since 1970.
+    #[serde(rename = "started")]
+    pub(crate) started_unix_millis: i64,
+    pub(crate) alive: bool,
+    #[serde(rename = "died")]
+    pub(crate) died_unix_millis: Option<i64>,
+}
+
+impl Process {
+    /// Whether it is that one, whose start is known to some milliseconds.
+    fn is(&self, other: &Self) -> bool {
+        let apart = (self.started_unix_millis - other.started_unix_millis).abs();
+        self.region == other.region && self.pid == other.pid && apart < 1_000
+    }
+}
+
+/// What browsers get.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// An event of the stream.
+    Text(Bytes),
+    /// A point, as an event of the stream, and the page that it is of.
+    Point { text: Bytes, latest: Latest },
+    /// The server stops.
+    End,
+}
+
+/// An event of the stream: its name, and JSON.
+pub(super) fn event(name: &str, data: &impl Serialize) -> Bytes {
+    // JSON has no line breaks but those within texts, which are escaped.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
+}
+
+impl Feed {
+    pub(crate) fn new(title: String, history: History) -> Arc<Self> {
+        Arc::new(Self {
+            title,
+            run: format!("{:016x}", fastrand::u64(..)),
+            history: Mutex::new(history),
+            state: Mutex::default(),
+            events: broadcast::Sender::new(BEHIND),
+            is_closed: AtomicBool::new(false),
+        })
+    }
+
+    /// Adds a reading, and gives it to the browsers that look. An error says that the file of the history
+    /// could not be written; memory has it.
+    pub(crate) fn add(&self, recorded: Recorded) -> Result<()> {
+        let Recorded { time, began, ended, families, processes, clients } = recorded;
+        let written = self.history().add(time, &families);
+        let mut state = self.state();
+        let marks = state.watch.next(time.unix_millis, &families);
+        state.marks.extend(marks.iter().cloned());
+        let surplus = state.marks.len().saturating_sub(MARKS);
+        state.marks.drain(..surplus);
+        if let Some(changed) = state.note_processes(processes, time.unix_millis) {
+            self.send(Event::Text(changed));
+        }
+        let reading = Reading { began, ended, families, processes: None };
+        let is_watched = self.events.receiver_count() > 0;
+        let moment = is_watched.then(|| Moment::of(&reading));
+        let latest =
+            Latest { unix_millis: time.unix_millis, families: Arc::new(reading.families) };
+        state.latest = latest.clone();
+        let clients_grown = clients.as_ref().map(|now| now.since(&state.last_clients));
+        state.last_clients = clients.unwrap_or_default();
+        let before = std::mem::replace(&mut state.last, moment);
+        if let (Some(before), Some(now)) = (before, &state.last) {
+            let step = Step::between(&before, now);
+            let had_in_flight = |name: &str| {
+                let before = before.requests.0.get(name).and_then(|counts| counts.in_flight);
+                before.is_some_and(|in_flight| in_flight != 0.0)
+            };
+            let State { numbering, announced, .. } = &mut *state;
+            let mut point = Point::of(
+                time.unix_millis,
+                (1, &step),
+                clients_grown.as_ref(),
+                numbering,
+                had_in_flight,
+            );
+            (point.new_endpoints, point.new_buckets) = numbering.since(*announced);
+            *announced = numbering.len();
+            point.marks = marks;
+            self.send(Event::Point { text: event("point", &point), latest });
+        }
+        written
+    }
+
+    /// Says how far a study or load is.
+    pub(crate) fn set_study(&self, study: &impl Serialize) {
+        let study = serde_json::to_value(study).ok();
+        let mut state = self.state();
+        if state.study != study {
+            self.send(Event::Text(event("study", &study)));
+            state.study = study;
+        }
+    }
+
+    /// Ends all streams.
+    pub(crate) fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.send(Event::End);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// The first event of a stream, and those that follow.
+    pub(super) fn subscribe(&self) -> (Bytes, broadcast::Receiver<Event>) {
+        let oldest = self.history().oldest();
+        let [seconds, minutes] = self.history().kept();
+        let state = self.state();
+        // While nothing can be added in between.
+        let events = self.events.subscribe();
+        let (endpoints, buckets) = state.numbering.since((0, 0));
+        let hello = json!({
+            "version": 1,
+            "run": self.run,
+            "program": concat!("talea ", env!("CARGO_PKG_VERSION")),
+            "title": self.title,
+            "step": 1,
+            "seconds": seconds.as_secs(),
+            "minutes": minutes.as_secs(),
+            "oldest": oldest,
+            "now": state.latest.unix_millis,
+            "endpoints": endpoints,
+            "buckets": buckets,
+            "processes": state.processes,
+            "marks": state.marks,
+            "study": state.study,
+            "history": true,
+        });
+        (event("hello", &hello), events)
+    }
+
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
+    pub(super) fn latest(&self) -> Latest {
+        self.state().latest.clone()
+    }
+
+    /// What was recorded between two times, and the tick before.
+    pub(super) fn between(&self, from: i64, to: i64) -> Stretch {
+        self.history().between(from, to)
+    }
+
+    /// Makes points with the numbers that browsers have.
+    pub(super) fn with_numbers<T>(&self, make: impl FnOnce(&mut Numbering) -> T) -> T {
+        make(&mut self.state().numbering)
+    }
+
+    fn send(&self, event: Event) {
+        // Nobody may look.
+        let _ = self.events.send(event);
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes the processes that live now: an event if they are others than before.
+    fn note_processes(&mut self, living: Vec<Process>, unix_millis: i64) -> Option<Bytes> {
+        let is_known = |process: &Process| {
+            living.iter().any(|found| found.is(process))
+        };
+        let died = self.processes.iter().any(|it| it.alive && !is_known(it));
+        let is_new = |found: &&Process| !self.processes.iter().any(|it| it.alive && it.is(found));
+        let started: Vec<Process> = living.iter().filter(is_new).cloned().collect();
+        if !died && started.is_empty() {
+            return None;
+        }
+        for process in self.processes.iter_mut().filter(|it| it.alive && !is_known(it)) {
+            (process.alive, process.died_unix_millis) = (false, Some(unix_millis));
+        }
+        self.processes.extend(started);
+        let dead = self.processes.iter().filter(|it| !it.alive).count();
+        let mut surplus = dead.saturating_sub(DEAD);
+        self.processes.retain(|process| {
+            let is_surplus = !process.alive && surplus > 0;
+            surplus -= usize::from(is_surplus);
+            !is_surplus
+        });
+        Some(event("processes", &self.processes))
+    }
+}
+
+/// Now, on both clocks.
+pub(crate) fn now() -> Time {
+    let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let seconds = u64::try_from(since_boot.tv_sec).unwrap_or(0);
+    let nanos = u32::try_from(since_boot.tv_nsec).unwrap_or(0);
+    let unix = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap_or_default();
+    Time {
+        unix_millis: i64::try_from(unix.as_millis()).unwrap_or(i64::MAX),
+        steady: Duration::new(seconds, nanos),
+    }
+}

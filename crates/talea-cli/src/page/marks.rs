@@ -1,0 +1,158 @@
+//! Processes that started or died between readings, by the agent's own metrics, or a service's.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::families::protobuf::{Metric, MetricFamily};
+
+const PROCESSES: &str = "talea_region_processes";
+const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
+const REGION: &str = "region";
+/// A service's own, where there is no agent.
+const STARTED: &str = "process_start_time_seconds";
+
+/// The families that marks are found in.
+pub(super) fn is_of_marks(name: &str) -> bool {
+    [PROCESSES, LAST_DEATH, STARTED].contains(&name)
+}
+
+/// A moment that explains what is seen after it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Mark {
+    #[serde(rename = "t")]
+    pub(super) unix_millis: i64,
+    kind: Kind,
+    /// The region.
+    of: String,
+    text: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Started,
+    Died,
+    /// One died and another started.
+    Replaced,
+}
+
+/// What was found at the latest reading.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watch(Option<Found>);
+
+#[derive(Clone, Debug, Default)]
+struct Found {
+    /// How many processes live, by region.
+    processes: BTreeMap<String, f64>,
+    last_deaths: BTreeMap<String, f64>,
+    started: Option<f64>,
+}
+
+impl Found {
+    fn of(families: &[MetricFamily]) -> Self {
+        Self {
+            processes: by_region(families, PROCESSES),
+            last_deaths: by_region(families, LAST_DEATH),
+            started: by_region(families, STARTED).into_values().reduce(f64::max),
+        }
+    }
+}
+
+/// The greatest value of each region.
+fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    let of_name = families.iter().filter(|family| family.name == name);
+    for metric in of_name.flat_map(|family| &family.metric) {
+        let Some(value) = metric.value() else { continue };
+        let greatest = found.entry(region_of(metric)).or_insert(value);
+        *greatest = greatest.max(value);
+    }
+    found
+}
+
+fn region_of(metric: &Metric) -> String {
+    let label = metric.label.iter().find(|pair| pair.name == REGION);
+    label.map(|pair| pair.value.clone()).unwrap_or_default()
+}
+
+impl Watch {
+    /// What happened since the latest reading, of which this is the next one.
+    pub(super) fn next(&mut self, unix_millis: i64, families: &[MetricFamily]) -> Vec<Mark> {
+        let now = Found::of(families);
+        let Some(before) = self.0.replace(now.clone()) else { return Vec::new() };
+        let mut marks = Vec::new();
+        for (region, living) in &now.processes {
+            let lived = before.processes.get(region).copied().unwrap_or(0.0);
+            let death = now.last_deaths.get(region);
+            let died = death.filter(|death| before.last_deaths.get(region) != Some(death));
+            let (kind, at, text) = match died {
+                Some(_) if *living >= lived => {
+                    (Kind::Replaced, died, "a process was found gone, and another started".to_owned())
+                }
+                Some(_) => (Kind::Died, died, left(lived, *living)),
+                // It may have ended while the agent was not looking.
+                None if *living < lived => (Kind::Died, None, left(lived, *living)),
+                None if *living > lived => {
+                    (Kind::Started, None, format!("{} started", processes(living - lived)))
+                }
+                None => continue,
+            };
+            let at = at.map_or(unix_millis, |seconds| (seconds * 1e3) as i64);
+            marks.push(Mark { unix_millis: at, kind, of: region.clone(), text });
+        }
+        if now.processes.is_empty() {
+            let started = now.started.filter(|now| before.started.is_some_and(|it| now - it > 0.05));
+            marks.extend(started.map(|seconds| Mark {
+                unix_millis: (seconds * 1e3) as i64,
+                kind: Kind::Started,
+                of: String::new(),
+                text: "a process started".to_owned(),
+            }));
+        }
+        marks
+    }
+}
+
+fn left(lived: f64, living: f64) -> String {
+    format!("{} found gone, {living} left", processes(lived - living))
+}
+
+fn processes(number: f64) -> String {
+    if number == 1.0 { "1 process".to_owned() } else { format!("{number} processes") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families;
+
+    fn page(processes: u32, last_death: Option<u32>) -> Vec<MetricFamily> {
+        let mut page = format!("# TYPE {PROCESSES} gauge\n{PROCESSES}{{region=\"shop\"}} {processes}\n");
+        if let Some(seconds) = last_death {
+            page += &format!("# TYPE {LAST_DEATH} gauge\n{LAST_DEATH}{{region=\"shop\"}} {seconds}\n");
+        }
+        families::read(page.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn each_death_and_each_start_is_marked_once() {
+        let mut watch = Watch::default();
+        let mut next = |at, processes, last_death| {
+            let marks = watch.next(at, &page(processes, last_death));
+            let short = |mark: &Mark| (mark.unix_millis, mark.kind, mark.text.clone());
+            assert!(marks.iter().all(|mark| mark.of == "shop"));
+            marks.iter().map(short).next()
+        };
+        let none = None;
+        assert_eq!(next(1_000, 2, None), none, "they were there before");
+        assert_eq!(next(2_000, 2, None), none);
+        let text = "1 process found gone, 1 left".to_owned();
+        assert_eq!(next(3_000, 1, Some(2)), Some((2_000, Kind::Died, text)));
+        assert_eq!(next(4_000, 1, Some(2)), none);
+        let text = "2 processes started".to_owned();
+        assert_eq!(next(5_000, 3, Some(2)), Some((5_000, Kind::Started, text)));
+        let text = "a process was found gone, and another started".to_owned();
+        assert_eq!(next(7_000, 3, Some(6)), Some((6_000, Kind::Replaced, text)));
+    }
+}

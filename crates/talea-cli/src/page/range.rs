@@ -1,0 +1,149 @@
+//! The past, in bins.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::feed::Feed;
+use super::marks::{Mark, Watch, is_of_marks};
+use super::numbering::{Bucket, Endpoint};
+use super::point::Point;
+use super::query::Span;
+use crate::families::protobuf::MetricFamily;
+use crate::history::{Stretch, Time};
+use crate::live::{Moment, Reading, Step, is_of_live};
+
+/// The most ticks that are looked at because counters fell there, beside the ends of bins.
+const MOST_FALLS: usize = 1_000;
+
+/// The answer to a request for a part of the past.
+#[derive(Debug, Serialize)]
+pub(super) struct Range {
+    run: String,
+    from: i64,
+    to: i64,
+    /// Seconds.
+    bin: i64,
+    points: Vec<Point>,
+    endpoints: Vec<Endpoint>,
+    buckets: Vec<Bucket>,
+    marks: Vec<Mark>,
+}
+
+impl Range {
+    /// Takes as long as to read the ticks of it, up to a second.
+    pub(super) fn of(feed: &Feed, span: Span) -> Self {
+        let stretch = feed.between(span.from, span.to);
+        let (mut bins, mut marks): (Vec<Bin>, _) = (Vec::new(), Vec::new());
+        let (mut last, mut watch): (Option<Moment>, _) = (None, Watch::default());
+        let is_wanted = |name: &str| is_of_live(name) || is_of_marks(name);
+        replay(&stretch, span, is_wanted, |tick, families| {
+            marks.extend(watch.next(tick.time.unix_millis, &families));
+            let now = Moment::of(&Reading::recorded(tick.after, families));
+            if let Some(before) = last.replace(now.clone()) {
+                let step = Step::between(&before, &now);
+                let bin = span.bin_of(tick.time.unix_millis);
+                match bins.last_mut().filter(|last| last.number == bin) {
+                    Some(last) => last.extend(&tick, step),
+                    None => bins.push(Bin { number: bin, unix_millis: tick.time.unix_millis, steps: tick.steps, step }),
+                }
+            }
+        });
+        let is_within = |bin: &&Bin| bin.unix_millis >= span.from;
+        feed.with_numbers(|numbering| {
+            let point = |bin: &Bin| {
+                Point::of(bin.unix_millis, (bin.steps, &bin.step), None, numbering, |_| false)
+            };
+            let points = bins.iter().filter(is_within).map(point).collect();
+            let (endpoints, buckets) = numbering.since((0, 0));
+            let Span { from, to, bin } = span;
+            let run = feed.run().to_owned();
+            Self { run, from, to, bin: bin / 1000, points, endpoints, buckets, marks }
+        })
+    }
+}
+
+/// Steps that end in one bin.
+#[derive(Debug)]
+struct Bin {
+    number: i64,
+    /// When the last of them ended.
+    unix_millis: i64,
+    /// The number of ticks in them.
+    steps: u64,
+    step: Step,
+}
+
+impl Bin {
+    fn extend(&mut self, tick: &Tick, step: Step) {
+        self.unix_millis = tick.time.unix_millis;
+        self.steps += tick.steps;
+        self.step.extend(step);
+    }
+}
+
+/// A tick of the past.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tick {
+    pub(super) time: Time,
+    /// The time since the first tick, by a clock that is never set, or by the other one where the machine was
+    /// booted in between.
+    pub(super) after: Duration,
+    /// How many ticks there are since the one shown before.
+    pub(super) steps: u64,
+}
+
+/// Hands the wanted families to `show` as they were at the last tick of each bin, and before and after each
+/// tick at which a counter fell, so that increases are exact.
+pub(super) fn replay(
+    stretch: &Stretch,
+    span: Span,
+    is_wanted: impl Fn(&str) -> bool,
+    mut show: impl FnMut(Tick, Vec<MetricFamily>),
+) {
+    let times = stretch.times();
+    let mut looks = ends_of_bins(&times, span);
+    let mut falls = 0;
+    stretch.replay(|number, _, state| {
+        if state.fell() && falls < MOST_FALLS {
+            falls += 1;
+            looks.extend(number.checked_sub(1));
+            looks.insert(number);
+        }
+    });
+    let afters = afters(&times);
+    let mut shown = None;
+    stretch.replay(|number, time, state| {
+        if looks.contains(&number) {
+            let steps = shown.map_or(0, |shown| (number - shown) as u64);
+            shown = Some(number);
+            let after = afters.get(number).copied().unwrap_or_default();
+            show(Tick { time, after, steps }, state.families_named(&is_wanted));
+        }
+    });
+}
+
+/// The last tick of each bin, and the last one before the first bin.
+fn ends_of_bins(times: &[Time], span: Span) -> BTreeSet<usize> {
+    let bin = |number: usize| {
+        let unix_millis = times[number].unix_millis;
+        if unix_millis < span.from { i64::MIN } else { span.bin_of(unix_millis) }
+    };
+    let is_end = |number: &usize| number + 1 == times.len() || bin(*number) != bin(number + 1);
+    (0..times.len()).filter(is_end).collect()
+}
+
+fn afters(times: &[Time]) -> Vec<Duration> {
+    let mut after = Duration::ZERO;
+    let mut before: Option<Time> = None;
+    let next = |time: &Time| {
+        if let Some(before) = before.replace(*time) {
+            let on_the_wall = time.unix_millis.saturating_sub(before.unix_millis).max(0);
+            let passed = time.steady.checked_sub(before.steady);
+            after += passed.unwrap_or(Duration::from_millis(on_the_wall as u64));
+        }
+        after
+    };
+    times.iter().map(next).collect()
+}

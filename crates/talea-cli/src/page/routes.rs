@@ -1,0 +1,146 @@
+//! The routes of the live page.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Serialize;
+use serde_json::json;
+use tokio::sync::Semaphore;
+
+use super::assets::{self, Asset};
+use super::events::{Stream, Streams};
+use super::feed::{Feed, now};
+use super::query::{Span, parameters};
+use super::range::Range;
+use super::series::{SeriesRange, families};
+
+/// How long a request for the past waits for others, of which one is answered at a time.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+#[derive(Clone, Debug)]
+struct Shared {
+    feed: Arc<Feed>,
+    streams: Streams,
+    /// Reading the past takes a core.
+    past: Arc<Semaphore>,
+}
+
+/// The page at `/`, its files, and its data below `/live/`.
+pub(crate) fn routes(feed: Arc<Feed>) -> Router {
+    let past = Arc::new(Semaphore::new(1));
+    let shared = Shared { feed, streams: Streams::default(), past };
+    let file = |asset: &'static Asset| get(move |asked: HeaderMap| async move { asset.answer(&asked) });
+    Router::new()
+        .route("/", file(&assets::HTML))
+        .route("/page.js", file(&assets::SCRIPT))
+        .route("/page.css", file(&assets::STYLE))
+        .route("/live/events", get(events))
+        .route("/live/range", get(range))
+        .route("/live/families", get(list))
+        .route("/live/series", get(series))
+        .route("/live/series/events", get(series_events))
+        .layer(axum::middleware::map_response(add_safety))
+        .with_state(shared)
+}
+
+async fn add_safety(mut response: Response) -> Response {
+    for (name, value) in assets::SAFETY {
+        response.headers_mut().entry(name).or_insert(value);
+    }
+    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(NO_STORE);
+    response
+}
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+
+async fn events(State(shared): State<Shared>) -> Response {
+    stream(shared.streams.points(&shared.feed))
+}
+
+async fn series_events(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Response {
+    match parameters(query).get("family") {
+        Some(family) => stream(shared.streams.series(&shared.feed, family.clone())),
+        None => bad(NO_FAMILY),
+    }
+}
+
+const NO_FAMILY: &str = "family: found nothing, expected the name of a family";
+
+fn stream(stream: Option<Stream>) -> Response {
+    match stream {
+        Some(stream) => {
+            let kind = (header::CONTENT_TYPE, "text/event-stream");
+            // No proxy waits until it has more.
+            ([kind, (header::HeaderName::from_static("x-accel-buffering"), "no")], Body::new(stream))
+                .into_response()
+        }
+        None => busy("too many pages are open"),
+    }
+}
+
+async fn range(State(shared): State<Shared>, RawQuery(query): RawQuery, asked: HeaderMap) -> Response {
+    past(shared, &parameters(query), asked, |feed, span| json_of(&Range::of(feed, span))).await
+}
+
+async fn series(State(shared): State<Shared>, RawQuery(query): RawQuery, asked: HeaderMap) -> Response {
+    let query = parameters(query);
+    let Some(family) = query.get("family").cloned() else { return bad(NO_FAMILY) };
+    past(shared, &query, asked, move |feed, span| json_of(&SeriesRange::of(feed, &family, span))).await
+}
+
+/// Answers with what `read` finds in a part of the past.
+async fn past(
+    shared: Shared,
+    query: &HashMap<String, String>,
+    asked: HeaderMap,
+    read: impl FnOnce(&Feed, Span) -> Vec<u8> + Send + 'static,
+) -> Response {
+    let span = match Span::of(query, now().unix_millis) {
+        Ok(span) => span,
+        Err(reason) => return bad(&reason),
+    };
+    let Ok(Ok(turn)) = tokio::time::timeout(PATIENCE, shared.past.acquire_owned()).await else {
+        return busy("other pages are reading the past");
+    };
+    let answer = tokio::task::spawn_blocking(move || {
+        let json = read(&shared.feed, span);
+        drop(turn);
+        json_answer(json, &asked)
+    });
+    answer.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
+}
+
+async fn list(State(shared): State<Shared>, asked: HeaderMap) -> Response {
+    let latest = shared.feed.latest();
+    let all = json!({ "t": latest.unix_millis, "families": families(&latest) });
+    json_answer(json_of(&all), &asked)
+}
+
+fn json_of(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).unwrap_or_default()
+}
+
+fn json_answer(json: Vec<u8>, asked: &HeaderMap) -> Response {
+    let kind = (header::CONTENT_TYPE, "application/json");
+    if !assets::takes_gzip(asked) {
+        return ([kind], json).into_response();
+    }
+    let headers = [kind, (header::CONTENT_ENCODING, "gzip"), (header::VARY, "accept-encoding")];
+    (headers, assets::gzip(&json)).into_response()
+}
+
+fn bad(reason: &str) -> Response {
+    (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response()
+}
+
+fn busy(reason: &str) -> Response {
+    let retry = [(header::RETRY_AFTER, "2")];
+    (StatusCode::SERVICE_UNAVAILABLE, retry, format!("{reason}; ask again\n")).into_response()
+}

@@ -1,0 +1,251 @@
+//! All families, and the series of one of them.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::Serialize;
+
+use super::feed::{Feed, Latest};
+use super::point::Number;
+use super::query::Span;
+use super::range::replay;
+use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily};
+
+/// The most series of a family that are shown.
+const MOST_SERIES: usize = 100;
+
+/// A family, as a list has it.
+#[derive(Debug, Serialize)]
+pub(super) struct FamilyFacts<'a> {
+    name: &'a str,
+    kind: &'static str,
+    help: &'a str,
+    series: usize,
+    labels: Vec<&'a str>,
+}
+
+/// The families of the latest page, by name.
+pub(super) fn families(latest: &Latest) -> Vec<FamilyFacts<'_>> {
+    let mut all: Vec<FamilyFacts<'_>> = latest.families.iter().map(facts).collect();
+    all.sort_by_key(|family| family.name);
+    all
+}
+
+fn facts(family: &MetricFamily) -> FamilyFacts<'_> {
+    let mut labels: Vec<&str> = Vec::new();
+    for pair in family.metric.iter().flat_map(|metric| &metric.label) {
+        if !labels.contains(&pair.name.as_str()) {
+            labels.push(&pair.name);
+        }
+    }
+    FamilyFacts {
+        name: &family.name,
+        kind: kind(family.kind),
+        help: &family.help,
+        series: family.metric.len(),
+        labels,
+    }
+}
+
+fn kind(number: i32) -> &'static str {
+    match Kind::try_from(number) {
+        Ok(Kind::Counter) => "counter",
+        Ok(Kind::Gauge) => "gauge",
+        Ok(Kind::Histogram) => "histogram",
+        Ok(Kind::Summary) => "summary",
+        _ => "untyped",
+    }
+}
+
+/// Whether its series only grow, so that increases are shown.
+fn only_grows(family: &MetricFamily) -> bool {
+    matches!(Kind::try_from(family.kind), Ok(Kind::Counter | Kind::Histogram))
+}
+
+/// The value of a series; of a histogram, how much was observed.
+fn value(metric: &Metric) -> Option<f64> {
+    metric.value().or_else(|| Some(metric.histogram.as_ref()?.sample_count as f64))
+}
+
+/// A number for a series, which is the same in any answer, and exact in a browser.
+fn number_of(labels: &[LabelPair]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    labels.hash(&mut hasher);
+    hasher.finish() >> 11
+}
+
+fn pairs(labels: &[LabelPair]) -> Vec<(&str, &str)> {
+    labels.iter().map(|pair| (pair.name.as_str(), pair.value.as_str())).collect()
+}
+
+/// The past of a family's series.
+#[derive(Debug, Serialize)]
+pub(super) struct SeriesRange {
+    family: String,
+    kind: &'static str,
+    /// Seconds.
+    bin: i64,
+    /// When bins ended, in milliseconds since 1970, and the seconds that they are of.
+    times: Vec<i64>,
+    lengths: Vec<Number>,
+    /// How many series are left out.
+    more: usize,
+    series: Vec<SeriesValues>,
+}
+
+#[derive(Debug, Serialize)]
+struct SeriesValues {
+    id: u64,
+    labels: Vec<(String, String)>,
+    values: Vec<Option<Number>>,
+}
+
+/// A series in the making.
+#[derive(Debug, Default)]
+struct Line {
+    labels: Vec<LabelPair>,
+    /// By the number of its bin.
+    values: BTreeMap<usize, f64>,
+    last: Option<f64>,
+}
+
+impl SeriesRange {
+    pub(super) fn of(feed: &Feed, name: &str, span: Span) -> Self {
+        let stretch = feed.between(span.from, span.to);
+        let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
+        // The number, the end and the length of each bin.
+        let (mut bins, mut found): (Vec<(i64, i64, f64)>, _) = (Vec::new(), "untyped");
+        let mut last_after = None;
+        replay(&stretch, span, |family| family == name, |tick, families| {
+            let time = tick.time.unix_millis;
+            let passed = last_after.replace(tick.after).map(|last| tick.after.saturating_sub(last));
+            if let Some(passed) = passed.filter(|_| time >= span.from) {
+                let (number, seconds) = (span.bin_of(time), passed.as_secs_f64());
+                match bins.last_mut().filter(|last| last.0 == number) {
+                    Some(last) => (last.1, last.2) = (time, last.2 + seconds),
+                    None => bins.push((number, time, seconds)),
+                }
+            }
+            let bin = bins.len().checked_sub(1);
+            for family in &families {
+                found = kind(family.kind);
+                family.metric.iter().for_each(|metric| {
+                    let line = lines.entry(number_of(&metric.label)).or_default();
+                    line.add(metric, only_grows(family), passed.and(bin));
+                });
+            }
+        });
+        let mut lines: Vec<(u64, Line)> = lines.into_iter().filter(|it| !it.1.values.is_empty()).collect();
+        lines.sort_by(|one, other| other.1.size().total_cmp(&one.1.size()));
+        let more = lines.len().saturating_sub(MOST_SERIES);
+        lines.truncate(MOST_SERIES);
+        let series = lines.into_iter().map(|(id, line)| line.series(id, bins.len())).collect();
+        Self {
+            family: name.to_owned(),
+            kind: found,
+            bin: span.bin / 1000,
+            times: bins.iter().map(|bin| bin.1).collect(),
+            lengths: bins.iter().map(|bin| Number(bin.2)).collect(),
+            more,
+            series,
+        }
+    }
+}
+
+impl Line {
+    fn add(&mut self, metric: &Metric, only_grows: bool, bin: Option<usize>) {
+        if self.labels.is_empty() {
+            self.labels.clone_from(&metric.label);
+        }
+        let Some(now) = value(metric) else { return };
+        let before = self.last.replace(now).unwrap_or(0.0);
+        let Some(bin) = bin else { return };
+        if only_grows {
+            *self.values.entry(bin).or_default() += if now < before { now } else { now - before };
+        } else {
+            self.values.insert(bin, now);
+        }
+    }
+
+    fn size(&self) -> f64 {
+        self.values.values().map(|value| value.abs()).sum()
+    }
+
+    fn series(&self, id: u64, bins: usize) -> SeriesValues {
+        let labels = pairs(&self.labels).into_iter();
+        SeriesValues {
+            id,
+            labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            values: (0..bins).map(|bin| self.values.get(&bin).map(|it| Number(*it))).collect(),
+        }
+    }
+}
+
+/// A family's series as they change, for one browser.
+#[derive(Debug)]
+pub(super) struct Follower {
+    family: String,
+    /// The latest values.
+    last: BTreeMap<u64, f64>,
+    began: bool,
+    at: i64,
+}
+
+/// What a follower has to say: the series that are new, and the values that changed.
+#[derive(Debug)]
+pub(super) struct News<'a> {
+    pub(super) series: Vec<NewSeries<'a>>,
+    pub(super) values: Values,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct NewSeries<'a> {
+    id: u64,
+    labels: Vec<(&'a str, &'a str)>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Values {
+    #[serde(rename = "t")]
+    unix_millis: i64,
+    #[serde(rename = "s")]
+    seconds: Number,
+    #[serde(rename = "v")]
+    values: Vec<(u64, Number)>,
+}
+
+impl Follower {
+    pub(super) fn new(family: String) -> Self {
+        Self { family, last: BTreeMap::new(), began: false, at: 0 }
+    }
+
+    /// What changed since the page before. Increases of series that only grow, values of others; those of the
+    /// first page are no increases.
+    pub(super) fn next<'a>(&mut self, latest: &'a Latest) -> News<'a> {
+        let (mut series, mut values) = (Vec::new(), Vec::new());
+        let mut now = BTreeMap::new();
+        for family in latest.families.iter().filter(|family| family.name == self.family) {
+            // The others are left out; their number is known from the list.
+            for metric in family.metric.iter().take(MOST_SERIES * 10) {
+                let Some(value) = value(metric) else { continue };
+                let id = number_of(&metric.label);
+                let before = self.last.get(&id).copied();
+                now.insert(id, value);
+                if before.is_none() {
+                    series.push(NewSeries { id, labels: pairs(&metric.label) });
+                }
+                let before = before.unwrap_or(0.0);
+                let grown = if value < before { value } else { value - before };
+                match only_grows(family) {
+                    true if self.began && grown != 0.0 => values.push((id, Number(grown))),
+                    false if !self.began || value != before => values.push((id, Number(value))),
+                    _ => {}
+                }
+            }
+        }
+        let seconds = if self.began { (latest.unix_millis - self.at).max(0) as f64 / 1e3 } else { 0.0 };
+        (self.last, self.began, self.at) = (now, true, latest.unix_millis);
+        let values = Values { unix_millis: latest.unix_millis, seconds: Number(seconds), values };
+        News { series, values }
+    }
+}
