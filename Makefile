@@ -36,7 +36,7 @@ demo: setup ## Build, run the study on an embedded database, print its table
 	@echo 'demo: building the talea program and the service, 2 to 3 minutes on two cores the first time'
 	@LIBSQLITE3_FLAGS='$(DEMO_SQLITE)' $(CARGO) build --profile demo --locked --no-default-features -p talea-cli -p items-api
 	@echo 'demo: running the study, half a minute'
-	@$(TARGET)/demo/talea study
+	@$(TARGET)/demo/talea study --live
 
 study-postgres: build ## Run the study on a PostgreSQL that is started for it
 	@scripts/postgres $(TARGET)/release/talea study --out target/study-postgres

@@ -31,6 +31,7 @@ mod history;
 mod inspect;
 #[cfg(target_os = "linux")]
 mod live;
+mod live_page;
 mod load;
 mod load_command;
 mod machine;

@@ -3,6 +3,7 @@
 #[cfg(target_os = "linux")]
 mod regions;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -149,6 +150,16 @@ pub(crate) struct LoadArguments {
     /// Write a line of CSV for each request
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
+    /// Serve a live page meanwhile, which shows both sides as they run; on a free port of this machine, or
+    /// at an address
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "127.0.0.1:0"
+    )]
+    pub live: Option<SocketAddr>,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
@@ -290,6 +301,16 @@ pub(crate) struct StudyArguments {
     /// The seed of random values: the same seed gives the same
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
+    /// Serve a live page meanwhile, which shows both sides as they run; on a free port of this machine, or
+    /// at an address
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "127.0.0.1:0"
+    )]
+    pub live: Option<SocketAddr>,
     /// Further options of a study.
     #[command(subcommand)]
     pub then: Option<StudyCommand>,

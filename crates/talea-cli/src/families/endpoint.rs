@@ -10,8 +10,14 @@ const STATUSES: [&str; 5] =
 /// The label that says how a request ended.
 const OUTCOME: &str = "outcome";
 /// Further labels that do not distinguish endpoints.
-const OTHERS: [&str; 6] =
-    ["le", OUTCOME, "error_type", "url_scheme", "network_protocol_name", "network_protocol_version"];
+const OTHERS: [&str; 6] = [
+    "le",
+    OUTCOME,
+    "error_type",
+    "url_scheme",
+    "network_protocol_name",
+    "network_protocol_version",
+];
 
 fn is_one_of(names: &[&str], label: &LabelPair) -> bool {
     names.contains(&label.name.as_str())

@@ -1,6 +1,7 @@
 //! Metrics of processes and of their runtimes, summed up where there are several.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use crate::families::endpoint_of;
 use crate::families::protobuf::{Metric, MetricFamily};
@@ -9,11 +10,27 @@ use crate::families::protobuf::{Metric, MetricFamily};
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Health {
     /// Each series apart: one of a process that is gone is no growth.
-    counters: BTreeMap<(&'static str, String), f64>,
+    counters: BTreeMap<(&'static str, String), Growth>,
     gauges: BTreeMap<&'static str, f64>,
     /// The sum of the times at which processes started.
     started: Option<f64>,
 }
+
+/// A counter. A process refreshes some of its metrics every few seconds, so the rate is the one between two
+/// changes, and holds until the next.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Growth {
+    value: f64,
+    /// When it was first seen with this value.
+    changed: Instant,
+    /// Whether it changed then, rather than was seen for the first time.
+    is_known: bool,
+    /// `None` if it is not known yet.
+    rate: Option<f64>,
+}
+
+/// A counter that did not change for so long stands still.
+const STILL: Duration = Duration::from_secs(10);
 
 pub(crate) const CPU: &str = "cpu_cores";
 pub(crate) const MEMORY: &str = "memory_bytes";
@@ -55,7 +72,8 @@ pub(super) fn is_of_health(name: &str) -> bool {
 }
 
 impl Health {
-    pub(super) fn of(families: &[MetricFamily]) -> Self {
+    /// What a reading at that time says, without rates.
+    pub(super) fn of(families: &[MetricFamily], at: Instant) -> Self {
         let mut health = Self::default();
         for family in families {
             let named = |table: &[(&str, &'static str)], ending: (&str, &'static str)| {
@@ -72,8 +90,10 @@ impl Health {
             } else if let Some(name) = named(&COUNTERS, COUNTER_ENDING) {
                 for metric in &family.metric {
                     let key = (name, endpoint_of(&metric.label));
-                    let value = metric.value().filter(|value| value.is_finite());
-                    value.into_iter().for_each(|it| *health.counters.entry(key.clone()).or_default() += it);
+                    if let Some(value) = metric.value().filter(|value| value.is_finite()) {
+                        let new = Growth { value: 0.0, changed: at, is_known: false, rate: None };
+                        health.counters.entry(key).or_insert(new).value += value;
+                    }
                 }
             } else if let Some(name) = named(&GAUGES, GAUGE_ENDING) {
                 sum().into_iter().for_each(|sum| *health.gauges.entry(name).or_default() += sum);
@@ -82,40 +102,39 @@ impl Health {
         health
     }
 
-    /// The growth of each counter. One that fell began anew, or is a sum over processes of which one is
-    /// gone: its growth is unknown.
-    pub(super) fn since(&self, before: &Self) -> Self {
-        let grown = |(key, now): (&(&'static str, String), &f64)| {
-            let grown = now - before.counters.get(key).copied().unwrap_or(0.0);
-            (grown >= 0.0).then(|| (key.clone(), grown))
-        };
-        Self { counters: self.counters.iter().filter_map(grown).collect(), ..self.clone() }
-    }
-
-    /// This growth and the next one together.
-    pub(super) fn extended(&self, next: &Self) -> Self {
-        let mut counters = self.counters.clone();
-        for (key, grown) in &next.counters {
-            *counters.entry(key.clone()).or_default() += grown;
+    /// Finds the rates, by the reading before. A counter that fell began anew, or is a sum over processes of
+    /// which one is gone: its rate is unknown.
+    pub(super) fn follow(&mut self, before: &Self) {
+        for (key, now) in &mut self.counters {
+            let Some(before) = before.counters.get(key) else { continue };
+            let grown = now.value - before.value;
+            let passed = now.changed.saturating_duration_since(before.changed);
+            if grown == 0.0 {
+                now.rate = if passed < STILL { before.rate } else { Some(0.0) };
+                (now.changed, now.is_known) = (before.changed, before.is_known);
+            } else {
+                now.is_known = grown > 0.0;
+                let is_known = grown > 0.0 && before.is_known && !passed.is_zero();
+                now.rate = is_known.then(|| grown / passed.as_secs_f64());
+            }
         }
-        Self { counters, ..next.clone() }
     }
 
-    /// By how much a counter has grown.
-    pub(super) fn grown(&self, name: &str) -> Option<f64> {
+    /// The rate of a counter, of all processes together.
+    pub(super) fn rate(&self, name: &str) -> Option<f64> {
         let of_it = self.counters.iter().filter(|(key, _)| key.0 == name);
-        of_it.map(|(_, grown)| *grown).reduce(|sum, grown| sum + grown)
+        of_it.filter_map(|(_, growth)| growth.rate).reduce(|sum, rate| sum + rate)
     }
 
     pub(super) fn gauge(&self, name: &str) -> Option<f64> {
         self.gauges.get(name).copied()
     }
 
-    /// All numbers by name, counters as their growth a second.
-    pub(crate) fn numbers(&self, seconds: f64) -> BTreeMap<&'static str, f64> {
+    /// All numbers by name, of counters their rates.
+    pub(crate) fn numbers(&self) -> BTreeMap<&'static str, f64> {
         let mut numbers = self.gauges.clone();
-        for ((name, _), grown) in self.counters.iter().filter(|_| seconds > 0.0) {
-            *numbers.entry(name).or_default() += grown / seconds;
+        for ((name, _), growth) in &self.counters {
+            growth.rate.into_iter().for_each(|rate| *numbers.entry(name).or_default() += rate);
         }
         numbers
     }
@@ -133,23 +152,42 @@ mod tests {
     use crate::families;
 
     #[test]
-    fn counters_are_shown_as_rates_and_gauges_as_they_are() {
-        let of = |cpu: f64, fds: u32| {
+    fn a_rate_is_the_one_between_two_changes() {
+        let began = Instant::now();
+        let of = |second: u64, cpu: f64, fds: u32| {
             let page = format!(
                 "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {cpu}\n\
                  # TYPE process_open_fds gauge\nprocess_open_fds{{pid=\"1\"}} {fds}\n\
                  process_open_fds{{pid=\"2\"}} 5\n\
                  # TYPE shop_tasks_alive gauge\nshop_tasks_alive 3\n"
             );
-            Health::of(&families::read(page.as_bytes()).unwrap())
+            let families = families::read(page.as_bytes()).unwrap();
+            assert!(families.iter().all(|family| is_of_health(&family.name)));
+            Health::of(&families, began + Duration::from_secs(second))
         };
-        let first = of(7.0, 9).since(&of(5.0, 1));
-        let both = first.extended(&of(0.5, 10).since(&of(7.0, 9)));
-        let numbers = |of: &Health, seconds| of.numbers(seconds).into_iter().collect::<Vec<_>>();
-        let expected = [(CPU, 1.0), ("open_fds", 14.0), ("tasks_alive", 3.0)];
-        assert_eq!(numbers(&first, 2.0), expected);
-        // The process began anew in the second step, in which nothing is known of its time.
-        let expected = [(CPU, 0.4), ("open_fds", 15.0), ("tasks_alive", 3.0)];
-        assert_eq!(numbers(&both, 5.0), expected);
+        let mut last = of(0, 5.0, 1);
+        // It is refreshed every 5 seconds; the process begins anew at 14, and ends its work at 17.
+        for (second, cpu, rate) in [
+            (1, 5.0, None),
+            // It was 5.0 for nobody knows how long.
+            (2, 10.0, None),
+            (7, 15.0, Some(1.0)),
+            (8, 15.0, Some(1.0)),
+            (12, 17.5, Some(0.5)),
+            (14, 1.0, None),
+            (15, 1.5, None),
+            (17, 2.5, Some(0.5)),
+            (26, 2.5, Some(0.5)),
+            (27, 2.5, Some(0.0)),
+        ] {
+            let mut now = of(second, cpu, second as u32);
+            now.follow(&last);
+            assert_eq!(now.rate(CPU), rate, "{second}");
+            let expected = [("open_fds", second as f64 + 5.0), ("tasks_alive", 3.0)];
+            let expected: BTreeMap<_, _> =
+                rate.map(|rate| (CPU, rate)).into_iter().chain(expected).collect();
+            assert_eq!(now.numbers(), expected, "{second}");
+            last = now;
+        }
     }
 }

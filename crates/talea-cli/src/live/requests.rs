@@ -262,8 +262,14 @@ mod tests {
             let found = counts.statuses.iter().find(is_error).map(|(_, count)| *count);
             assert_eq!((found, counts.in_flight), (errors, in_flight), "{page}");
             let has_outcomes = page.contains("outcome");
-            assert_eq!(counts.outcomes.get("aborted").copied(), has_outcomes.then_some(6.0), "{page}");
-            assert!(families::read(page.as_bytes()).unwrap().iter().all(|it| is_of_requests(&it.name)));
+            assert_eq!(
+                counts.outcomes.get("aborted").copied(),
+                has_outcomes.then_some(6.0),
+                "{page}"
+            );
+            assert!(
+                families::read(page.as_bytes()).unwrap().iter().all(|it| is_of_requests(&it.name))
+            );
         }
     }
 

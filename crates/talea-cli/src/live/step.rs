@@ -26,17 +26,20 @@ pub(crate) struct Step {
     pub(crate) uncertainty: Duration,
     /// Also endpoints to which nothing came. Requests in flight are those at its end.
     pub(crate) grown: Requests,
-    /// Counters have grown by so much; gauges are as at its end.
+    /// As it was at its end.
     pub(crate) health: Health,
 }
 
 impl Moment {
-    pub(crate) fn of(reading: &Reading) -> Self {
+    /// A reading, after the one before.
+    pub(crate) fn of(reading: &Reading, before: Option<&Self>) -> Self {
+        let mut health = Health::of(&reading.families, reading.ended);
+        before.into_iter().for_each(|before| health.follow(&before.health));
         Self {
             began: reading.began,
             ended: reading.ended,
             requests: Requests::of(&reading.families),
-            health: Health::of(&reading.families),
+            health,
             processes: reading.processes,
         }
     }
@@ -63,7 +66,7 @@ impl Step {
             length: now.middle().saturating_duration_since(before.middle()),
             uncertainty: (before.took() + now.took()) / 2,
             grown: Requests(grown.collect()),
-            health: now.health.since(&before.health),
+            health: now.health.clone(),
         }
     }
 
@@ -83,7 +86,7 @@ impl Step {
             // The ends of both together are two readings; the one between does not matter.
             uncertainty: self.uncertainty.max(next.uncertainty),
             grown: Requests(all),
-            health: self.health.extended(&next.health),
+            health: next.health,
         };
     }
 }

@@ -75,7 +75,7 @@ impl Window {
 
     /// Takes the next reading. An endpoint that counts less than before began anew from 0.
     pub(crate) fn add(&mut self, reading: &Reading) {
-        let now = Moment::of(reading);
+        let now = Moment::of(reading, self.last.as_ref());
         if let Some(before) = self.last.take() {
             let step = Step::between(&before, &now);
             if before.health.is_another(&now.health) {
@@ -123,7 +123,6 @@ impl Window {
                 ..Row::of(&grown, seconds)
             });
         }
-        let cpu: Option<f64> = self.steps.iter().map(|step| step.health.grown(CPU)).sum();
         // The ends of what is covered are two readings; those between do not matter.
         let ends = self.steps.front().into_iter().chain(self.steps.back());
         let uncertain = ends.map(|step| step.uncertainty).max().unwrap_or_default();
@@ -137,7 +136,7 @@ impl Window {
             rows,
             length,
             uncertainty: per_second(uncertain.as_secs_f64(), seconds),
-            cpu_cores: cpu.filter(|_| seconds > 0.0).map(|cpu| cpu / seconds),
+            cpu_cores: last.health.rate(CPU),
             memory_bytes: last.health.gauge(MEMORY),
             processes: last.processes,
             restarted: self.restarted,

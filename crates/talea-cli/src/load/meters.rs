@@ -4,15 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use talea::{Bucketing, Counter, Histogram, HistogramSnapshot, Opts, Registry, Seconds};
+use talea::{
+    Bucketing, Counter, Escaping, Format, Histogram, HistogramSnapshot, Opts, Registry, Seconds,
+};
 
-const RESPONSE_TIME: &str = "load_response_seconds";
+use crate::families::{self, protobuf::MetricFamily};
+
 const STEP: &str = "step";
 const LATE: &str = "load_late_seconds";
 const HEAD: &str = "load_head_seconds";
 const CONNECT: &str = "load_connect_seconds";
 const RECEIVED: &str = "load_received_bytes_total";
-const FAILED: &str = "load_requests_failed_total";
 const DONE: &str = "load_requests_done_total";
 
 /// The metrics of this process's loads, one load at a time; clones share them.
@@ -44,6 +46,10 @@ pub(crate) struct Window {
 }
 
 impl Meters {
+    /// The names of two of its families.
+    pub(crate) const RESPONSE_TIME: &str = "load_response_seconds";
+    pub(crate) const FAILED: &str = "load_requests_failed_total";
+
     /// Metrics in a region of their own, for scenarios of so many steps. The region stays until the
     /// process ends: make them once. Fails when the region cannot be made.
     pub(crate) fn new(steps: usize) -> Result<Self> {
@@ -53,8 +59,10 @@ impl Meters {
             let opts = Opts::new(name, help).bucketing(Bucketing::Native);
             opts.schema(5).max_buckets(1024)
         };
-        let response_time =
-            times(RESPONSE_TIME, "Time from the start of a request to the end of the answer.");
+        let response_time = times(
+            Self::RESPONSE_TIME,
+            "Time from the start of a request to the end of the answer.",
+        );
         let by_step = registry.family::<Histogram<Seconds>>(response_time, &[STEP])?;
         let of_step = |step: usize| by_step.with_values(&[step.to_string()]).keep();
         let response_times = (0..steps.max(1)).map(of_step).collect();
@@ -62,7 +70,7 @@ impl Meters {
             .register(times(HEAD, "Time from the start of a request to the answer's head."))?;
         let connects = registry.register(times(CONNECT, "Time to open a connection."))?;
         let received = registry.register(Opts::new(RECEIVED, "Bytes of the answers' bodies."))?;
-        let failed = registry.register(Opts::new(FAILED, "Requests that failed."))?;
+        let failed = registry.register(Opts::new(Self::FAILED, "Requests that failed."))?;
         let late = registry.register(times(
             LATE,
             "Time from when a request was to be made to when a client took it.",
@@ -75,7 +83,7 @@ impl Meters {
     /// Begins a window. Observations only ever add, so a load's own are the difference.
     pub(crate) fn window(&self) -> Window {
         Window {
-            response_times_before: self.times(RESPONSE_TIME),
+            response_times_before: self.times(Self::RESPONSE_TIME),
             step_times_before: self.step_times(),
             heads_before: self.times(HEAD),
             connects_before: self.times(CONNECT),
@@ -110,10 +118,17 @@ impl Meters {
         self.done.inc();
     }
 
+    /// All families.
+    pub(crate) fn families(&self) -> Vec<MetricFamily> {
+        let snapshot = self.registry.snapshot();
+        let page = snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX);
+        families::read(&page.flatten().collect::<Vec<u8>>()).unwrap_or_default()
+    }
+
     fn step_times(&self) -> Vec<HistogramSnapshot> {
         let snapshot = self.registry.snapshot();
         let of_step = |step: usize| {
-            let found = snapshot.histogram(RESPONSE_TIME, &[(STEP, &step.to_string())]);
+            let found = snapshot.histogram(Self::RESPONSE_TIME, &[(STEP, &step.to_string())]);
             found.expect("the histogram was made by new()")
         };
         (0..self.response_times.len()).map(of_step).collect()
@@ -132,7 +147,7 @@ impl Window {
     }
 
     pub(crate) fn response_times(&self) -> HistogramSnapshot {
-        self.meters.times(RESPONSE_TIME).diff(&self.response_times_before)
+        self.meters.times(Meters::RESPONSE_TIME).diff(&self.response_times_before)
     }
 
     /// The response times of each step of the scenario.

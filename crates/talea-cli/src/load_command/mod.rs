@@ -12,10 +12,14 @@ use self::rounds::{Rounds, measures};
 use crate::arguments::LoadArguments;
 use crate::compare::{Condition, report_conditions};
 use crate::descriptors;
-use crate::load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, samples};
+use crate::live_page::LivePage;
+use crate::load::{
+    self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window, samples,
+};
 use crate::progress::Progress;
 use crate::scenario::Scenario;
 use crate::stop::{Ending, Stop};
+use crate::study::CaseEnd;
 
 /// Runs the load and prints its summary to standard output.
 /// Fails when it cannot begin: no scenario, too few descriptors, or nothing at the URL.
@@ -33,6 +37,12 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     let plan = Plan { target, ..plan };
 
     let meters = Meters::new(plan.scenario.steps.len())?;
+    let live = LivePage::start(arguments.live, "load")?;
+    if let Some(watcher) = live.watcher() {
+        let round = |round: u64| ((round + 1).to_string(), plan.model.to_string());
+        let rounds = (0..arguments.rounds).map(round).collect();
+        watcher.begin_run(&plan.target.to_string(), rounds, &meters);
+    }
     let warmed_up = match arguments.warm_up {
         None => 0,
         Some(time) => warm_up(&plan, time, &meters, &stop).await?,
@@ -45,12 +55,21 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         }
         // Others in each round, the same in each repetition.
         let plan = Plan { seed: plan.seed.wrapping_add(round << 32), ..plan.clone() };
-        let mut outcome = one(&plan, &meters, &stop).await?;
+        let window = meters.window();
+        let number = usize::try_from(round)?;
+        if let Some(watcher) = live.watcher() {
+            watcher.begin_case(number, &window, plan.requests());
+        }
+        let mut outcome = one(&plan, &window, &stop).await?;
         kept.push(std::mem::take(&mut outcome.samples));
         let mut summary = Summary::new(&plan, &outcome);
         summary.requests_of_warm_up = if round == 0 { warmed_up } else { 0 };
+        if let Some(watcher) = live.watcher() {
+            watcher.end_case(number, &case_end(&summary));
+        }
         rounds.push(summary);
     }
+    live.end(None);
     if let Some(path) = &arguments.samples {
         samples::write(path, &plan.scenario, &mut kept)?;
     }
@@ -75,10 +94,23 @@ fn judge(conditions: &[Condition], rounds: &[Summary]) -> Result<bool> {
     report_conditions(judged.collect(), conditions)
 }
 
-async fn one(plan: &Plan, meters: &Meters, stop: &Stop) -> Result<Outcome> {
-    let window = meters.window();
+fn case_end(summary: &Summary) -> CaseEnd {
+    CaseEnd {
+        is_clean: summary.failed == 0,
+        seconds: summary.client_seconds,
+        sent: summary.requests_sent,
+        failed: summary.failed,
+        rate: summary.mean_rate,
+        p50_ms: summary.client_p50_ms,
+        p90_ms: summary.client_p90_ms,
+        p99_ms: summary.client_p99_ms,
+        server: None,
+    }
+}
+
+async fn one(plan: &Plan, window: &Window, stop: &Stop) -> Result<Outcome> {
     let progress = Progress::begin(&plan.model.to_string(), plan.requests(), window.clone());
-    let outcome = load::run(plan, &window, stop.clone()).await;
+    let outcome = load::run(plan, window, stop.clone()).await;
     progress.end();
     outcome.map_err(|error| anyhow!(error))
 }
@@ -87,7 +119,7 @@ async fn one(plan: &Plan, meters: &Meters, stop: &Stop) -> Result<Outcome> {
 async fn warm_up(plan: &Plan, time: Duration, meters: &Meters, stop: &Stop) -> Result<u64> {
     let model = plan.model.only_for(time);
     let plan = Plan { model, samples: false, seed: !plan.seed, ..plan.clone() };
-    let outcome = one(&plan, meters, stop).await.context("while warming up")?;
+    let outcome = one(&plan, &meters.window(), stop).await.context("while warming up")?;
     Ok(outcome.tally.sent)
 }
 

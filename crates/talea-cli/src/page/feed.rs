@@ -140,9 +140,8 @@ impl Feed {
         }
         let reading = Reading { began, ended, families, processes: None };
         let is_watched = self.events.receiver_count() > 0;
-        let moment = is_watched.then(|| Moment::of(&reading));
-        let latest =
-            Latest { unix_millis: time.unix_millis, families: Arc::new(reading.families) };
+        let moment = is_watched.then(|| Moment::of(&reading, state.last.as_ref()));
+        let latest = Latest { unix_millis: time.unix_millis, families: Arc::new(reading.families) };
         state.latest = latest.clone();
         let clients_grown = clients.as_ref().map(|now| now.since(&state.last_clients));
         state.last_clients = clients.unwrap_or_default();
@@ -252,9 +251,7 @@ impl Feed {
 impl State {
     /// Takes the processes that live now: an event if they are others than before.
     fn note_processes(&mut self, living: Vec<Process>, unix_millis: i64) -> Option<Bytes> {
-        let is_known = |process: &Process| {
-            living.iter().any(|found| found.is(process))
-        };
+        let is_known = |process: &Process| living.iter().any(|found| found.is(process));
         let died = self.processes.iter().any(|it| it.alive && !is_known(it));
         let is_new = |found: &&Process| !self.processes.iter().any(|it| it.alive && it.is(found));
         let started: Vec<Process> = living.iter().filter(is_new).cloned().collect();
@@ -281,9 +278,8 @@ pub(crate) fn now() -> Time {
     let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let seconds = u64::try_from(since_boot.tv_sec).unwrap_or(0);
     let nanos = u32::try_from(since_boot.tv_nsec).unwrap_or(0);
-    let unix = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
+    let unix =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     Time {
         unix_millis: i64::try_from(unix.as_millis()).unwrap_or(i64::MAX),
         steady: Duration::new(seconds, nanos),

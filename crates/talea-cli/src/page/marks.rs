@@ -87,9 +87,11 @@ impl Watch {
             let death = now.last_deaths.get(region);
             let died = death.filter(|death| before.last_deaths.get(region) != Some(death));
             let (kind, at, text) = match died {
-                Some(_) if *living >= lived => {
-                    (Kind::Replaced, died, "a process was found gone, and another started".to_owned())
-                }
+                Some(_) if *living >= lived => (
+                    Kind::Replaced,
+                    died,
+                    "a process was found gone, and another started".to_owned(),
+                ),
                 Some(_) => (Kind::Died, died, left(lived, *living)),
                 // It may have ended while the agent was not looking.
                 None if *living < lived => (Kind::Died, None, left(lived, *living)),
@@ -102,7 +104,8 @@ impl Watch {
             marks.push(Mark { unix_millis: at, kind, of: region.clone(), text });
         }
         if now.processes.is_empty() {
-            let started = now.started.filter(|now| before.started.is_some_and(|it| now - it > 0.05));
+            let started =
+                now.started.filter(|now| before.started.is_some_and(|it| now - it > 0.05));
             marks.extend(started.map(|seconds| Mark {
                 unix_millis: (seconds * 1e3) as i64,
                 kind: Kind::Started,
@@ -128,9 +131,11 @@ mod tests {
     use crate::families;
 
     fn page(processes: u32, last_death: Option<u32>) -> Vec<MetricFamily> {
-        let mut page = format!("# TYPE {PROCESSES} gauge\n{PROCESSES}{{region=\"shop\"}} {processes}\n");
+        let mut page =
+            format!("# TYPE {PROCESSES} gauge\n{PROCESSES}{{region=\"shop\"}} {processes}\n");
         if let Some(seconds) = last_death {
-            page += &format!("# TYPE {LAST_DEATH} gauge\n{LAST_DEATH}{{region=\"shop\"}} {seconds}\n");
+            page +=
+                &format!("# TYPE {LAST_DEATH} gauge\n{LAST_DEATH}{{region=\"shop\"}} {seconds}\n");
         }
         families::read(page.as_bytes()).unwrap()
     }

@@ -4,7 +4,8 @@
 //! reading a `point`: what happened since the reading before. Browsers get points as server-sent events
 //! (`events`) and those of the past from the history (`range`, `series`). `numbering` has the numbers of
 //! endpoints and buckets that points use, `marks` finds processes that started or died, `assets` are the
-//! page's own files, which the folder `web` of the repository builds.
+//! page's own files, which the folder `web` of the repository builds. `presentation` is the page of a study or a
+//! load while it runs.
 
 mod assets;
 mod events;
@@ -12,10 +13,12 @@ mod feed;
 mod marks;
 mod numbering;
 mod point;
+mod presentation;
 mod query;
 mod range;
 mod routes;
 mod series;
 
 pub(crate) use self::feed::{Feed, Process, Recorded, now};
+pub(crate) use self::presentation::Presentation;
 pub(crate) use self::routes::routes;

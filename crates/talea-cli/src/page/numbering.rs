@@ -68,7 +68,10 @@ impl Numbering {
     }
 
     /// Those from these numbers on.
-    pub(super) fn since(&self, (endpoints, buckets): (usize, usize)) -> (Vec<Endpoint>, Vec<Bucket>) {
+    pub(super) fn since(
+        &self,
+        (endpoints, buckets): (usize, usize),
+    ) -> (Vec<Endpoint>, Vec<Bucket>) {
         (self.endpoints[endpoints..].to_vec(), self.buckets[buckets..].to_vec())
     }
 

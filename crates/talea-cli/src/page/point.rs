@@ -59,18 +59,16 @@ impl Serialize for Number {
         const EXACT: f64 = (1u64 << 53) as f64;
         match self.0 {
             whole if whole.fract() == 0.0 && whole.abs() <= EXACT => to.serialize_i64(whole as i64),
-            // JSON has no other.
+            // JSON has no others.
             number if number.is_finite() => to.serialize_f64(rounded(number)),
             _ => to.serialize_none(),
         }
     }
 }
 
-/// To seven significant digits.
+/// To ten significant digits.
 fn rounded(number: f64) -> f64 {
-    let scale = 10f64.powi(6 - number.abs().log10().floor() as i32);
-    let found = (number * scale).round() / scale;
-    if found.is_finite() { found } else { number }
+    format!("{number:.9e}").parse().unwrap_or(number)
 }
 
 impl Point {
@@ -92,7 +90,7 @@ impl Point {
                 endpoints.push(Requests::of(number as i64, counts, numbering));
             }
         }
-        let numbers = step.health.numbers(seconds).into_iter();
+        let numbers = step.health.numbers().into_iter();
         Self {
             unix_millis,
             seconds: Number(seconds),
@@ -142,9 +140,9 @@ mod tests {
             (0.0, "0"),
             (12.0, "12"),
             (0.1 + 0.2, "0.3"),
-            (1.0 / 3.0, "0.3333333"),
-            (123_456_789.123, "123456800.0"),
-            (1e300, "1e300"),
+            (1.0 / 3.0, "0.3333333333"),
+            (123_456_789.123, "123456789.1"),
+            (1e300, "1e+300"),
             (5e-324, "5e-324"),
             (f64::NAN, "null"),
             (f64::INFINITY, "null"),

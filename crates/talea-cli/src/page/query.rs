@@ -53,7 +53,8 @@ impl Span {
 
 fn number(query: &HashMap<String, String>, name: &str, usual: Option<i64>) -> Result<i64, String> {
     let Some(text) = query.get(name) else {
-        return usual.ok_or_else(|| format!("{name}: found nothing, expected milliseconds since 1970"));
+        return usual
+            .ok_or_else(|| format!("{name}: found nothing, expected milliseconds since 1970"));
     };
     let number = text.parse::<i64>().ok().filter(|number| (-FURTHEST..FURTHEST).contains(number));
     number.ok_or_else(|| format!("{name}: found {text:?}, expected a whole number"))

@@ -40,13 +40,18 @@ impl Range {
         let is_wanted = |name: &str| is_of_live(name) || is_of_marks(name);
         replay(&stretch, span, is_wanted, |tick, families| {
             marks.extend(watch.next(tick.time.unix_millis, &families));
-            let now = Moment::of(&Reading::recorded(tick.after, families));
+            let now = Moment::of(&Reading::recorded(tick.after, families), last.as_ref());
             if let Some(before) = last.replace(now.clone()) {
                 let step = Step::between(&before, &now);
                 let bin = span.bin_of(tick.time.unix_millis);
                 match bins.last_mut().filter(|last| last.number == bin) {
                     Some(last) => last.extend(&tick, step),
-                    None => bins.push(Bin { number: bin, unix_millis: tick.time.unix_millis, steps: tick.steps, step }),
+                    None => bins.push(Bin {
+                        number: bin,
+                        unix_millis: tick.time.unix_millis,
+                        steps: tick.steps,
+                        step,
+                    }),
                 }
             }
         });

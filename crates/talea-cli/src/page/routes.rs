@@ -36,7 +36,8 @@ struct Shared {
 pub(crate) fn routes(feed: Arc<Feed>) -> Router {
     let past = Arc::new(Semaphore::new(1));
     let shared = Shared { feed, streams: Streams::default(), past };
-    let file = |asset: &'static Asset| get(move |asked: HeaderMap| async move { asset.answer(&asked) });
+    let file =
+        |asset: &'static Asset| get(move |asked: HeaderMap| async move { asset.answer(&asked) });
     Router::new()
         .route("/", file(&assets::HTML))
         .route("/page.js", file(&assets::SCRIPT))
@@ -78,21 +79,33 @@ fn stream(stream: Option<Stream>) -> Response {
         Some(stream) => {
             let kind = (header::CONTENT_TYPE, "text/event-stream");
             // No proxy waits until it has more.
-            ([kind, (header::HeaderName::from_static("x-accel-buffering"), "no")], Body::new(stream))
+            (
+                [kind, (header::HeaderName::from_static("x-accel-buffering"), "no")],
+                Body::new(stream),
+            )
                 .into_response()
         }
         None => busy("too many pages are open"),
     }
 }
 
-async fn range(State(shared): State<Shared>, RawQuery(query): RawQuery, asked: HeaderMap) -> Response {
+async fn range(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+    asked: HeaderMap,
+) -> Response {
     past(shared, &parameters(query), asked, |feed, span| json_of(&Range::of(feed, span))).await
 }
 
-async fn series(State(shared): State<Shared>, RawQuery(query): RawQuery, asked: HeaderMap) -> Response {
+async fn series(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+    asked: HeaderMap,
+) -> Response {
     let query = parameters(query);
     let Some(family) = query.get("family").cloned() else { return bad(NO_FAMILY) };
-    past(shared, &query, asked, move |feed, span| json_of(&SeriesRange::of(feed, &family, span))).await
+    past(shared, &query, asked, move |feed, span| json_of(&SeriesRange::of(feed, &family, span)))
+        .await
 }
 
 /// Answers with what `read` finds in a part of the past.

@@ -116,26 +116,33 @@ impl SeriesRange {
         // The number, the end and the length of each bin.
         let (mut bins, mut found): (Vec<(i64, i64, f64)>, _) = (Vec::new(), "untyped");
         let mut last_after = None;
-        replay(&stretch, span, |family| family == name, |tick, families| {
-            let time = tick.time.unix_millis;
-            let passed = last_after.replace(tick.after).map(|last| tick.after.saturating_sub(last));
-            if let Some(passed) = passed.filter(|_| time >= span.from) {
-                let (number, seconds) = (span.bin_of(time), passed.as_secs_f64());
-                match bins.last_mut().filter(|last| last.0 == number) {
-                    Some(last) => (last.1, last.2) = (time, last.2 + seconds),
-                    None => bins.push((number, time, seconds)),
+        replay(
+            &stretch,
+            span,
+            |family| family == name,
+            |tick, families| {
+                let time = tick.time.unix_millis;
+                let passed =
+                    last_after.replace(tick.after).map(|last| tick.after.saturating_sub(last));
+                if let Some(passed) = passed.filter(|_| time >= span.from) {
+                    let (number, seconds) = (span.bin_of(time), passed.as_secs_f64());
+                    match bins.last_mut().filter(|last| last.0 == number) {
+                        Some(last) => (last.1, last.2) = (time, last.2 + seconds),
+                        None => bins.push((number, time, seconds)),
+                    }
                 }
-            }
-            let bin = bins.len().checked_sub(1);
-            for family in &families {
-                found = kind(family.kind);
-                family.metric.iter().for_each(|metric| {
-                    let line = lines.entry(number_of(&metric.label)).or_default();
-                    line.add(metric, only_grows(family), passed.and(bin));
-                });
-            }
-        });
-        let mut lines: Vec<(u64, Line)> = lines.into_iter().filter(|it| !it.1.values.is_empty()).collect();
+                let bin = bins.len().checked_sub(1);
+                for family in &families {
+                    found = kind(family.kind);
+                    family.metric.iter().for_each(|metric| {
+                        let line = lines.entry(number_of(&metric.label)).or_default();
+                        line.add(metric, only_grows(family), passed.and(bin));
+                    });
+                }
+            },
+        );
+        let mut lines: Vec<(u64, Line)> =
+            lines.into_iter().filter(|it| !it.1.values.is_empty()).collect();
         lines.sort_by(|one, other| other.1.size().total_cmp(&one.1.size()));
         let more = lines.len().saturating_sub(MOST_SERIES);
         lines.truncate(MOST_SERIES);
@@ -243,7 +250,8 @@ impl Follower {
                 }
             }
         }
-        let seconds = if self.began { (latest.unix_millis - self.at).max(0) as f64 / 1e3 } else { 0.0 };
+        let seconds =
+            if self.began { (latest.unix_millis - self.at).max(0) as f64 / 1e3 } else { 0.0 };
         (self.last, self.began, self.at) = (now, true, latest.unix_millis);
         let values = Values { unix_millis: latest.unix_millis, seconds: Number(seconds), values };
         News { series, values }

@@ -59,7 +59,8 @@ impl Sources {
     pub(super) fn title(&self) -> String {
         let files = self.files.iter().map(|path| region_name_of(path));
         let processes = self.processes.iter().map(|pid| format!("process {pid}"));
-        let directories = self.directories.iter().map(|path| text_of(path.as_os_str()).into_owned());
+        let directories =
+            self.directories.iter().map(|path| text_of(path.as_os_str()).into_owned());
         let all: Vec<String> = files.chain(processes).chain(directories).collect();
         match &all[..] {
             [first, .., _] if all.len() > 3 => format!("{first} and {} others", all.len() - 1),

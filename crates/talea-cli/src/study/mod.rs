@@ -24,6 +24,7 @@ mod series;
 mod server;
 mod study_run;
 mod target_process;
+mod watcher;
 
 pub(crate) use self::case::{Case, KNOWN, LONG};
 pub(crate) use self::case_result::CaseResult;
@@ -34,5 +35,7 @@ pub(crate) use self::design::{
 pub(crate) use self::endpoints::EndpointSummary;
 pub(crate) use self::measure::{Measure, Measures};
 pub(crate) use self::outcome::{RunEnd, Study};
+pub(crate) use self::scraper::Scraper;
 pub(crate) use self::series::WINDOW;
 pub(crate) use self::server::Server;
+pub(crate) use self::watcher::{CaseEnd, Watcher};

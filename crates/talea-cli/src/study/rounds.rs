@@ -6,13 +6,19 @@ use super::case_result::CaseResult;
 use super::design::Design;
 use super::outcome::{RunEnd, Study};
 use super::run::run as run_once;
+use super::watcher::Watcher;
 use crate::load::Meters;
 use crate::stop::Stop;
 
 /// Runs each design once a round, so that a change with time affects all of them; the design that
 /// is first changes from round to round. Gives a study of each, with the numbers of all its rounds.
 /// Fails when one of them cannot be run; see [`super::run()`].
-pub(crate) async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<RunEnd<Vec<Study>>> {
+pub(crate) async fn run(
+    designs: &[Design],
+    rounds: u64,
+    watcher: Option<&dyn Watcher>,
+    stop: Stop,
+) -> Result<RunEnd<Vec<Study>>> {
     let steps = designs.iter().map(|design| design.scenario.steps.len()).max();
     let meters = Meters::new(steps.unwrap_or(0))?;
     let mut done: Vec<Vec<Study>> = designs.iter().map(|_| Vec::new()).collect();
@@ -25,7 +31,7 @@ pub(crate) async fn run(designs: &[Design], rounds: u64, stop: Stop) -> Result<R
             if designs.len() > 1 || rounds > 1 {
                 eprintln!("round {} of {rounds}: {}", round + 1, design.service);
             }
-            match run_once(&design, &meters, stop.clone()).await {
+            match run_once(&design, &meters, watcher, stop.clone()).await {
                 Ok(RunEnd::Done(study)) => done[nth].push(study),
                 Ok(RunEnd::Stopped(unfinished)) => return Ok(RunEnd::Stopped(unfinished)),
                 Err(error) => return Err(error.context(format!("round {}", round + 1))),

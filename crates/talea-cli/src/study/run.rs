@@ -9,6 +9,7 @@ use super::outcome::{RunEnd, Study, Versions};
 use super::sampler::SAMPLE_EVERY;
 use super::study_run::StudyRun;
 use super::target_process::{self, TargetProcess};
+use super::watcher::Watcher;
 use crate::load::Meters;
 use crate::machine::Machine;
 use crate::stop::Stop;
@@ -17,13 +18,18 @@ use crate::stop::Stop;
 ///
 /// A stop ends the clients first, then the target, and waits for it.
 /// Fails when the target cannot be started or reached, dies, or its metrics cannot be read.
-pub(crate) async fn run(design: &Design, meters: &Meters, mut stop: Stop) -> Result<RunEnd<Study>> {
+pub(crate) async fn run(
+    design: &Design,
+    meters: &Meters,
+    watcher: Option<&dyn Watcher>,
+    mut stop: Stop,
+) -> Result<RunEnd<Study>> {
     let begun = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let version = match &design.service {
         Service::Program(program) => target_process::version(program).await,
         Service::Running(_) => "unknown".to_owned(),
     };
-    let mut study_run = StudyRun::new(design, meters);
+    let mut study_run = StudyRun::new(design, meters, watcher);
     let ran = match &design.service {
         Service::Program(program) => {
             let mut process = TargetProcess::start(program)?;

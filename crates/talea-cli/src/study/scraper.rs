@@ -11,6 +11,7 @@ use hyper::{Method, Request, StatusCode};
 use super::endpoints::EndpointTimes;
 use super::reading::Reading;
 use crate::families;
+use crate::families::protobuf::MetricFamily;
 use crate::load::{Answer, Protocol, Session, Target};
 use crate::scenario::Names;
 
@@ -22,7 +23,7 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
 /// A client of a service's metrics port.
-pub(super) struct Scraper {
+pub(crate) struct Scraper {
     target: Target,
     names: Arc<Names>,
     session: Session,
@@ -75,6 +76,14 @@ impl Scraper {
             )
             .await;
         answer.ok().map(|answer| EndpointTimes::read(&answer.body, &self.names))
+    }
+
+    /// All families. In protobuf, if the service can.
+    pub(crate) async fn families(&mut self) -> Result<Vec<MetricFamily>> {
+        let accept = Some(HeaderValue::from_static(families::ACCEPT));
+        let of = self.target.clone();
+        let answer = self.ask_for(Method::GET, of, StatusCode::OK, accept).await?;
+        families::read(&answer.body)
     }
 
     /// Scrapes once, and some times more where it fails.

@@ -18,6 +18,7 @@ use super::reading::Reading;
 use super::sampler::{Sampler, Samples};
 use super::scraper::Scraper;
 use super::server::Server;
+use super::watcher::{CaseEnd, Watcher};
 use crate::figures::{counted, measured, whole};
 use crate::load::{self, Meters, Model, Plan, Until, Window};
 use crate::progress::Progress;
@@ -28,6 +29,7 @@ use crate::stop::Stop;
 pub(super) struct StudyRun<'a> {
     design: &'a Design,
     meters: &'a Meters,
+    watcher: Option<&'a dyn Watcher>,
     results: Vec<CaseResult>,
     scrapes: u64,
     missing_metrics: Vec<String>,
@@ -52,10 +54,20 @@ pub(crate) struct StoppedStudy {
 }
 
 impl<'a> StudyRun<'a> {
-    pub(super) fn new(design: &'a Design, meters: &'a Meters) -> Self {
+    pub(super) fn new(
+        design: &'a Design,
+        meters: &'a Meters,
+        watcher: Option<&'a dyn Watcher>,
+    ) -> Self {
+        if let Some(watcher) = watcher {
+            let case = |case: &Case| (case.id.clone(), case.model.to_string());
+            let cases = design.cases.iter().map(case).collect();
+            watcher.begin_run(&design.service.to_string(), cases, meters);
+        }
         Self {
             design,
             meters,
+            watcher,
             results: Vec::new(),
             scrapes: 0,
             missing_metrics: Vec::new(),
@@ -102,13 +114,20 @@ impl<'a> StudyRun<'a> {
 
     pub(super) async fn run(&mut self, addresses: Addresses) -> Result<()> {
         let mut served = self.served(addresses).await?;
-        for case in &self.design.cases {
+        for (number, case) in self.design.cases.iter().enumerate() {
             self.under_way = Some((case, self.meters.window()));
             self.prepare(case, &mut served).await.with_context(|| case.to_string())?;
             let window = self.meters.window();
             self.under_way = Some((case, window.clone()));
+            if let Some(watcher) = self.watcher {
+                let requests = self.plan(&served.addresses, case.model.clone()).requests();
+                watcher.begin_case(number, &window, requests);
+            }
             let result = self.run_case(case, &window, &mut served).await;
             let result = result.with_context(|| case.to_string())?;
+            if let Some(watcher) = self.watcher {
+                watcher.end_case(number, &CaseEnd::of(&result));
+            }
             eprintln!("{}", summary_line(case, &result));
             self.under_way = None;
             self.results.push(result);
@@ -127,6 +146,9 @@ impl<'a> StudyRun<'a> {
         };
         let names = Arc::new(self.design.names.clone());
         let mut scraper = Scraper::new(target, Arc::clone(&names));
+        if let Some(watcher) = self.watcher {
+            watcher.serves(scraper.another());
+        }
         let (_, mut idle) = scraper.scrape().await?;
         if idle.get(Quantity::Requests).is_none() && self.design.must_count {
             // Some services have a metric only once they have something to count.
@@ -348,7 +370,7 @@ mod tests {
             command: "talea study".to_owned(),
         };
         let meters = Meters::new(1).unwrap();
-        let mut run = StudyRun::new(&design, &meters);
+        let mut run = StudyRun::new(&design, &meters, None);
         assert_eq!(run.unfinished().to_string(), "finished: none; not begun: A, B, 5x1s");
         run.under_way = Some((&design.cases[0], meters.window()));
         assert_eq!(

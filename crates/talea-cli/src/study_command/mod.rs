@@ -11,6 +11,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::arguments::{CompareArguments, StudyArguments, StudyCommand};
 use crate::compare::{self, Comparison, report_conditions};
 use crate::descriptors;
+use crate::live_page::LivePage;
 use crate::report::{self, ReportFolder};
 use crate::stop::{Ending, Stop};
 use crate::study::{Case, CaseResult, RunEnd, Study, rounds};
@@ -42,8 +43,11 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     }
     let design = design::design(arguments, design::service(arguments)?)?;
     let folder = ReportFolder::prepare(&arguments.out)?;
+    let live = LivePage::start(arguments.live, "study")?;
     let rounds = arguments.rounds.unwrap_or(1);
-    let Some(studies) = finished(rounds::run(&[design], rounds, stop).await?) else {
+    let Some(studies) = finished(rounds::run(&[design], rounds, live.watcher(), stop).await?)
+    else {
+        live.end(None);
         return Ok(Ending::Interrupted);
     };
     let study = studies.first().context("a study was asked for")?;
@@ -54,6 +58,7 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     let written = folder.write(study)?;
     let (html, json) = (written.html.display(), written.json.display());
     println!("\nReport: {html}\nThe same as JSON: {json}");
+    live.end(Some(html.to_string()));
     let judged = arguments.fail_if.iter().flat_map(|condition| condition.judge(&study.cases));
     Ok(ending(report_conditions(judged.collect(), &arguments.fail_if)?, &studies))
 }
@@ -69,8 +74,10 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
     let of_each =
         (1..=designs.len()).map(|n| ReportFolder::prepare(&arguments.out.join(n.to_string())));
     let of_each = of_each.collect::<Result<Vec<_>>>()?;
+    let live = LivePage::start(arguments.live, "study")?;
     let rounds = arguments.rounds.unwrap_or(ROUNDS_OF_VARIANTS);
-    let Some(studies) = finished(rounds::run(&designs, rounds, stop).await?) else {
+    let Some(studies) = finished(rounds::run(&designs, rounds, live.watcher(), stop).await?) else {
+        live.end(None);
         return Ok(Ending::Interrupted);
     };
     for (folder, study) in of_each.iter().zip(&studies) {
@@ -87,6 +94,7 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         written.json.display(),
         arguments.out.join("1/report.html").display(),
     );
+    live.end(Some(written.html.display().to_string()));
     let judged = arguments.fail_if.iter().flat_map(|condition| {
         let mut judgements = condition.judge_comparison(&comparison);
         judgements.extend(studies.iter().flat_map(|study| condition.judge(&study.cases)));

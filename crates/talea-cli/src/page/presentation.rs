@@ -1,0 +1,284 @@
+//! The live page of a study or a load, while it runs.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+use talea_http::server::{Limits, OpenGate, Server};
+use tokio::sync::oneshot;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::feed::{Feed, Recorded, now};
+use super::routes::routes;
+use crate::families::protobuf::MetricFamily;
+use crate::families::{Between, Quantiles};
+use crate::history::{Extent, History};
+use crate::live::Counts;
+use crate::load::{Meters, Window};
+use crate::study::{CaseEnd, Scraper, Watcher};
+
+/// All of a study is kept, as far as there is room.
+const EXTENT: Extent = Extent {
+    seconds: Duration::from_secs(6 * 3600),
+    minutes: Duration::from_secs(24 * 3600),
+    bytes: 64 << 20,
+};
+const EVERY: Duration = Duration::from_secs(1);
+
+/// Serves a page on a thread of its own, which clients of a load cannot make late.
+pub(crate) struct Presentation {
+    feed: Arc<Feed>,
+    address: SocketAddr,
+    stage: Arc<Stage>,
+    end: oneshot::Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+/// What is shown, and where it comes from.
+struct Stage {
+    feed: Arc<Feed>,
+    scene: Mutex<Scene>,
+}
+
+#[derive(Default)]
+struct Scene {
+    status: Status,
+    scraper: Option<Scraper>,
+    meters: Option<Meters>,
+    under_way: Option<UnderWay>,
+}
+
+struct UnderWay {
+    number: usize,
+    window: Window,
+    requests: Option<u64>,
+    begun: Instant,
+}
+
+/// How far it is.
+#[derive(Clone, Debug, Default, Serialize)]
+struct Status {
+    title: String,
+    state: State,
+    cases: Vec<CaseStatus>,
+    /// The path of the report.
+    report: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    #[default]
+    Waiting,
+    Running,
+    Done,
+    Failed,
+    Stopped,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+struct CaseStatus {
+    name: String,
+    text: String,
+    state: State,
+    /// The share of the requests that are done; `None` if it is not known how many there will be.
+    progress: Option<f64>,
+    seconds: Option<f64>,
+    requests: u64,
+    rate: Option<f64>,
+    /// The share of the requests that failed.
+    errors: Option<f64>,
+    p50_ms: Option<f64>,
+    p90_ms: Option<f64>,
+    p99_ms: Option<f64>,
+    server_p50_ms: Option<f64>,
+    server_p90_ms: Option<f64>,
+    server_p99_ms: Option<f64>,
+}
+
+impl Presentation {
+    /// Listens, and serves until it is ended or the process ends.
+    ///
+    /// # Errors
+    /// When the address cannot be listened on.
+    pub(crate) fn start(address: SocketAddr, title: &str) -> Result<Self> {
+        let feed = Feed::new(title.to_owned(), History::new(EXTENT));
+        let stage = Arc::new(Stage { feed: feed.clone(), scene: Mutex::default() });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let server = {
+            let _entered = runtime.enter();
+            Server::bind(address, Limits::default(), Arc::new(OpenGate))
+        };
+        let server = server.context("--live")?;
+        let address = server.local_addr();
+        let (end, ended) = oneshot::channel();
+        let (shown, app) = (stage.clone(), routes(feed.clone()));
+        let serve = async move {
+            tokio::spawn(show(shown));
+            let ended = async {
+                let _ = ended.await;
+            };
+            server.serve(app, ended).await;
+        };
+        let thread = std::thread::Builder::new().name("live page".to_owned());
+        let thread = thread.spawn(move || runtime.block_on(serve));
+        let thread = thread.context("no thread for the live page")?;
+        Ok(Self { feed, address, stage, end, thread })
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    pub(crate) fn watcher(&self) -> Arc<dyn Watcher> {
+        self.stage.clone()
+    }
+
+    /// Shows that it is over, with the report if there is one, and ends.
+    pub(crate) fn end(self, report: Option<String>) {
+        {
+            let mut scene = self.stage.scene();
+            let is_done =
+                report.is_some() || scene.status.cases.iter().all(|case| case.state == State::Done);
+            scene.status.state = if is_done { State::Done } else { State::Stopped };
+            scene.status.report = report;
+            self.feed.set_study(&scene.status);
+        }
+        self.feed.close();
+        // It fails only when the thread is gone.
+        let _ = self.end.send(());
+        let _ = self.thread.join();
+    }
+}
+
+impl Stage {
+    fn scene(&self) -> MutexGuard<'_, Scene> {
+        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Watcher for Stage {
+    fn begin_run(&self, subject: &str, cases: Vec<(String, String)>, meters: &Meters) {
+        let cases = cases.into_iter();
+        let case = |(name, text)| CaseStatus { name, text, ..CaseStatus::default() };
+        let mut scene = self.scene();
+        *scene = Scene {
+            status: Status {
+                title: subject.to_owned(),
+                state: State::Running,
+                cases: cases.map(case).collect(),
+                report: None,
+            },
+            meters: Some(meters.clone()),
+            ..Scene::default()
+        };
+        self.feed.set_study(&scene.status);
+    }
+
+    fn serves(&self, scraper: Scraper) {
+        self.scene().scraper = Some(scraper);
+    }
+
+    fn begin_case(&self, number: usize, window: &Window, requests: Option<u64>) {
+        let mut scene = self.scene();
+        if let Some(case) = scene.status.cases.get_mut(number) {
+            case.state = State::Running;
+        }
+        let (window, begun) = (window.clone(), Instant::now());
+        scene.under_way = Some(UnderWay { number, window, requests, begun });
+        self.feed.set_study(&scene.status);
+    }
+
+    fn end_case(&self, number: usize, end: &CaseEnd) {
+        let mut scene = self.scene();
+        scene.note_under_way();
+        scene.under_way = None;
+        if let Some(case) = scene.status.cases.get_mut(number) {
+            case.end(end);
+        }
+        self.feed.set_study(&scene.status);
+    }
+}
+
+impl Scene {
+    /// Notes how far the case is that is under way.
+    fn note_under_way(&mut self) {
+        let Some(UnderWay { number, window, requests, begun }) = &self.under_way else { return };
+        let Some(case) = self.status.cases.get_mut(*number) else { return };
+        let (done, times) = (window.requests_done(), window.response_times());
+        let ms = |quantile| times.quantile(quantile).map(|seconds| seconds * 1e3);
+        let seconds = begun.elapsed().as_secs_f64();
+        case.seconds = Some(seconds);
+        case.requests = done;
+        case.progress = requests.filter(|all| *all > 0).map(|all| done as f64 / all as f64);
+        case.rate = (seconds > 0.0).then(|| done as f64 / seconds);
+        case.errors = (done > 0).then(|| window.requests_failed() as f64 / done as f64);
+        (case.p50_ms, case.p90_ms, case.p99_ms) = (ms(0.5), ms(0.9), ms(0.99));
+    }
+}
+
+impl CaseStatus {
+    fn end(&mut self, end: &CaseEnd) {
+        self.state = if end.is_clean { State::Done } else { State::Failed };
+        self.progress = Some(1.0);
+        self.seconds = Some(end.seconds);
+        self.requests = end.sent;
+        self.rate = end.rate;
+        self.errors = (end.sent > 0).then(|| end.failed as f64 / end.sent as f64);
+        (self.p50_ms, self.p90_ms, self.p99_ms) = (end.p50_ms, end.p90_ms, end.p99_ms);
+        let Some(Quantiles { p50_ms, p90_ms, p99_ms }) = end.server else { return };
+        let estimate = |found: Option<Between>| found.and_then(Between::estimate).map(|it| it.0);
+        self.server_p50_ms = estimate(p50_ms);
+        self.server_p90_ms = estimate(p90_ms);
+        self.server_p99_ms = estimate(p99_ms);
+    }
+}
+
+/// Reads both sides each second, for as long as it is polled.
+async fn show(stage: Arc<Stage>) {
+    let mut ticks = interval(EVERY);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        ticks.tick().await;
+        // A scraper that is put in meanwhile is of another service.
+        let scraper = stage.scene().scraper.take();
+        let time = now();
+        let began = Instant::now();
+        let mut families = Vec::new();
+        if let Some(mut scraper) = scraper {
+            // A service that does not answer is seen by its absence.
+            families = scraper.families().await.unwrap_or_default();
+            stage.scene().scraper.get_or_insert(scraper);
+        }
+        let ended = Instant::now();
+        let mut scene = stage.scene();
+        scene.note_under_way();
+        stage.feed.set_study(&scene.status);
+        let of_clients = scene.meters.as_ref().map(Meters::families).unwrap_or_default();
+        drop(scene);
+        let clients = Some(clients(&of_clients));
+        families.extend(of_clients);
+        let recorded = Recorded { time, began, ended, families, processes: Vec::new(), clients };
+        // Its history has no file.
+        let _ = stage.feed.add(recorded);
+    }
+}
+
+/// What the clients have seen until now.
+fn clients(families: &[MetricFamily]) -> Counts {
+    let mut counts = Counts::default();
+    let of_name = |name: &str| {
+        let family = families.iter().find(|family| family.name == name);
+        family.into_iter().flat_map(|family| &family.metric)
+    };
+    for histogram in of_name(Meters::RESPONSE_TIME).filter_map(|it| it.histogram.as_ref()) {
+        counts.times.add_histogram(histogram, 1.0);
+    }
+    let answered = counts.times.durations.count;
+    let failed: f64 = of_name(Meters::FAILED).filter_map(|metric| metric.value()).sum();
+    counts.statuses = [("answered".to_owned(), answered), ("failed".to_owned(), failed)].into();
+    counts
+}
