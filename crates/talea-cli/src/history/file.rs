@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
+use super::block::{LATER, PACKED};
+
 const BEGINS: &[u8; 16] = b"talea history 1\n";
 /// A record is not longer; more is damage.
 const LONGEST: usize = 64 << 20;
@@ -64,13 +66,13 @@ impl HistoryFile {
     /// Appends a record. Where one could not be written, those of its store are left out until a block
     /// begins.
     pub(super) fn append(&mut self, store: usize, record: &[u8]) -> Result<()> {
-        let begins_block = record.first() == Some(&1);
-        if self.broken[store] && !begins_block {
+        // What follows a record that is missing cannot be read.
+        if self.broken[store] && record.first() == Some(&LATER) {
             return Ok(());
         }
         let framed = framed(store, record);
         let written = self.write(&framed);
-        self.broken[store] = written.is_err();
+        self.broken[store] = written.is_err() && record.first() != Some(&PACKED);
         match written {
             Ok(()) => self.len += framed.len() as u64,
             // Half a record would hide those behind it.

@@ -67,7 +67,9 @@ fn of_histogram(histogram: &Histogram, definition: &mut Definition) -> Cells {
         (ZEROS, histogram.zero_count as f64),
     ];
     let mut below = 0;
-    for (number, bucket) in (0..).zip(&histogram.bucket) {
+    // Native buckets say more, and are enough.
+    let classic = histogram.bucket.iter().filter(|_| histogram.schema.is_none());
+    for (number, bucket) in (0..).zip(classic) {
         definition.thresholds.push(bucket.upper_bound.to_bits());
         let here = bucket.cumulative_count.saturating_sub(below);
         below = bucket.cumulative_count;

@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::record::{Encoder, Time, time_of};
+use super::block::{Block, FIRST, LATER, PACKED};
+use super::record::{Encoder, Time};
 use super::stretch::{Part, Stretch};
 use crate::families::protobuf::MetricFamily;
 
@@ -12,10 +13,6 @@ use crate::families::protobuf::MetricFamily;
 const BLOCK: usize = 60;
 /// A tick may come so much too soon: timers are late by some milliseconds, and then on time again.
 const EARLY: Duration = Duration::from_millis(500);
-
-/// What a record is: the first tick of a block, or a later one.
-const FIRST: u8 = 1;
-const LATER: u8 = 0;
 
 /// Ticks of one step, the oldest first.
 #[derive(Debug)]
@@ -32,35 +29,6 @@ pub(super) struct Store {
     begins: bool,
 }
 
-/// Records that belong together, one behind the other.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Block {
-    bytes: Vec<u8>,
-    /// Where each record ends.
-    ends: Vec<usize>,
-    /// When each tick was.
-    times: Vec<Time>,
-}
-
-impl Block {
-    /// When a tick was.
-    pub(super) fn time(&self, tick: usize) -> Time {
-        self.times.get(tick).copied().unwrap_or_default()
-    }
-
-    pub(super) fn records(&self) -> impl Iterator<Item = &[u8]> {
-        let begins = [0].into_iter().chain(self.ends.iter().copied());
-        begins.zip(&self.ends).map(|(begin, end)| &self.bytes[begin..*end])
-    }
-
-    fn push(&mut self, record: &[u8]) {
-        let before = self.times.last().copied().unwrap_or_default();
-        self.times.push(record.get(1..).and_then(|tick| time_of(tick, before)).unwrap_or(before));
-        self.bytes.extend_from_slice(record);
-        self.ends.push(self.bytes.len());
-    }
-}
-
 impl Store {
     pub(super) fn new(step: Duration, keep: Duration, limit: usize) -> Self {
         let ticks = keep.as_millis().div_ceil(step.as_millis().max(1));
@@ -75,25 +43,36 @@ impl Store {
         }
     }
 
-    /// Adds what a page shows, if the next tick is due: its record.
-    pub(super) fn add(&mut self, time: Time, families: &[MetricFamily]) -> Option<&[u8]> {
+    /// Adds what a page shows, if the next tick is due: the records that are to be written.
+    pub(super) fn add(&mut self, time: Time, families: &[MetricFamily]) -> Vec<Vec<u8>> {
         let is_due = |last: Time| time.steady.saturating_sub(last.steady) + EARLY >= self.step;
         // After the machine was booted again, that clock begins at 0.
         if !self.last.is_none_or(|last| is_due(last) || time.steady < last.steady) {
-            return None;
+            return Vec::new();
         }
         self.last = Some(time);
-        let is_full = self.blocks.back().is_none_or(|block| block.ends.len() >= BLOCK);
+        let is_full = self.blocks.back().is_none_or(|block| block.len() >= BLOCK);
         let is_first = self.begins || is_full;
+        let mut records = Vec::new();
         if is_first {
             self.encoder = Encoder::default();
             self.begins = false;
+            records.extend(self.pack_last());
         }
         let mut record = vec![if is_first { FIRST } else { LATER }];
         record.append(&mut self.encoder.tick(time, families));
         self.take_record(&record);
-        let block = self.blocks.back()?;
-        block.records().last()
+        records.push(record);
+        records
+    }
+
+    /// Compresses the last block, to which nothing will be added: the record that stands for all of its own.
+    fn pack_last(&mut self) -> Option<Vec<u8>> {
+        let last = self.blocks.back_mut()?;
+        let packed = last.packed()?;
+        let record = packed.records().concat();
+        *last = Arc::new(packed);
+        Some(record)
     }
 
     /// Takes a record that another process wrote. One that cannot be read is left out, and what belongs
@@ -105,24 +84,30 @@ impl Store {
 
     fn take_record(&mut self, record: &[u8]) {
         match record.first() {
-            Some(&FIRST) => {
-                self.blocks.push_back(Arc::default());
-                self.drop_oldest();
-            }
+            Some(&FIRST) => self.blocks.push_back(Arc::default()),
             Some(&LATER) => {}
+            Some(&PACKED) => {
+                let Some(packed) = Block::of_packed(record) else { return };
+                if self.blocks.back().is_some_and(|last| last.is_replaced_by(&packed)) {
+                    self.blocks.pop_back();
+                }
+                self.blocks.push_back(Arc::new(packed));
+                return self.drop_oldest();
+            }
             _ => return,
         }
         if let Some(block) = self.blocks.back_mut() {
             Arc::make_mut(block).push(record);
         }
+        self.drop_oldest();
     }
 
     /// Drops blocks of which nothing need be kept; the last one always stays.
     fn drop_oldest(&mut self) {
-        let mut ticks: usize = self.blocks.iter().map(|block| block.ends.len()).sum();
+        let mut ticks: usize = self.blocks.iter().map(|block| block.len()).sum();
         let mut bytes = self.bytes();
         while let Some(first) = self.blocks.front().filter(|_| self.blocks.len() > 1) {
-            let (of_it, len) = (first.ends.len(), first.bytes.len());
+            let (of_it, len) = (first.len(), first.bytes());
             if ticks - of_it < self.ticks && bytes <= self.limit {
                 return;
             }
@@ -132,7 +117,7 @@ impl Store {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.blocks.iter().map(|block| block.bytes.len()).sum()
+        self.blocks.iter().map(|block| block.bytes()).sum()
     }
 
     /// All records, in their order.
@@ -144,12 +129,12 @@ impl Store {
     /// them.
     pub(super) fn last(&self, last: Duration) -> Stretch {
         let wanted = usize::try_from(last.as_millis().div_ceil(self.step.as_millis().max(1)));
-        let all: usize = self.blocks.iter().map(|block| block.ends.len()).sum();
+        let all: usize = self.blocks.iter().map(|block| block.len()).sum();
         let mut left_out = all.saturating_sub(wanted.unwrap_or(usize::MAX));
         let part = |block: &Arc<Block>| {
-            let first = left_out.min(block.ends.len());
+            let first = left_out.min(block.len());
             left_out -= first;
-            Part { block: Arc::clone(block), ticks: (first..block.ends.len()).collect() }
+            Part { block: Arc::clone(block), ticks: (first..block.len()).collect() }
         };
         Stretch::new(self.blocks.iter().map(part).collect())
     }
@@ -157,7 +142,7 @@ impl Store {
     /// The ticks whose times are wanted.
     pub(super) fn parts(&self, is_wanted: impl Fn(Time) -> bool) -> Vec<Part> {
         let part = |block: &Arc<Block>| {
-            let ticks = block.times.iter().enumerate().filter(|(_, time)| is_wanted(**time));
+            let ticks = block.times().iter().enumerate().filter(|(_, time)| is_wanted(**time));
             Part { block: Arc::clone(block), ticks: ticks.map(|(tick, _)| tick).collect() }
         };
         self.blocks.iter().map(part).collect()
@@ -165,6 +150,6 @@ impl Store {
 
     /// The times of all ticks, in their order.
     pub(super) fn times(&self) -> impl DoubleEndedIterator<Item = Time> {
-        self.blocks.iter().flat_map(|block| block.times.iter().copied())
+        self.blocks.iter().flat_map(|block| block.times().iter().copied())
     }
 }

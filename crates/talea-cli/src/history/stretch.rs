@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::block::Block;
 use super::record::{State, Time};
-use super::store::Block;
 
 /// Ticks in their order.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ impl Stretch {
     /// When each tick was.
     pub(crate) fn times(&self) -> Vec<Time> {
         let of_part = |part: &Part| -> Vec<Time> {
-            part.ticks.iter().map(|tick| part.block.time(*tick)).collect()
+            part.ticks.iter().filter_map(|tick| part.block.times().get(*tick).copied()).collect()
         };
         self.0.iter().flat_map(of_part).collect()
     }
@@ -37,14 +37,17 @@ impl Stretch {
         for Part { block, ticks } in &self.0 {
             let mut state = State::default();
             let mut wanted = ticks.iter().enumerate().peekable();
-            for (number, record) in block.records().enumerate() {
-                let Some((at, tick)) = wanted.peek() else { break };
-                let Some(time) = record.get(1..).and_then(|tick| state.apply(tick)) else { break };
-                if **tick == number {
+            let mut number = 0;
+            block.ticks(|tick| {
+                let Some((at, wanted_number)) = wanted.peek() else { return false };
+                let Some(time) = state.apply(tick) else { return false };
+                if **wanted_number == number {
                     show(before + at, time, &state);
                     wanted.next();
                 }
-            }
+                number += 1;
+                true
+            });
             before += ticks.len();
         }
     }

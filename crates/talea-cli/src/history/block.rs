@@ -1,0 +1,141 @@
+//! Ticks that belong together: the first defines all series, the later ones say what changed.
+
+use std::borrow::Cow;
+use std::io::{Read, Write};
+
+use flate2::Compression;
+use flate2::read::DeflateDecoder;
+use flate2::write::DeflateEncoder;
+
+use super::codec::{Bytes, put_number};
+use super::record::{Time, time_of};
+
+/// What a record is, by its first byte: the first tick of a block, a later one, or a whole block. The last
+/// has the lengths of its records, and then these, compressed by DEFLATE (RFC 1951).
+pub(super) const LATER: u8 = 0;
+pub(super) const FIRST: u8 = 1;
+pub(super) const PACKED: u8 = 2;
+
+/// The most bytes that a whole block may have; a file may be damaged.
+const MOST: u64 = 256 << 20;
+/// The most ticks in a whole block.
+const MOST_TICKS: usize = 1_000;
+
+/// Records that belong together, one behind the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Block {
+    /// The records; or the one that stands for all of them, and where its compressed part begins.
+    bytes: Vec<u8>,
+    packed_at: Option<usize>,
+    /// Where each record ends.
+    ends: Vec<usize>,
+    /// When each tick was.
+    times: Vec<Time>,
+}
+
+impl Block {
+    /// The number of ticks.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// The bytes of memory that it takes, but for some words a tick.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// When each tick was.
+    pub(super) fn times(&self) -> &[Time] {
+        &self.times
+    }
+
+    /// The records that a file has of it.
+    pub(super) fn records(&self) -> Vec<&[u8]> {
+        match self.packed_at {
+            Some(_) => vec![&self.bytes],
+            None => split(&self.bytes, &self.ends).collect(),
+        }
+    }
+
+    pub(super) fn push(&mut self, record: &[u8]) {
+        // Nothing can follow a whole block.
+        if self.packed_at.is_some() {
+            return;
+        }
+        self.bytes.extend_from_slice(record);
+        self.ends.push(self.bytes.len());
+        self.note_time(record);
+    }
+
+    fn note_time(&mut self, record: &[u8]) {
+        let before = self.times.last().copied().unwrap_or_default();
+        self.times.push(record.get(1..).and_then(|tick| time_of(tick, before)).unwrap_or(before));
+    }
+
+    /// Hands all ticks to `show`, until that says to stop.
+    pub(super) fn ticks(&self, mut show: impl FnMut(&[u8]) -> bool) {
+        let bytes = match self.packed_at {
+            None => Cow::Borrowed(&self.bytes[..]),
+            // It was tried when it was read.
+            Some(at) => Cow::Owned(inflate(&self.bytes[at..]).unwrap_or_default()),
+        };
+        for record in split(&bytes, &self.ends) {
+            if !show(record.get(1..).unwrap_or_default()) {
+                return;
+            }
+        }
+    }
+
+    /// The same ticks compressed; `None` if they are already.
+    pub(super) fn packed(&self) -> Option<Self> {
+        if self.packed_at.is_some() {
+            return None;
+        }
+        let mut bytes = vec![PACKED];
+        put_number(&mut bytes, self.ends.len() as u64);
+        for record in split(&self.bytes, &self.ends) {
+            put_number(&mut bytes, record.len() as u64);
+        }
+        let packed_at = Some(bytes.len());
+        let mut encoder = DeflateEncoder::new(bytes, LEVEL);
+        encoder.write_all(&self.bytes).ok()?;
+        let bytes = encoder.finish().ok()?;
+        Some(Self { bytes, packed_at, ends: self.ends.clone(), times: self.times.clone() })
+    }
+
+    /// A block of the record that stands for all of its own; `None` if it is damaged.
+    pub(super) fn of_packed(record: &[u8]) -> Option<Self> {
+        let mut head = Bytes(record.get(1..)?);
+        let count = head.count().filter(|count| *count <= MOST_TICKS)?;
+        let (mut ends, mut end) = (Vec::new(), 0usize);
+        for _ in 0..count {
+            end = end.checked_add(usize::try_from(head.number()?).ok()?)?;
+            ends.push(end);
+        }
+        let packed_at = record.len() - head.0.len();
+        let bytes = inflate(head.0).filter(|bytes| bytes.len() == end)?;
+        let mut block =
+            Self { bytes: record.to_vec(), packed_at: Some(packed_at), ends, times: Vec::new() };
+        split(&bytes, &block.ends.clone()).for_each(|record| block.note_time(record));
+        Some(block)
+    }
+
+    /// Whether it has the first ticks of a block that was packed later.
+    pub(super) fn is_replaced_by(&self, packed: &Self) -> bool {
+        self.packed_at.is_none() && packed.times.starts_with(&self.times)
+    }
+}
+
+/// It takes some milliseconds a block.
+const LEVEL: Compression = Compression::new(3);
+
+fn inflate(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut all = Vec::new();
+    DeflateDecoder::new(bytes).take(MOST).read_to_end(&mut all).ok()?;
+    Some(all)
+}
+
+fn split<'a>(bytes: &'a [u8], ends: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {
+    let begins = [0].into_iter().chain(ends.iter().copied());
+    begins.zip(ends).map(|(begin, end)| bytes.get(begin..*end).unwrap_or_default())
+}
