@@ -498,8 +498,8 @@ mod tests {
     fn an_hour_of_200_endpoints_takes_less_than_30_mb() {
         let (service, mut random) = (Endpoints::new(200), fastrand::Rng::with_seed(1));
         let mut history = History::new(extent(3600, 1 << 30));
-        // Blocks begin each minute, so a part of an hour takes its part of the bytes.
-        const SECONDS: u64 = 120;
+        // Two full blocks, which are compressed, and the first tick of another.
+        const SECONDS: u64 = 121;
         for second in 0..SECONDS {
             service.requests(&mut random, 20);
             history.add(at(second), &service.families()).unwrap();

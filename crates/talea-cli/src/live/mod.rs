@@ -1,15 +1,18 @@
 //! A service as it runs: what the latest readings of its metrics say about its endpoints.
 //!
 //! [`Source`] gives readings; [`requests`] finds the requests in one, under any naming convention;
-//! [`Window`] keeps those of the last seconds and says what happened in them.
+//! [`Window`] keeps those of the last seconds and says what happened in them; [`Watch`] marks processes that
+//! started or died in between.
 
 mod health;
+mod marks;
 mod requests;
 mod source;
 mod step;
 mod window;
 pub(crate) mod words;
 
+pub(crate) use self::marks::{Kind, Mark, Watch, is_of_marks};
 pub(crate) use self::requests::Counts;
 pub(crate) use self::source::{Reading, Source};
 pub(crate) use self::step::{Moment, Step};

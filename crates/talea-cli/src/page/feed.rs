@@ -11,12 +11,11 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::broadcast;
 
-use super::marks::{Mark, Watch};
 use super::numbering::Numbering;
 use super::point::Point;
 use crate::families::protobuf::MetricFamily;
 use crate::history::{History, Stretch, Time};
-use crate::live::{Counts, Moment, Reading, Step};
+use crate::live::{Counts, Mark, Moment, Reading, Step, Watch};
 
 /// How many events a browser may be behind, which takes memory for as many pages.
 const BEHIND: usize = 8;

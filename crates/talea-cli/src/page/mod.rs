@@ -3,14 +3,13 @@
 //! A [`Feed`] takes a reading a second. It keeps the [`History`](crate::history::History), and makes of each
 //! reading a `point`: what happened since the reading before. Browsers get points as server-sent events
 //! (`events`) and those of the past from the history (`range`, `series`). `numbering` has the numbers of
-//! endpoints and buckets that points use, `marks` finds processes that started or died, `assets` are the
+//! endpoints and buckets that points use, `assets` are the
 //! page's own files, which the folder `web` of the repository builds. `presentation` is the page of a study or a
 //! load while it runs.
 
 mod assets;
 mod events;
 mod feed;
-mod marks;
 mod numbering;
 mod point;
 mod presentation;

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, Serializer};
 
-use super::marks::Mark;
 use super::numbering::{Bucket, Endpoint, Numbering};
-use crate::live::{Counts, Step};
+use crate::live::{Counts, Mark, Step};
 
 /// A step, or several added up.
 #[derive(Debug, Serialize)]

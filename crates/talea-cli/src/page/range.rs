@@ -6,13 +6,12 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::feed::Feed;
-use super::marks::{Mark, Watch, is_of_marks};
 use super::numbering::{Bucket, Endpoint};
 use super::point::Point;
 use super::query::Span;
 use crate::families::protobuf::MetricFamily;
 use crate::history::{Stretch, Time};
-use crate::live::{Moment, Reading, Step, is_of_live};
+use crate::live::{Mark, Moment, Reading, Step, Watch, is_of_live, is_of_marks};
 
 /// The most ticks that are looked at because counters fell there, beside the ends of bins.
 const MOST_FALLS: usize = 1_000;

@@ -7,11 +7,10 @@ use serde::Serialize;
 use crate::families::Quantiles;
 use crate::families::protobuf::{LabelPair, MetricFamily};
 use crate::history::{History, Time};
-use crate::live::{Reading, Row, Window};
+use crate::live::{Kind, Mark, Reading, Row, Watch, Window, is_of_marks};
 
-/// The gauge of the agent that says when it last found a process of a region gone.
-const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
-/// That gauge's label; those of a region's own series may be called otherwise.
+/// The agent's gauge that says how many processes of a region live, and its label.
+const PROCESSES: &str = "talea_region_processes";
 const REGION: &str = "region";
 /// Metrics of the agent itself.
 const OF_AGENT: [&str; 2] = ["talea_agent_", "talea_region_"];
@@ -63,7 +62,8 @@ pub(crate) struct Endpoint {
 struct Tick {
     time: Time,
     families: Vec<MetricFamily>,
-    last_death: Option<f64>,
+    /// Whether a process of the region lived.
+    is_alive: bool,
 }
 
 impl Record {
@@ -72,14 +72,16 @@ impl Record {
     pub(crate) fn of(history: &History, region: &str, label: &str, last: Duration) -> Option<Self> {
         let died = died(history, region);
         let mut ticks = Vec::new();
-        // A second is a tick; those after the death are not of it.
+        let begins = died.map_or(i64::MIN, |died| died - millis(last) - 1_000);
+        let mut is_over = false;
         history.last_seconds(Duration::MAX).replay(|_, time, state| {
-            let ends = died.unwrap_or(i64::MAX);
-            let begins = died.map_or(i64::MIN, |died| died - millis(last) - 1_000);
-            if (begins..=ends).contains(&time.unix_millis) {
+            if time.unix_millis >= begins && !is_over {
                 ticks.push(Tick::of(time, state.families(), region, label));
             }
-            if died.is_none() && ticks.len() > 1 + last.as_secs() as usize {
+            // A reading copies counts before it looks who lives, so the next one has the last counts.
+            is_over |= died.is_some_and(|died| time.unix_millis > died);
+            // A second is a tick.
+            if died.is_none() && ticks.len() as u64 > last.as_secs().saturating_add(1) {
                 ticks.remove(0);
             }
         });
@@ -88,7 +90,7 @@ impl Record {
             region: region.to_owned(),
             died_unix_millis: died,
             seconds: seconds(&ticks, first),
-            endpoints: endpoints(&ticks, first, last, died.is_some()),
+            endpoints: endpoints(&ticks, first, last),
         })
     }
 }
@@ -97,23 +99,25 @@ fn millis(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2)
 }
 
-/// When the latest death of a process of a region was found.
+/// When the latest death of a process of a region was found, by whatever agent.
 fn died(history: &History, region: &str) -> Option<i64> {
-    let mut died = None;
-    history.last_seconds(Duration::from_secs(1)).replay(|_, time, state| {
-        died = Tick::of(time, state.families(), region, "").last_death;
+    let (mut watch, mut died) = (Watch::default(), None);
+    history.last_seconds(Duration::MAX).replay(|_, time, state| {
+        let marks = watch.next(time.unix_millis, &state.families_named(is_of_marks));
+        let is_death = |mark: &&Mark| mark.of == region && mark.kind != Kind::Started;
+        let last = marks.iter().filter(is_death).map(|mark| mark.unix_millis).max();
+        died = last.or(died);
     });
-    died.map(|seconds| (seconds * 1e3) as i64)
+    died
 }
 
 impl Tick {
     fn of(time: Time, mut families: Vec<MetricFamily>, region: &str, label: &str) -> Self {
         let is = |pair: &LabelPair, name: &str| pair.name == name && pair.value == region;
-        let deaths = families.iter().filter(|family| family.name == LAST_DEATH);
-        let of_it = deaths
-            .flat_map(|family| &family.metric)
-            .filter(|metric| metric.label.iter().any(|pair| is(pair, REGION)));
-        let last_death = of_it.filter_map(|metric| metric.value()).reduce(f64::max);
+        let of_it = families.iter().filter(|family| family.name == PROCESSES);
+        let of_it = of_it.flat_map(|family| &family.metric);
+        let mut of_it = of_it.filter(|metric| metric.label.iter().any(|pair| is(pair, REGION)));
+        let is_alive = of_it.any(|metric| metric.value() > Some(0.0));
         families.retain(|family| !OF_AGENT.iter().any(|begin| family.name.starts_with(begin)));
         for family in &mut families {
             // Without that label, there is one region only.
@@ -122,7 +126,7 @@ impl Tick {
             let labels = family.metric.iter_mut().map(|metric| &mut metric.label);
             labels.for_each(|labels| labels.retain(|pair| pair.name != label));
         }
-        Self { time, families, last_death }
+        Self { time, families, is_alive }
     }
 
     fn reading(&self, first: Time) -> Reading {
@@ -168,13 +172,11 @@ fn times(row: &Row) -> Quantiles {
     Quantiles { p50_ms: row.p50_ms, p90_ms: row.p90_ms, p99_ms: row.p99_ms }
 }
 
-fn endpoints(ticks: &[Tick], first: Time, last: Duration, died: bool) -> Vec<Endpoint> {
+fn endpoints(ticks: &[Tick], first: Time, last: Duration) -> Vec<Endpoint> {
     let mut window = Window::new(last.saturating_mul(2));
     ticks.iter().for_each(|tick| window.add(&tick.reading(first)));
-    // The reading that found the death shows nothing in flight any more.
-    let before = if died { ticks.len().checked_sub(2) } else { ticks.len().checked_sub(1) };
     let mut last_seen = Window::new(last);
-    if let Some(tick) = before.and_then(|before| ticks.get(before)) {
+    if let Some(tick) = ticks.iter().rev().find(|tick| tick.is_alive) {
         last_seen.add(&tick.reading(first));
     }
     let last_seen = last_seen.table();

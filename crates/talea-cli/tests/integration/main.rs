@@ -10,6 +10,8 @@ mod compare;
 mod completions;
 #[cfg(target_os = "linux")]
 mod inspect;
+#[cfg(target_os = "linux")]
+mod live_page;
 mod load;
 mod load_models;
 mod load_queues;

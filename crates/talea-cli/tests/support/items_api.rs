@@ -124,3 +124,15 @@ fn send(address: &str, request: &str) -> String {
     stream.read_to_string(&mut answer).unwrap();
     answer
 }
+
+/// Whether a request at a path was answered whole with 200, by a service that may be killed meanwhile.
+pub(crate) fn is_answered(address: &str, path: &str) -> bool {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    let mut answer = String::new();
+    let asked = TcpStream::connect(address).and_then(|mut stream| {
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        stream.write_all(request.as_bytes())?;
+        stream.read_to_string(&mut answer)
+    });
+    asked.is_ok() && answer.starts_with("HTTP/1.1 200")
+}

@@ -6,6 +6,7 @@
 #[cfg(target_os = "linux")]
 pub(crate) mod agent;
 pub(crate) mod counting_server;
+pub(crate) mod event_stream;
 #[cfg(unix)]
 pub(crate) mod items_api;
 #[cfg(unix)]

@@ -13,7 +13,7 @@ const REGION: &str = "region";
 const STARTED: &str = "process_start_time_seconds";
 
 /// The families that marks are found in.
-pub(super) fn is_of_marks(name: &str) -> bool {
+pub(crate) fn is_of_marks(name: &str) -> bool {
     [PROCESSES, LAST_DEATH, STARTED].contains(&name)
 }
 
@@ -21,16 +21,16 @@ pub(super) fn is_of_marks(name: &str) -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Mark {
     #[serde(rename = "t")]
-    pub(super) unix_millis: i64,
-    kind: Kind,
+    pub(crate) unix_millis: i64,
+    pub(crate) kind: Kind,
     /// The region.
-    of: String,
+    pub(crate) of: String,
     text: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Kind {
+pub(crate) enum Kind {
     Started,
     Died,
     /// One died and another started.
@@ -39,7 +39,7 @@ enum Kind {
 
 /// What was found at the latest reading.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Watch(Option<Found>);
+pub(crate) struct Watch(Option<Found>);
 
 #[derive(Clone, Debug, Default)]
 struct Found {
@@ -78,7 +78,7 @@ fn region_of(metric: &Metric) -> String {
 
 impl Watch {
     /// What happened since the latest reading, of which this is the next one.
-    pub(super) fn next(&mut self, unix_millis: i64, families: &[MetricFamily]) -> Vec<Mark> {
+    pub(crate) fn next(&mut self, unix_millis: i64, families: &[MetricFamily]) -> Vec<Mark> {
         let now = Found::of(families);
         let Some(before) = self.0.replace(now.clone()) else { return Vec::new() };
         let mut marks = Vec::new();

@@ -1,0 +1,314 @@
+//! The data of the live page, by the real agent and the real study: what browsers get is what was counted.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::thread;
+
+use serde_json::Value;
+use talea::{Config, Counter, Opts, Registry};
+
+use crate::support::agent::{Agent, ask};
+use crate::support::event_stream::EventStream;
+use crate::support::items_api::{ItemsApi, is_answered};
+use crate::support::region_folder::RegionFolder;
+use crate::support::{TALEA, talea, until};
+
+/// The requests that points count, by endpoint.
+fn counted<'a>(
+    points: impl IntoIterator<Item = &'a Value>,
+    names: &[Value],
+) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for point in points {
+        for endpoint in point["e"].as_array().unwrap() {
+            let is_it = |name: &&Value| name[0] == endpoint[0];
+            let name = names.iter().find(is_it).unwrap()[1].as_str().unwrap();
+            let count = endpoint[1].as_u64().unwrap();
+            let in_buckets: u64 = endpoint[5]
+                .as_array()
+                .unwrap()
+                .iter()
+                .skip(1)
+                .step_by(2)
+                .map(|it| it.as_u64().unwrap())
+                .sum();
+            let of_statuses: u64 =
+                endpoint[4].as_object().unwrap().values().map(|it| it.as_u64().unwrap()).sum();
+            assert_eq!((in_buckets, of_statuses), (count, count), "{endpoint}");
+            *counts.entry(name.to_owned()).or_default() += count;
+        }
+    }
+    counts.retain(|_, count| *count > 0);
+    counts
+}
+
+/// The requests that a page counts, by endpoint.
+fn scraped(page: &str) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for line in page.lines().filter(|line| line.starts_with("http_requests_total{")) {
+        let value = |label: &str| {
+            let (_, rest) = line.split_once(&format!("{label}=\"")).unwrap();
+            rest.split_once('"').unwrap().0.to_owned()
+        };
+        let count: u64 = line.rsplit_once(' ').unwrap().1.parse().unwrap();
+        *counts.entry(format!("{} {}", value("method"), value("route"))).or_default() += count;
+    }
+    counts.retain(|_, count| *count > 0);
+    counts
+}
+
+fn range(address: &str, bins: u32) -> Value {
+    let answer = ask(address, "GET", &format!("/live/range?from=0&bins={bins}"), &[]);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    serde_json::from_slice(&answer.body).unwrap()
+}
+
+#[test]
+fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
+    let folder = RegionFolder::new();
+    let history = folder.at("shop.history");
+    let mut service = ItemsApi::start(Some(&folder.region()));
+    let arguments = [folder.region().into_os_string(), "--history".into(), history.clone().into()];
+    let agent = Agent::start(&arguments);
+    let mut stream = EventStream::open(&agent.address, "/live/events");
+    let hello = stream.next().unwrap();
+    assert_eq!((hello.0.as_str(), &hello.1["title"]), ("hello", &"shop".into()));
+    let mut names = hello.1["endpoints"].as_array().unwrap().clone();
+    // From the first point on, nothing is missed.
+    let mut points = vec![stream.until("point", |_| true)];
+
+    let is_over = AtomicBool::new(false);
+    let items = service.items.clone();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while !is_over.load(SeqCst) {
+                    // It is killed in the middle of an answer.
+                    is_answered(&items, "/api/items");
+                }
+            });
+        }
+        let has_many = |counts: BTreeMap<String, u64>| counts.values().any(|count| *count > 200);
+        while !has_many(counted(&points, &names)) {
+            let point = stream.until("point", |_| true);
+            names.extend(point["ne"].as_array().into_iter().flatten().cloned());
+            points.push(point);
+        }
+        service.kill();
+        is_over.store(true, SeqCst);
+    });
+    // A reading copies counts before it looks who lives, so the next one has the last counts.
+    let mut has_died = false;
+    loop {
+        let point = stream.until("point", |_| true);
+        names.extend(point["ne"].as_array().into_iter().flatten().cloned());
+        let is_last = has_died;
+        has_died |= point["marks"].as_array().is_some_and(|marks| {
+            marks.iter().any(|mark| mark["kind"] == "died" && mark["of"] == "shop")
+        });
+        points.push(point);
+        if is_last {
+            break;
+        }
+    }
+    let expected = scraped(&agent.scrape());
+    assert_eq!(counted(&points, &names), expected);
+
+    // The past says the same, in bins of any length, also by an agent that was not there.
+    let says_the_same = |address: &str| {
+        for bins in [480, 1] {
+            let past = range(address, bins);
+            let names = past["endpoints"].as_array().unwrap();
+            assert_eq!(counted(past["points"].as_array().unwrap(), names), expected, "{past}");
+            let marks = past["marks"].as_array().unwrap();
+            assert!(bins == 1 || marks.iter().any(|mark| mark["kind"] == "died"), "{marks:?}");
+        }
+    };
+    says_the_same(&agent.address);
+    drop(agent);
+    let fresh = Agent::start(&arguments);
+    says_the_same(&fresh.address);
+
+    // So does the postmortem, also once the region is gone.
+    drop(fresh);
+    let path = folder.region();
+    for is_there in [true, false] {
+        let known = talea([
+            OsStr::new("postmortem"),
+            path.as_os_str(),
+            "--history".as_ref(),
+            history.as_os_str(),
+            "--last=1d".as_ref(),
+            "--json".as_ref(),
+        ]);
+        let known: Value = serde_json::from_slice(&known.stdout).unwrap();
+        let of = |list: &Value| -> u64 {
+            list.as_array().unwrap().iter().map(|it| it["requests"].as_u64().unwrap()).sum()
+        };
+        let all: u64 = expected.values().sum();
+        let record = &known["record"];
+        assert!(record["died_unix_millis"].is_i64(), "{known}");
+        assert_eq!((of(&record["seconds"]), of(&record["endpoints"])), (all, all), "{known}");
+        match is_there {
+            true => assert_eq!(of(&known["region"]["endpoints"]), all, "{known}"),
+            false => assert!(known["region"].is_null(), "{known}"),
+        }
+        std::fs::remove_file(&path).ok();
+    }
+}
+
+#[test]
+fn every_browser_gets_each_point_and_those_beyond_a_limit_are_asked_to_wait() {
+    let folder = RegionFolder::new();
+    let registry = Registry::open_with(folder.region(), Config::default()).unwrap();
+    let orders: Counter = registry.register(Opts::new("orders", "O.")).unwrap();
+    let agent = Agent::start([folder.region()]);
+    let mut streams: Vec<EventStream> =
+        (0..32).map(|_| EventStream::open(&agent.address, "/live/events")).collect();
+    assert!(streams.iter().all(|stream| stream.status == 200));
+    let refused = agent.get("/live/events", &[]);
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("2")));
+    // Scrapes are answered all the same.
+    orders.add(7);
+    assert!(agent.scrape().contains("orders_total 7"));
+    let times: Vec<Value> =
+        streams.iter_mut().map(|stream| stream.until("point", |_| true)["t"].clone()).collect();
+    assert!(times.iter().all(|time| *time == times[0]), "{times:?}");
+    streams.truncate(31);
+    until("a stream is free", || EventStream::open(&agent.address, "/live/events").status == 200);
+
+    // Streams end with the agent, at once.
+    let (status, _) = agent.stop();
+    assert_eq!(status, Some(0));
+    for stream in &mut streams {
+        while stream.next().is_some() {}
+    }
+}
+
+#[test]
+fn the_series_of_a_family_are_followed_and_read_back() {
+    let folder = RegionFolder::new();
+    let registry = Registry::open_with(folder.region(), Config::default()).unwrap();
+    let orders: talea::Family<talea::DynamicLabels, Counter> =
+        registry.family(Opts::new("orders", "Orders & more."), &["of"]).unwrap();
+    let hostile = "</script><script>alert(1)</script>\"\\\n";
+    orders.with_values(&[hostile]).add(5);
+    let agent = Agent::start([folder.region()]);
+    let path = "/live/series/events?family=orders_total";
+    let mut stream = EventStream::open(&agent.address, path);
+    let series = stream.until("series", |_| true);
+    assert_eq!(series[0]["labels"], serde_json::json!([["of", hostile]]));
+    stream.until("values", |_| true);
+    orders.with_values(&[hostile]).add(3);
+    orders.with_values(&["late"]).add(4);
+    let late = stream.until("series", |_| true);
+    let values = stream.until("values", |_| true);
+    let expected = serde_json::json!([[series[0]["id"], 3], [late[0]["id"], 4]]);
+    let mut found = values["v"].as_array().unwrap().clone();
+    found.sort_by_key(|value| value[1].as_u64());
+    assert_eq!(Value::from(found), expected);
+
+    let mut past = Value::Null;
+    until("the past has it", || {
+        let answer = agent.get("/live/series?family=orders_total&from=0&bins=1", &[]);
+        past = serde_json::from_slice(&answer.body).unwrap();
+        past["series"].as_array().is_some_and(|series| series.len() == 2)
+    });
+    let of = |id: &Value| {
+        let series = past["series"].as_array().unwrap().iter().find(|it| it["id"] == *id).unwrap();
+        series["values"][0].as_u64().unwrap()
+    };
+    // Of the first one, 5 were counted before the first reading.
+    assert_eq!((of(&series[0]["id"]), of(&late[0]["id"])), (3, 4), "{past}");
+    let list: Value = serde_json::from_slice(&agent.get("/live/families", &[]).body).unwrap();
+    let family =
+        list["families"].as_array().unwrap().iter().find(|it| it["name"] == "orders_total");
+    let family = family.unwrap();
+    assert_eq!((&family["kind"], &family["help"]), (&"counter".into(), &"Orders & more.".into()));
+    assert_eq!(family["series"], 2);
+}
+
+#[test]
+fn the_page_is_as_safe_as_a_scrape() {
+    let folder = RegionFolder::new();
+    let _registry = Registry::open_with(folder.region(), Config::default()).unwrap();
+    let agent = Agent::start([folder.region()]);
+    for path in ["/", "/page.js", "/page.css", "/live/families"] {
+        let answer = agent.get(path, &[]);
+        assert_eq!(answer.status, 200, "{path}");
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
+        assert_eq!(answer.header("access-control-allow-origin"), None, "{path}");
+    }
+    let whole = agent.get("/page.js", &[]);
+    let packed = agent.get("/page.js", &["Accept-Encoding: br, gzip"]);
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert!(packed.body.len() < whole.body.len());
+    let tag = format!("If-None-Match: {}", whole.header("etag").unwrap());
+    assert_eq!(agent.get("/page.js", &[&tag]).status, 304);
+    for (path, reason) in [
+        ("/live/range", "from: found nothing"),
+        ("/live/range?from=x", "from: found \"x\""),
+        ("/live/range?from=1&to=0", "from: found 1"),
+        ("/live/range?from=0&bins=0", "bins: found 0"),
+        ("/live/series?from=0", "family: found nothing"),
+        ("/live/series/events", "family: found nothing"),
+    ] {
+        let answer = agent.get(path, &[]);
+        assert_eq!(answer.status, 400, "{path}");
+        assert!(answer.text().starts_with(reason), "{path}: {}", answer.text());
+    }
+    drop(agent);
+
+    // Who needs a password for a scrape needs it for the page.
+    let web = folder.at("web.yml");
+    // `talea`, hashed at the least cost.
+    let hash = bcrypt::hash("talea", 4).unwrap();
+    std::fs::write(&web, format!("basic_auth_users:\n  ann: {hash}\n")).unwrap();
+    let agent =
+        Agent::start([folder.region().as_os_str(), "--web.config.file".as_ref(), web.as_os_str()]);
+    for path in ["/", "/page.js", "/live/events", "/live/range?from=0", "/live/families"] {
+        assert_eq!(agent.get(path, &[]).status, 401, "{path}");
+    }
+    let allowed = agent.get("/live/families", &["Authorization: Basic YW5uOnRhbGVh"]);
+    assert_eq!(allowed.status, 200);
+}
+
+#[test]
+fn a_study_shows_both_sides_while_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut study = Command::new(TALEA)
+        .args(["study", "--live", "--cases", "4x2s,5x2s", "--out"])
+        .arg(folder.path().join("study"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(study.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let line = lines.find(|line| line.starts_with("live page: http://")).unwrap();
+    let address = line.trim_start_matches("live page: http://").trim_end_matches('/').to_owned();
+    let rest = thread::spawn(move || lines.count());
+    let mut stream = EventStream::open(&address, "/live/events");
+    let both = |point: &Value| {
+        let clients = point["c"][1].as_u64().unwrap_or(0);
+        clients > 0 && !point["e"].as_array().unwrap().is_empty()
+    };
+    let point = stream.until("point", both);
+    assert_eq!(point["c"][4]["answered"], point["c"][1], "{point}");
+    let done = stream.until("study", |study| study["state"] == "done");
+    let cases = done["cases"].as_array().unwrap();
+    assert_eq!(cases.len(), 2, "{done}");
+    for case in cases {
+        assert!(case["state"] == "done" && case["requests"].as_u64() > Some(0), "{case}");
+        assert!(case["p99_ms"].is_f64() && case["server_p99_ms"].is_f64(), "{case}");
+    }
+    assert!(done["report"].as_str().is_some_and(|path| path.ends_with("report.html")), "{done}");
+    while stream.next().is_some() {}
+    assert!(study.wait().unwrap().success());
+    rest.join().unwrap();
+}
