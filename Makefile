@@ -22,7 +22,7 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 .PHONY: help demo study-postgres study-overhead study-agent build
 .PHONY: lint deny-advisories test test-quick test-rust test-models test-php test-python test-packages test-long
 .PHONY: dist test-dist
-.PHONY: bench bench-build bench-http bench-load bench-php bench-python bench-python-http bench-scale php setup setup-lint setup-test
+.PHONY: bench bench-build bench-http bench-live bench-load bench-php bench-python bench-python-http bench-scale php setup setup-lint setup-test
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -156,6 +156,10 @@ bench-scale: setup ## Measure one counter that more and more threads add to (THR
 		-p talea-bench-scale --no-default-features --target x86_64-unknown-linux-musl --target-dir target/musl || true
 	target/release/talea-bench-scale $(if $(THREADS),--threads $(THREADS)) $(if $(ROUNDS),--rounds $(ROUNDS)) \
 		$$(ls target/musl/x86_64-unknown-linux-musl/release/talea-bench-scale 2>/dev/null | sed 's/^/--musl /')
+
+bench-live: setup ## Measure the agent's processor time while pages are open (SECONDS=60)
+	@$(CARGO) build --release --locked --quiet -p talea-cli -p talea-bench-live
+	$(TARGET)/release/talea-bench-live $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-python: setup ## Compare the package for Python with prometheus_client (ROUNDS=7)
 	scripts/python build

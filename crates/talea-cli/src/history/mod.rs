@@ -139,7 +139,6 @@ impl History {
     }
 
     /// The bytes of memory that it takes.
-    #[cfg(test)]
     pub(crate) fn bytes(&self) -> usize {
         self.stores.iter().map(Store::bytes).sum()
     }

@@ -177,6 +177,11 @@ impl Feed {
         }
     }
 
+    /// The bytes of memory that the history takes.
+    pub(crate) fn history_bytes(&self) -> usize {
+        self.history().bytes()
+    }
+
     /// Ends all streams.
     pub(crate) fn close(&self) {
         self.is_closed.store(true, Ordering::Relaxed);

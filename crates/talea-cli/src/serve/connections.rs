@@ -1,10 +1,11 @@
-//! Metrics of the server's connections and of its web configuration.
+//! Metrics of the server's connections, of its web configuration and of the history.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use talea::{Counter, Error, Family, Labels, Opts, Registry};
 use talea_http::server::{Counts, Reason};
 
+use crate::page::Feed;
 use crate::web::Web;
 
 #[derive(Labels)]
@@ -17,7 +18,11 @@ pub(super) fn register(
     registry: &Registry,
     counts: &Arc<Counts>,
     web: &Arc<Web>,
+    feed: &Arc<Feed>,
 ) -> Result<(), Error> {
+    let opts = Opts::new("talea_agent_history_bytes", "Memory for what the agent remembers.");
+    let history = feed.clone();
+    registry.observable_gauge(opts, move || history.history_bytes() as f64)?;
     let of_counts = |read: fn(&Counts) -> u64| {
         let counts = counts.clone();
         move || read(&counts) as f64

@@ -17,6 +17,7 @@
 //! | `talea_agent_connections_accepted_total` | connections that were accepted |
 //! | `talea_agent_connections_ended_total` | by `reason`: connections that the agent ended: `handshake`, `head`, `idle`, `unread`, `room` or `refused` |
 //! | `talea_agent_accept_errors_total` | how often the system gave no connection, for example because descriptors ran out |
+//! | `talea_agent_history_bytes` | memory for what the agent remembers |
 //! | `talea_agent_unauthorized_requests_total` | requests without the right user and password |
 //! | `talea_agent_web_config_errors_total` | changes of the web configuration that could not be taken |
 
