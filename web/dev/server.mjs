@@ -65,10 +65,7 @@ export class Server {
     const fresh = this.traffic.buckets().slice(known);
     if (fresh.length) point.nb = fresh;
     const study = this.study(now);
-    if (study && point.e.length) {
-      const [, count, sum, , statuses, buckets, outcomes] = point.e[0];
-      point.c = [-1, count, sum * 1.2, 10, statuses, buckets, outcomes];
-    }
+    if (study) addClients(point);
     this.send('point', point);
     if (study) this.send('study', study);
     for (const [response, family] of this.watchers) {
@@ -167,7 +164,8 @@ export class Server {
     if (!span) return refuse(response, 'The range cannot be read: from, to and bins are numbers.');
     const { from, to, wanted, bins } = span;
     const bin = (wanted - from) / bins / 1000;
-    const points = this.traffic.range(from, wanted, bins).filter((point) => point.t <= to);
+    const points = this.traffic.range(from, wanted, bins, to);
+    if (this.options.study) points.forEach(addClients);
     return json(response, {
       run: this.run, from, to: wanted, bin, points, endpoints: this.traffic.table(), buckets: this.traffic.buckets(),
       marks: this.marks.filter(({ t }) => t >= from && t <= wanted),
@@ -192,6 +190,13 @@ export class Server {
       series: shown.map((labels, id) => ({ id, labels, values: times.map((t) => family.value(t, id) * factor) })),
     });
   }
+}
+
+/** What the clients of a study see: the requests to the first endpoint. */
+function addClients(point) {
+  if (!point.e.length) return;
+  const [, count, sum, , statuses, buckets, outcomes] = point.e[0];
+  point.c = [-1, count, sum * 1.2, 10, statuses, buckets, outcomes];
 }
 
 function stream(response) {

@@ -174,13 +174,13 @@ export class Traffic {
     return { t: ended, s: steps, u: 0.004, n: steps, e, h: this.health(ended) };
   }
 
-  range(from, to, bins) {
+  range(from, to, bins, until = to) {
     const bin = (to - from) / bins / SECOND;
     const points = [];
     for (let n = 0; n < bins; n += 1) {
       const begin = from + n * bin * SECOND;
       const first = Math.floor(begin / SECOND) + 1;
-      const last = Math.floor((begin + bin * SECOND) / SECOND);
+      const last = Math.floor(Math.min(until, begin + bin * SECOND) / SECOND);
       const seconds = [];
       for (let second = first; second <= last; second += 1) {
         if (!this.isGap(second * SECOND)) seconds.push(second);

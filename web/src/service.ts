@@ -13,6 +13,8 @@ const SILENCE = 10_000;
 /** A server that does not answer for so long is said to have stopped. */
 const GIVE_UP = 20_000;
 
+const NOTHING = new Timeline(0);
+
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'stopped';
 
 /** The width of a bin of a range: 0 for each point by itself. */
@@ -73,7 +75,7 @@ export class Service {
   shown({ span }: Address): Timeline {
     if (!span) return this.live;
     const isShown = this.frozen?.span.from === span.from && this.frozen.span.to === span.to;
-    return isShown ? this.frozen!.timeline : new Timeline(0);
+    return isShown ? this.frozen!.timeline : NOTHING;
   }
 
   /** How much of the time since the page was opened is missing in what is seen. */

@@ -3,7 +3,7 @@
 import uPlot from 'uplot';
 
 import type { Span } from '../address.ts';
-import { clock } from '../figures.ts';
+import { clock, time } from '../figures.ts';
 import type { Gap } from '../model/timeline.ts';
 import type { Mark } from '../protocol.ts';
 import { colour } from '../theme.ts';
@@ -22,6 +22,15 @@ export const MARKS = {
   replaced: { glyph: '◆', name: 'replaced', colour: '--good' },
   missed: { glyph: '░', name: 'missed', colour: '--soft' },
 } as const;
+
+/** An axis of times, on a logarithmic scale. */
+export function timesAxis(range: () => [number, number]): uPlot.Axis {
+  return {
+    splits: (chart) => labelled(...range(), chart.bbox.height / devicePixelRatio),
+    filter: (_, splits) => splits,
+    values: (_, splits) => splits.map((split) => time(split).replace(/\.0+ /, ' ')),
+  };
+}
 
 export const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif';
 
@@ -63,7 +72,7 @@ export function frame(parts: Parts, around: () => Surroundings, zoom: (span: Spa
         border: { show: true, stroke: () => colour('--axis'), width: 1 },
         size: 24,
         gap: 4,
-        space: 72,
+        space: (chart) => (chart.width < 420 ? 44 : 64),
         values: (_, splits, __, ___, step) => splits.map((split) => clock(split * 1000, step < 60)),
       },
       { stroke: soft, font: FONT, grid, ticks: { show: false }, size: 56, gap: 6, ...parts.yAxis },
@@ -104,10 +113,10 @@ function roundDown(value: number): number {
   return STEPS.findLast((step) => step * power <= value * 1.000001)! * power;
 }
 
-/** Where a logarithmic axis is labelled: at 1, 2 and 5, or at powers of ten if there are many. */
-export function labelled(low: number, high: number): number[] {
-  const decades = Math.log10(high / low);
-  const steps = decades > 3 ? [1] : decades > 2 ? [1, 3].slice(0, 1) : [1, 2, 5];
+/** Where a logarithmic axis of some height is labelled: at 1, 2 and 5, or if that is too close at powers of ten. */
+export function labelled(low: number, high: number, height: number): number[] {
+  const perDecade = height / Math.log10(high / low);
+  const steps = perDecade * Math.log10(2) >= 18 ? [1, 2, 5] : [1];
   const found: number[] = [];
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power += 1) {
     for (const step of steps) {
@@ -156,13 +165,10 @@ function hatch(ctx: CanvasRenderingContext2D, from: number, to: number, top: num
 function drawMarks(chart: uPlot, { marks, window }: Surroundings): void {
   const { ctx, bbox } = chart;
   ctx.save();
-  ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
-  ctx.textAlign = 'center';
-  ctx.textBaseline = 'bottom';
   let written = -Infinity;
   for (const mark of marks) {
     if (mark.t < window.from || mark.t > window.to || mark.kind === 'missed') continue;
-    const { glyph, colour: name } = MARKS[mark.kind] ?? MARKS.missed;
+    const { colour: name } = MARKS[mark.kind] ?? MARKS.missed;
     const x = Math.round(chart.valToPos(mark.t / 1000, 'x', true));
     ctx.strokeStyle = ctx.fillStyle = colour(name);
     ctx.lineWidth = devicePixelRatio;
@@ -172,8 +178,28 @@ function drawMarks(chart: uPlot, { marks, window }: Surroundings): void {
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
     if (x - written < 11 * devicePixelRatio) continue;
-    ctx.fillText(glyph, x, bbox.top - 1);
+    ctx.setLineDash([]);
+    drawGlyph(ctx, mark.kind, x, bbox.top - 6 * devicePixelRatio, 3.5 * devicePixelRatio);
     written = x;
   }
   ctx.restore();
+}
+
+/** The shape of a mark: a triangle, a cross or a square on its tip. */
+function drawGlyph(ctx: CanvasRenderingContext2D, kind: Mark['kind'], x: number, y: number, size: number): void {
+  ctx.beginPath();
+  if (kind === 'died') {
+    ctx.moveTo(x - size, y - size);
+    ctx.lineTo(x + size, y + size);
+    ctx.moveTo(x - size, y + size);
+    ctx.lineTo(x + size, y - size);
+    ctx.lineWidth = 1.75 * devicePixelRatio;
+    ctx.stroke();
+    return;
+  }
+  ctx.moveTo(x, y - size);
+  ctx.lineTo(x + size, kind === 'started' ? y + size : y);
+  if (kind === 'replaced') ctx.lineTo(x, y + size);
+  ctx.lineTo(x - size, kind === 'started' ? y + size : y);
+  ctx.fill();
 }

@@ -19,6 +19,9 @@ export interface Heat {
   most: number;
 }
 
+/** The columns of the last drawing: only the latest bin changes, unless the axis does. */
+const drawn = new WeakMap<Sum, { shape: string; count: number; rates: Float64Array; most: number }>();
+
 export function heat(
   timeline: Timeline,
   sumOf: (bin: Bin) => Sum,
@@ -30,9 +33,16 @@ export function heat(
   const perRow = (Math.log(high) - base) / rows;
   const place = (seconds: number): number => Math.min(rows, Math.max(0, (Math.log(seconds) - base) / perRow));
   let most = 0;
+  const shape = `${low} ${high} ${rows}`;
   const columns = timeline.bins.map((bin) => {
+    const sum = sumOf(bin);
+    const before = drawn.get(sum);
+    if (before?.shape === shape && before.count === sum.count) {
+      most = Math.max(most, before.most);
+      return { from: begin(bin), to: bin.end, rates: before.rates };
+    }
     const rates = new Float64Array(rows);
-    for (const [id, count] of sumOf(bin).buckets) {
+    for (const [id, count] of sum.buckets) {
       const between = table.get(id);
       if (!between || count <= 0) continue;
       const from = between.low > 0 ? Math.min(place(between.low), rows - 1e-6) : 0;
@@ -43,7 +53,10 @@ export function heat(
         rates[row]! += (count / bin.seconds) * (overlap / width);
       }
     }
-    for (const rate of rates) most = Math.max(most, rate);
+    let greatest = 0;
+    for (const rate of rates) greatest = Math.max(greatest, rate);
+    most = Math.max(most, greatest);
+    drawn.set(sum, { shape, count: sum.count, rates, most: greatest });
     return { from: begin(bin), to: bin.end, rates };
   });
   return { low, high, rows, columns, most };

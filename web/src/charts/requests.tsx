@@ -4,14 +4,14 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 
 import type { Span } from '../address.ts';
-import { NONE, clock, level, moment, quantile, rate, share, time } from '../figures.ts';
+import { NONE, clock, level, moment, quantile, rate, share, time, whole } from '../figures.ts';
 import { type BucketTable, drawn } from '../model/buckets.ts';
 import { QUANTILES, type Sum } from '../model/sum.ts';
 import type { Bin, Timeline } from '../model/timeline.ts';
 import { colour } from '../theme.ts';
 import * as cursor from './cursor.ts';
 import { type Curve, binAt, curve, line, lonely } from './curves.ts';
-import { type Surroundings, labelled, logarithmic } from './frame.ts';
+import { type Surroundings, logarithmic, timesAxis } from './frame.ts';
 import { type Heat, SHADES, drawHeat, heat } from './heat.ts';
 import { Plot } from './plot.tsx';
 
@@ -37,13 +37,12 @@ const ROW = 4;
 export function Requests(props: RequestsProps) {
   const { timeline, sumOf, buckets, around, subject, latenciesFirst } = props;
   const shape = useMemo(() => curve(timeline), [timeline, around]);
-  const bounds = latencyBounds(shape, sumOf, buckets);
-  const counts = <Rates {...props} shape={shape} />;
-  const times = <Times {...props} shape={shape} bounds={bounds} />;
+  const counts = <Rates {...props} shape={shape} key="rates" />;
+  const times = <Times {...props} shape={shape} key="times" />;
   return (
     <div class="charts" aria-label={`Charts of ${subject}`} role="group">
       {latenciesFirst ? [times, counts] : [counts, times]}
-      <Heats {...props} bounds={bounds} />
+      <Heats {...props} shape={shape} key={latenciesFirst ? 'low heat' : 'heat'} />
       <Scrubber window={around.window} timeline={timeline} describe={(bin) => describe(bin, sumOf(bin), buckets)} zoom={props.zoom} />
     </div>
   );
@@ -62,9 +61,11 @@ function When({ at, bin }: { at: number | null; bin: Bin | null }) {
 }
 
 function Rates({ timeline, sumOf, inFlightOf, around, zoom, subject, shape }: RequestsProps & { shape: Curve }) {
-  const rates = line(shape, (bin) => sumOf(bin).count / bin.seconds);
-  const errors = line(shape, (bin) => sumOf(bin).errorCount() / bin.seconds);
-  const most = Math.max(0, ...rates.map((it) => it ?? 0));
+  const [data, most] = useMemo(() => {
+    const rates = line(shape, (bin) => sumOf(bin).count / bin.seconds);
+    const errors = line(shape, (bin) => sumOf(bin).errorCount() / bin.seconds);
+    return [[shape.x, rates, errors] as uPlot.AlignedData, Math.max(0, ...rates.map((it) => it ?? 0))];
+  }, [shape]);
   const top = useRef(1);
   top.current = nice(most * 1.08) || 1;
   const { bin, at } = usePointed(timeline);
@@ -79,17 +80,22 @@ function Rates({ timeline, sumOf, inFlightOf, around, zoom, subject, shape }: Re
         <When at={at} bin={bin} />
       </figcaption>
       <p class="legend">
-        <span class="key-line series">all</span>
-        <b>{sum && bin ? rate(sum.count / bin.seconds) : NONE}</b>
-        <span class="key-line bad">errors</span>
-        <b>{sum && bin ? rate(sum.errorCount() / bin.seconds) : NONE}</b>
-        {sum && sum.errors() !== null && <span class="soft">{share(sum.errors())}</span>}
-        <span class="soft push">in flight</span>
-        <b>{level(bin && inFlightOf(bin))}</b>
+        <span>
+          <span class="key-line series">all</span>
+          <b>{sum && bin ? rate(sum.count / bin.seconds) : NONE}</b>
+        </span>
+        <span>
+          <span class="key-line bad">errors</span>
+          <b>{sum && bin ? rate(sum.errorCount() / bin.seconds) : NONE}</b>
+          {sum && sum.errorCount() > 0 && ` ${share(sum.errors())}`}
+        </span>
+        <span class="push">
+          in flight <b>{level(bin && inFlightOf(bin))}</b>
+        </span>
       </p>
       <Plot
         label={label}
-        data={[shape.x, rates, errors] as uPlot.AlignedData}
+        data={data}
         around={around}
         zoom={zoom}
         parts={() => ({
@@ -101,14 +107,14 @@ function Rates({ timeline, sumOf, inFlightOf, around, zoom, subject, shape }: Re
               stroke: () => colour('--series'),
               fill: () => colour('--series-back'),
               width: 1.5,
-              points: { show: true, size: 4, filter: lonely },
+              points: { show: false, size: 4, filter: lonely },
             },
             {
               stroke: () => colour('--bad'),
               fill: () => colour('--bad-fill'),
               width: 1.5,
               dash: [4, 2],
-              points: { show: true, size: 4, filter: lonely },
+              points: { show: false, size: 4, filter: lonely },
             },
           ],
         })}
@@ -117,8 +123,12 @@ function Rates({ timeline, sumOf, inFlightOf, around, zoom, subject, shape }: Re
   );
 }
 
-function Times({ timeline, sumOf, buckets, around, zoom, subject, shape, bounds }: RequestsProps & { shape: Curve; bounds: [number, number] }) {
-  const lines = QUANTILES.map((_, at) => line(shape, (bin) => drawn(sumOf(bin).quantiles(buckets)[at] ?? null)));
+function Times({ timeline, sumOf, buckets, around, zoom, subject, shape }: RequestsProps & { shape: Curve }) {
+  const [data, bounds] = useMemo(() => {
+    const lines = QUANTILES.map((_, at) => line(shape, (bin) => drawn(sumOf(bin).quantiles(buckets)[at] ?? null)));
+    const all = lines.flat().filter((it): it is number => it !== null && it > 0);
+    return [[shape.x, ...lines] as uPlot.AlignedData, logarithmic(Math.min(...all, Infinity), Math.max(...all, 0))];
+  }, [shape]);
   const range = useRef(bounds);
   range.current = bounds;
   const { bin, at } = usePointed(timeline);
@@ -135,14 +145,16 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, shape, bounds 
         <When at={at} bin={bin} />
       </figcaption>
       <p class="legend">
-        {NAMES.map((name, n) => [
-          <span class={`key-line ${['third', 'series', 'peak dashed'][n]}`}>{name}</span>,
-          <b>{quantile(found?.[n])}</b>,
-        ])}
+        {NAMES.map((name, n) => (
+          <span>
+            <span class={`key-line ${['third', 'series', 'peak dashed'][n]}`}>{name}</span>
+            <b>{quantile(found?.[n])}</b>
+          </span>
+        ))}
       </p>
       <Plot
         label={label}
-        data={[shape.x, ...lines] as uPlot.AlignedData}
+        data={data}
         around={around}
         zoom={zoom}
         parts={() => ({
@@ -153,7 +165,7 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, shape, bounds 
             stroke: () => colour(COLOURS[n]!),
             width: WIDTHS[n]!,
             ...(DASHES[n] && { dash: DASHES[n] }),
-            points: { show: true, size: 4, filter: lonely },
+            points: { show: false, size: 4, filter: lonely },
           })),
         })}
       />
@@ -161,36 +173,41 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, shape, bounds 
   );
 }
 
-const HEAT_HEIGHT = 356;
+const HEAT_HEIGHT = 396;
+const LOW_HEAT_HEIGHT = 260;
 
-function Heats({ timeline, sumOf, buckets, around, zoom, subject, bounds }: RequestsProps & { bounds: [number, number] }) {
-  const rows = Math.round((HEAT_HEIGHT - 38) / ROW / 2);
-  const cells = useMemo(() => heat(timeline, sumOf, buckets, bounds, rows), [timeline, around, ...bounds]);
+function Heats({ timeline, sumOf, buckets, around, zoom, subject, shape, latenciesFirst }: RequestsProps & { shape: Curve }) {
+  const height = latenciesFirst ? LOW_HEAT_HEIGHT : HEAT_HEIGHT;
+  const [cells, data] = useMemo(() => {
+    const rows = Math.round((height - 38) / ROW / 2);
+    const x = timeline.bins.map((bin) => bin.end / 1000);
+    const bounds = latencyBounds(shape, sumOf, buckets);
+    return [heat(timeline, sumOf, buckets, bounds, rows), [x, x.map(() => null)] as uPlot.AlignedData];
+  }, [shape]);
   const current = useRef<Heat>(cells);
   current.current = cells;
-  const x = timeline.bins.map((bin) => bin.end / 1000);
   const label = cells.most
-    ? `Heat map of the latencies of ${subject}, from ${time(bounds[0])} to ${time(bounds[1])}; up to ${rate(cells.most)} requests a second in a cell.`
+    ? `Heat map of the latencies of ${subject}, from ${time(cells.low)} to ${time(cells.high)}; up to ${rate(cells.most)} requests a second in a cell.`
     : `Heat map of the latencies of ${subject}: nothing was recorded.`;
   return (
     <figure class="card heat">
       <figcaption>
-        <b>Distribution of latencies</b>
+        <b>Latency heat map</b>
         <span class="shades" aria-hidden="true">
-          few
+          <span>few</span>
           {Array.from({ length: SHADES }, (_, at) => (
             <i class={`shade${at}`} />
           ))}
-          {cells.most ? `${rate(cells.most)}/s` : 'many'}
+          <span>{cells.most ? `${rate(cells.most)}/s` : 'many'}</span>
         </span>
       </figcaption>
       <Plot
         label={label}
-        data={[x, x.map(() => null)] as uPlot.AlignedData}
+        data={data}
         around={around}
         zoom={zoom}
         parts={() => ({
-          height: HEAT_HEIGHT,
+          height,
           y: { distr: 3, range: () => [current.current.low, current.current.high] },
           yAxis: timesAxis(() => [current.current.low, current.current.high]),
           series: [{ points: { show: false } }],
@@ -199,14 +216,6 @@ function Heats({ timeline, sumOf, buckets, around, zoom, subject, bounds }: Requ
       />
     </figure>
   );
-}
-
-function timesAxis(range: () => [number, number]): uPlot.Axis {
-  return {
-    splits: () => labelled(...range()),
-    filter: (_, splits) => splits,
-    values: (_, splits) => splits.map((split) => time(split).replace(/\.0+ /, ' ')),
-  };
 }
 
 /** From the least to the greatest latency that lines and cells show. */
@@ -286,5 +295,5 @@ export function short(value: number): string {
   if (value >= 1e9) return `${Number((value / 1e9).toPrecision(3))}G`;
   if (value >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`;
   if (value >= 1e4) return `${Number((value / 1e3).toPrecision(3))}k`;
-  return String(Number(value.toPrecision(3)));
+  return value >= 1000 ? whole(value) : String(Number(value.toPrecision(3)));
 }

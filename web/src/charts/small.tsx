@@ -9,7 +9,7 @@ import { colour } from '../theme.ts';
 import { lonely } from './curves.ts';
 import type { Surroundings } from './frame.ts';
 import { Plot } from './plot.tsx';
-import { nice } from './requests.tsx';
+import { nice, short } from './requests.tsx';
 
 export function Small({ name, unit, x, values, around, zoom }: {
   name: string;
@@ -50,7 +50,7 @@ export function Small({ name, unit, x, values, around, zoom }: {
               stroke: () => colour('--series'),
               fill: () => colour('--series-back'),
               width: 1.5,
-              points: { show: true, size: 4, filter: lonely },
+              points: { show: false, size: 4, filter: lonely },
             },
           ],
         })}
@@ -67,5 +67,5 @@ function niceIn(unit: Unit, value: number): number {
 }
 
 function tick(value: number, unit: Unit): string {
-  return inUnit(value, unit === 'cores' ? null : unit).replace(/\.0+( |$)/, '$1');
+  return unit === null || unit === 'cores' ? short(value) : inUnit(value, unit).replace(/\.0+( |$)/, '$1');
 }

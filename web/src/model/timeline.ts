@@ -38,6 +38,8 @@ export class Timeline {
   readonly inFlight = new Map<number, number>();
   /** Seconds that were recorded, in all bins. */
   seconds = 0;
+  /** Grows with each change. */
+  version = 0;
 
   /** `width` are the seconds of a bin; 0 keeps each point as a bin of its own. */
   constructor(readonly width: number) {}
@@ -72,6 +74,7 @@ export class Timeline {
   }
 
   private addTo(bin: Bin, point: Point): void {
+    this.version += 1;
     const share = point.s / (bin.seconds + point.s);
     bin.end = point.t;
     bin.seconds += point.s;
@@ -113,6 +116,7 @@ export class Timeline {
   trim(from: number): void {
     const kept = this.bins.findIndex((bin) => bin.end > from);
     const removed = this.bins.splice(0, kept < 0 ? this.bins.length : kept);
+    if (removed.length) this.version += 1;
     for (const bin of removed) {
       this.seconds -= bin.seconds;
       for (const [id, endpoint] of bin.endpoints) {

@@ -1,6 +1,7 @@
 // All endpoints: what they do together, and a table of them.
 
 import { memo } from 'preact/compat';
+import { useMemo } from 'preact/hooks';
 
 import { COLUMNS, type Column } from '../address.ts';
 import { Requests } from '../charts/requests.tsx';
@@ -19,6 +20,7 @@ export function Endpoints({ page }: { page: Page }) {
   const { address, service } = page;
   const timeline = service.shown(address);
   const around = surroundings(page);
+  const all = useMemo(() => rows(timeline, service.names, around.window), [timeline, around, service.names.size]);
   if (service.hello && service.names.size === 0 && !service.isLoading) return <Empty page={page} />;
   return (
     <>
@@ -36,7 +38,7 @@ export function Endpoints({ page }: { page: Page }) {
           latenciesFirst={page.isNarrow}
         />
         <Marks around={around} />
-        <Table page={page} all={rows(timeline, service.names, around.window)} />
+        <Table page={page} all={all} />
       </div>
     </>
   );
@@ -82,7 +84,7 @@ function Table({ page, all }: { page: Page; all: Row[] }) {
         />
       </div>
       <div class="scroll" tabIndex={0} role="region" aria-label="Table of endpoints">
-        <table class="rows">
+        <table class="rows endpoints">
           <thead>
             <tr>
               {columns.map((column) => (
@@ -92,10 +94,10 @@ function Table({ page, all }: { page: Page; all: Row[] }) {
                   aria-sort={address.sort === column ? (address.isDescending ? 'descending' : 'ascending') : undefined}
                 >
                   <button onClick={() => sort(column)}>
-                    {HEADINGS[column]}
                     <span class="arrow" aria-hidden="true">
                       {address.sort === column ? (address.isDescending ? '▼' : '▲') : ''}
                     </span>
+                    {HEADINGS[column]}
                   </button>
                 </th>
               ))}

@@ -229,7 +229,7 @@ function Chart({ table, found, version, name, around, zoom }: {
             stroke: () => colour(COLOURS[at % COLOURS.length]!),
             width: 1.5,
             ...(at >= COLOURS.length && { dash: [5, 3] }),
-            points: { show: true, size: 4, filter: lonely },
+            points: { show: false, size: 4, filter: lonely },
           })),
         })}
       />

@@ -10,13 +10,18 @@ import type { Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import type { Mark } from '../protocol.ts';
 
-/** The window, gaps and marks of what is seen. */
+let latest: { key: unknown[]; around: Surroundings } | null = null;
+
+/** The window, gaps and marks of what is seen; the same object as long as nothing of it changes. */
 export function surroundings({ address, service }: Page): Surroundings {
   const window = service.window(address);
   const timeline = service.shown(address);
+  const key = [timeline, timeline.version, window.from, window.to, service.marks, service.isLoading];
+  if (latest?.key.every((part, at) => part === key[at])) return latest.around;
   // While a range is on its way nothing is known of it, not even that it has gaps.
   const gaps = service.isLoading && timeline.bins.length === 0 ? [] : timeline.gaps(window.from, window.to);
-  return { window, gaps, marks: service.marks };
+  latest = { key, around: { window, gaps, marks: service.marks } };
+  return latest.around;
 }
 
 export function Tiles({ sum, timeline, inFlight, buckets }: {

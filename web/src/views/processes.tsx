@@ -60,7 +60,7 @@ export function Processes({ page }: { page: Page }) {
             {[...names].sort().map((name) => (
               <Small
                 key={name}
-                name={name.replaceAll('_', ' ').replace(/ (bytes|seconds|cores)$/, '')}
+                name={title(name)}
                 unit={unitOf(name)}
                 x={shape.x}
                 values={line(shape, (bin) => bin.health[name] ?? null)}
@@ -81,6 +81,13 @@ export function Processes({ page }: { page: Page }) {
       </section>
     </>
   );
+}
+
+/** A name as a heading: without its unit, which its values have. */
+function title(name: string): string {
+  const words = name.replace(/_(bytes|seconds|cores)$/, '').replaceAll('_', ' ');
+  const known = words.replace(/^cpu\b/, 'CPU').replace(/\bfds\b/, 'files');
+  return known[0] ? known[0].toUpperCase() + known.slice(1) : name;
 }
 
 function RowOf({ process: { region, pid, started, alive, died }, now }: { process: Process; now: number }) {

@@ -4,9 +4,9 @@ import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
 
 import { curve, lonely } from '../charts/curves.ts';
-import { labelled, logarithmic } from '../charts/frame.ts';
+import { logarithmic, timesAxis } from '../charts/frame.ts';
 import { Plot } from '../charts/plot.tsx';
-import { NONE, measured, quantile, rate, share, time, whole } from '../figures.ts';
+import { NONE, measured, quantile, rate, share, whole } from '../figures.ts';
 import { drawn } from '../model/buckets.ts';
 import { Sum } from '../model/sum.ts';
 import type { Bin } from '../model/timeline.ts';
@@ -161,10 +161,12 @@ function Side({ name, x, lines, found, bounds, around, zoom }: {
         <b>{name}</b>
       </figcaption>
       <p class="legend">
-        {names.map((quantile, n) => [
-          <span class={`key-line ${['third', 'series', 'peak dashed'][n]}`}>{quantile}</span>,
-          <b>{found[n]}</b>,
-        ])}
+        {names.map((quantile, n) => (
+          <span>
+            <span class={`key-line ${['third', 'series', 'peak dashed'][n]}`}>{quantile}</span>
+            <b>{found[n]}</b>
+          </span>
+        ))}
       </p>
       <Plot
         label={`Latency ${name.toLowerCase()}: ${names.map((quantile, n) => `${quantile} ${found[n]}`).join(', ')}.`}
@@ -174,16 +176,12 @@ function Side({ name, x, lines, found, bounds, around, zoom }: {
         parts={() => ({
           height: 190,
           y: { distr: 3, range: () => range.current },
-          yAxis: {
-            splits: () => labelled(...range.current),
-            filter: (_, splits) => splits,
-            values: (_, splits) => splits.map((split) => time(split).replace(/\.0+ /, ' ')),
-          },
+          yAxis: timesAxis(() => range.current),
           series: ['--third', '--series', '--peak'].map((name, n) => ({
             stroke: () => colour(name),
             width: n === 1 ? 2 : 1.5,
             ...(n === 2 && { dash: [5, 3] }),
-            points: { show: true, size: 4, filter: lonely },
+            points: { show: false, size: 4, filter: lonely },
           })),
         })}
       />
