@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-import { defineConfig, type Plugin } from 'vite';
+import type { Plugin } from 'vite';
+import { defineConfig } from 'vitest/config';
 
 const page = fileURLToPath(new URL('../crates/talea-cli/page', import.meta.url));
 
@@ -25,6 +26,7 @@ function licences(): Plugin {
 
 export default defineConfig({
   base: './',
+  test: { include: ['src/**/*.test.ts'] },
   plugins: [licences()],
   // For work on the page: `npm run dev` serves made-up traffic, `npm run watch` the page as it is edited.
   server: { proxy: { '/live': 'http://127.0.0.1:8790' } },

@@ -17,9 +17,14 @@ const NOTHING = new Timeline(0);
 
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'stopped';
 
+/** Widths of bins, seconds: divisors and multiples of the minutes that the server keeps for a day. */
+const WIDTHS = [2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 1800, 3600];
+
 /** The width of a bin of a range: 0 for each point by itself. */
 export function widthOf(seconds: number): number {
-  return seconds <= MOST_BINS ? 0 : Math.ceil(seconds / MOST_BINS);
+  if (seconds <= MOST_BINS) return 0;
+  const least = seconds / MOST_BINS;
+  return WIDTHS.find((width) => width >= least) ?? Math.ceil(least / 86_400) * 86_400;
 }
 
 export class Service {
@@ -223,7 +228,6 @@ export class Service {
     const last = this.live.last;
     const now = this.now();
     if (last === null || now - last > this.range * 1000) return this.loadLive();
-    if (now - last < 1500 * (this.hello?.step ?? 1)) return undefined;
     return this.fill(`from=${Math.floor(last)}&bins=${MOST_BINS}`, () => this.live);
   }
 
