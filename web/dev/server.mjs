@@ -2,7 +2,7 @@
 // tests in a browser.
 
 import { readFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, request as ask } from 'node:http';
 import { fileURLToPath } from 'node:url';
 
 import { FAMILIES, Traffic } from './traffic.mjs';
@@ -14,7 +14,7 @@ const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript; charset=
 export const PAGE = fileURLToPath(new URL('../../crates/talea-cli/page/', import.meta.url));
 
 /**
- * Options: `port`, `page` (the folder of the built page), `run`, `title`, `study` (a Study, or a function
+ * Options: `port`, `page` (the folder of the built page), `upstream` (a server that has the data), `run`, `title`, `study` (a Study, or a function
  * of the time that gives one), and those of `Traffic`.
  */
 export class Server {
@@ -107,6 +107,7 @@ export class Server {
     const url = new URL(request.url, this.url);
     const path = url.pathname.slice(1);
     this.requests.push(url.pathname + url.search);
+    if (this.options.upstream && path.startsWith('live/')) return this.forward(request, response);
     if (path === 'live/events') return this.events(request, response);
     if (path === 'live/series/events') return this.watch(url, request, response);
     if (path === 'live/range') return this.range(url, response);
@@ -126,6 +127,17 @@ export class Server {
     response.setHeader('Cache-Control', 'no-cache');
     response.setHeader('X-Content-Type-Options', 'nosniff');
     return response.end(bytes);
+  }
+
+  /** Lets a real server answer, whose page is another one. */
+  forward(request, response) {
+    const asked = ask(new URL(request.url, this.options.upstream), (answer) => {
+      response.writeHead(answer.statusCode, answer.headers);
+      answer.pipe(response);
+    });
+    asked.on('error', () => response.destroy());
+    response.on('close', () => asked.destroy());
+    asked.end();
   }
 
   events(request, response) {

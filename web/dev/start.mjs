@@ -1,13 +1,14 @@
-// node dev/start.mjs [port] [endpoints] [empty|study]: the development server, until it is interrupted.
+// node dev/start.mjs [port] [endpoints | URL] [empty | study]: the development server, until it is interrupted. With
+// the URL of a real server the data are its own, and the page is the one in this folder.
 
 import { Server } from './server.mjs';
 import { study } from './study.mjs';
 
-const [port = '8790', endpoints = '15', scenario] = process.argv.slice(2);
+const [port = '8790', source = '15', scenario] = process.argv.slice(2);
 const server = await new Server({
   port: Number(port),
-  endpoints: Number(endpoints),
+  ...(source.startsWith('http') ? { upstream: source } : { endpoints: Number(source) }),
   empty: scenario === 'empty',
   study: scenario === 'study' ? study : undefined,
 }).start();
-console.log(`${server.url} with ${endpoints} endpoints`);
+console.log(`${server.url} with ${source.startsWith('http') ? source : `${source} endpoints`}`);

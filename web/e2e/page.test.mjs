@@ -102,9 +102,9 @@ describe('any server', () => {
     const page = await open(url);
     await isLive(page);
     await hasRows(page);
-    await page.getByRole('link', { name: 'Explorer' }).click();
+    await page.locator('nav').getByRole('link', { name: 'Explorer' }).click();
     await page.getByRole('heading', { name: 'Families' }).waitFor();
-    await page.getByRole('link', { name: 'Processes' }).click();
+    await page.locator('nav').getByRole('link', { name: 'Processes' }).click();
     await page.getByRole('heading', { name: 'Health' }).waitFor();
     assert.equal(hash(page), '#processes');
     assert.equal(await page.locator('nav [aria-current]').innerText(), 'Processes');
@@ -482,7 +482,7 @@ describe('the development server', () => {
   test('a study shows its cases, and both sides', async () => {
     const server = await serve({ study, endpoints: 5, title: 'items-api', born: Date.now() - 20_000 });
     const page = await open(server.url);
-    await page.getByRole('link', { name: 'Study' }).click();
+    await page.locator('nav').getByRole('link', { name: 'Study' }).click();
     await page.getByRole('heading', { name: 'items-api', level: 2 }).waitFor();
     assert.equal(await page.locator('table.cases tbody tr').count(), 5);
     await until('a case is done', (texts) => texts.some((text) => text.includes('done')), () => page.locator('.progress').allInnerTexts());

@@ -210,6 +210,24 @@ test('a paused page keeps what it shows and receives what comes', async () => {
   expect(asked).toHaveLength(1);
 });
 
+test('a point that is left out is asked for, once', async () => {
+  answers.push(() => ({ points: [point(0)] }), () => ({ points: [point(1), point(2)] }), () => ({}));
+  const service = start();
+  Events.last.send('hello', hello('one', 0));
+  await settle();
+  Events.last.send('point', point(3));
+  Events.last.send('point', point(4));
+  await settle();
+  expect(ends(service)).toEqual([0, 1, 2, 3, 4]);
+  // The server did not read for a while: it is asked, has nothing, and is not asked again.
+  Events.last.send('point', point(9));
+  await settle();
+  Events.last.send('point', point(10));
+  await settle();
+  expect(ends(service)).toEqual([0, 1, 2, 3, 4, 9, 10]);
+  expect(asked.map((fields) => fields.get('from'))).toEqual([NOW - 300_000, NOW, NOW + 4000].map(String));
+});
+
 test('marks are known once', async () => {
   const mark = { t: NOW, kind: 'died' as const, of: 'shop', text: 'x' };
   const service = start();

@@ -13,6 +13,9 @@ const SILENCE = 10_000;
 /** A server that does not answer for so long is said to have stopped. */
 const GIVE_UP = 20_000;
 
+/** A point that begins so much later than the one before ended was not the next one, milliseconds. */
+const LEAST_GAP = 500;
+
 const NOTHING = new Timeline(0);
 
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'stopped';
@@ -205,8 +208,12 @@ export class Service {
 
   private take(point: Point): void {
     this.learn(point.ne ?? [], point.nb ?? [], point.marks ?? []);
+    // A point comes after it ended, so that the server's clock is at least that far.
+    this.ahead = Math.max(this.ahead, point.t - Date.now());
+    const last = this.live.last;
     if (this.queue) this.queue.push(point);
-    else this.add(point);
+    else if (last === null || point.t - point.s * 1000 - last < LEAST_GAP) this.add(point);
+    else void this.catchUp(point);
   }
 
   private add(point: Point): void {
@@ -220,14 +227,15 @@ export class Service {
     const width = widthOf(range);
     const to = width ? Math.ceil(now / width / 1000) * width * 1000 : now;
     const bins = width ? Math.round(range / width) : MOST_BINS;
-    await this.fill(`from=${Math.floor(to - range * 1000)}&to=${Math.ceil(to)}&bins=${bins}`, () => new Timeline(width));
+    const end = width ? `&to=${to}` : '';
+    await this.fill(`from=${Math.floor(to - range * 1000)}${end}&bins=${bins}`, () => new Timeline(width));
   }
 
-  /** Loads what was missed since the latest point. */
-  private async catchUp(): Promise<void> {
+  /** Loads what was missed since the latest point; the next one, if it is there already, waits meanwhile. */
+  private async catchUp(next?: Point): Promise<void> {
     const last = this.live.last;
-    const now = this.now();
-    if (last === null || now - last > this.range * 1000) return this.loadLive();
+    if (next) this.queue = [next];
+    if (last === null || this.now() - last > this.range * 1000) return this.loadLive();
     return this.fill(`from=${Math.floor(last)}&bins=${MOST_BINS}`, () => this.live);
   }
 

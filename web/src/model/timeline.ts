@@ -75,15 +75,11 @@ export class Timeline {
 
   private addTo(bin: Bin, point: Point): void {
     this.version += 1;
-    const share = point.s / (bin.seconds + point.s);
     bin.end = point.t;
     bin.seconds += point.s;
     this.seconds += point.s;
     bin.uncertain = Math.max(bin.uncertain, point.u);
-    for (const [name, value] of Object.entries(point.h ?? {})) {
-      const before = bin.health[name];
-      bin.health[name] = isMean(name) && before !== undefined ? before + (value - before) * share : value;
-    }
+    Object.assign(bin.health, point.h);
     for (const endpoint of point.e) {
       const [id, , , inFlight] = endpoint;
       const before = bin.endpoints.get(id);
@@ -188,6 +184,3 @@ function emptyBin(point: Point): Bin {
     inFlight: null,
   };
 }
-
-/** Whether a bin shows the mean of a health number, not its latest value. */
-const isMean = (name: string): boolean => /(_cores|_per_second|_ratio)$/.test(name);

@@ -180,7 +180,7 @@ const RowOf = memo((row: RowProps) => (
       ) : column === 'errors' ? (
         <td class={`errors ${row.wrong >= 5 ? 'wrong' : ''}`}>
           {row.errors}
-          <span class="share">
+          <span class={row.wrong > 0 ? 'share' : 'share none'}>
             <i style={{ width: `${row.wrong}%` }} />
           </span>
         </td>
