@@ -72,11 +72,17 @@ export class Service {
     return Date.now() + this.ahead;
   }
 
+  /** Whether nothing more is to come: the study has ended, and the server with it. */
+  get isOver(): boolean {
+    return this.study !== null && this.study.state !== 'running';
+  }
+
   /** The time that is seen. */
   window({ span, range }: Address): Span {
     if (span) return span;
     const [now, last] = [this.now(), this.live.last];
-    const to = last !== null && now - last < 2500 + 2000 * (this.hello?.step ?? 1) ? last : now;
+    const isCurrent = last !== null && now - last < 2500 + 2000 * (this.hello?.step ?? 1);
+    const to = last !== null && (isCurrent || this.isOver) ? last : now;
     return { from: to - range * 1000, to };
   }
 
@@ -152,8 +158,7 @@ export class Service {
     this.heard = Date.now();
     this.lostSince ??= Date.now();
     this.attempts += 1;
-    const isOver = this.study !== null && this.study.state !== 'running';
-    if (this.hello) this.connection = isOver || this.connection === 'stopped' ? 'stopped' : 'reconnecting';
+    if (this.hello) this.connection = this.isOver || this.connection === 'stopped' ? 'stopped' : 'reconnecting';
     setTimeout(() => {
       if (!this.events) this.connect();
     }, delay);

@@ -72,8 +72,13 @@ export function frame(parts: Parts, around: () => Surroundings, zoom: (span: Spa
         border: { show: true, stroke: () => colour('--axis'), width: 1 },
         size: 24,
         gap: 4,
-        space: (chart) => (chart.width < 420 ? 44 : 64),
-        values: (_, splits, __, ___, step) => splits.map((split) => clock(split * 1000, step < 60)),
+        // Without seconds a label takes less room.
+        space: (_, __, min, max, width) => (width < 400 && ((max - min) / width) * 44 > 30 ? 44 : 64),
+        // A label that would be cut off at the right is left out.
+        values: (chart, splits, _, __, step) => {
+          const edge = chart.bbox.width / devicePixelRatio - (step < 60 ? 20 : 9);
+          return splits.map((split) => (chart.valToPos(split, 'x') > edge ? '' : clock(split * 1000, step < 60)));
+        },
       },
       { stroke: soft, font: FONT, grid, ticks: { show: false }, size: 56, gap: 6, ...parts.yAxis },
     ],

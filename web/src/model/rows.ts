@@ -46,13 +46,17 @@ export function sparklines(timeline: Timeline, { from, to }: Span): (id: number)
   const seconds = new Float64Array(columns + 1);
   const counts = new Map<number, Float64Array>();
   for (const bin of timeline.bins) {
-    const column = Math.floor((begin(bin) + bin.end) / 2 / width) - first;
-    if (column < 0 || column > columns) continue;
-    seconds[column]! += bin.seconds;
-    for (const [id, [, count]] of bin.endpoints) {
-      let of = counts.get(id);
-      if (!of) counts.set(id, (of = new Float64Array(columns + 1)));
-      of[column]! += count;
+    const [start, length] = [begin(bin), bin.end - begin(bin)];
+    const last = Math.min(columns, Math.ceil(bin.end / width) - 1 - first);
+    for (let column = Math.max(0, Math.floor(start / width) - first); column <= last; column += 1) {
+      const edge = (first + column) * width;
+      const share = (Math.min(bin.end, edge + width) - Math.max(start, edge)) / length;
+      seconds[column]! += bin.seconds * share;
+      for (const [id, [, count]] of bin.endpoints) {
+        let of = counts.get(id);
+        if (!of) counts.set(id, (of = new Float64Array(columns + 1)));
+        of[column]! += count * share;
+      }
     }
   }
   const x = Array.from(seconds, (_, column) => Math.round(((first + column + 0.5) * width - from) * (WIDTH / (to - from)) * 10) / 10);

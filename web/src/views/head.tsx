@@ -82,7 +82,7 @@ function State({ page }: { page: Page }) {
     connecting: ['wait', 'connecting'],
     live: ['good', 'live'],
     reconnecting: ['wait', `reconnecting${since}`],
-    stopped: ['bad', stopped(page, since)],
+    stopped: [service.isOver ? 'over' : 'bad', stopped(page, since)],
   };
   const [kind, text] = states[service.connection]!;
   const isPausedLive = page.isPaused && service.connection === 'live';
@@ -102,7 +102,6 @@ function State({ page }: { page: Page }) {
 }
 
 function stopped({ service }: Page, since: string): string {
-  const { study } = service;
-  if (study && study.state !== 'running') return `stopped: the study is ${study.state}`;
+  if (service.isOver) return `stopped: the study is ${service.study?.state}`;
   return `stopped${since}`;
 }
