@@ -228,6 +228,20 @@ test('a point that is left out is asked for, once', async () => {
   expect(asked.map((fields) => fields.get('from'))).toEqual([NOW - 300_000, NOW, NOW + 4000].map(String));
 });
 
+test('a point that is left out while the range is loaded is asked for too', async () => {
+  let answer = (_: Partial<Range>): void => undefined;
+  answers.push(() => new Promise((resolve) => (answer = resolve)), () => ({ points: [point(1), point(2)] }));
+  const service = start();
+  Events.last.send('hello', hello('one', 0));
+  Events.last.send('point', point(3));
+  Events.last.send('point', point(4));
+  await settle();
+  answer({ points: [point(0)] });
+  await settle();
+  expect(ends(service)).toEqual([0, 1, 2, 3, 4]);
+  expect(service.isLoading).toBe(false);
+});
+
 test('marks are known once', async () => {
   const mark = { t: NOW, kind: 'died' as const, of: 'shop', text: 'x' };
   const service = start();

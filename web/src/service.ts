@@ -49,6 +49,8 @@ export class Service {
   private range = 300;
   private events: EventSource | null = null;
   private queue: Point[] | null = null;
+  /** The time from which on the server was asked for what was missed: it has no more than it said. */
+  private asked: number | null = null;
   private heard = Date.now();
   private lostSince: number | null = null;
   private attempts = 0;
@@ -215,9 +217,15 @@ export class Service {
     this.learn(point.ne ?? [], point.nb ?? [], point.marks ?? []);
     // A point comes after it ended, so that the server's clock is at least that far.
     this.ahead = Math.max(this.ahead, point.t - Date.now());
+    this.follow(point);
+  }
+
+  /** Adds a point, or lets it wait for what is before it. */
+  private follow(point: Point): void {
     const last = this.live.last;
+    const isNext = last === null || point.t - point.s * 1000 - last < LEAST_GAP;
     if (this.queue) this.queue.push(point);
-    else if (last === null || point.t - point.s * 1000 - last < LEAST_GAP) this.add(point);
+    else if (isNext || this.asked === last) this.add(point);
     else void this.catchUp(point);
   }
 
@@ -238,7 +246,7 @@ export class Service {
 
   /** Loads what was missed since the latest point; the next one, if it is there already, waits meanwhile. */
   private async catchUp(next?: Point): Promise<void> {
-    const last = this.live.last;
+    const last = (this.asked = this.live.last);
     if (next) this.queue = [next];
     if (last === null || this.now() - last > this.range * 1000) return this.loadLive();
     return this.fill(`from=${Math.floor(last)}&bins=${MOST_BINS}`, () => this.live);
@@ -256,9 +264,9 @@ export class Service {
       this.live = timeline();
       for (const point of loaded.points) this.add(point);
     }
-    for (const point of queue) this.add(point);
     this.queue = null;
     this.isLoading = false;
+    for (const point of queue) this.follow(point);
     this.changed();
   }
 

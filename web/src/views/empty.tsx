@@ -20,7 +20,7 @@ export function Empty({ page }: { page: Page }) {
           A Python or PHP service: add the middleware of the package <code>talea</code>, and let the service and this agent
           name the same region.
         </li>
-        <li>The service meters its requests already? Then send one: some libraries show an endpoint from then on.</li>
+        <li>The service meters its requests already? Then send one: an endpoint appears with its first request.</li>
       </ul>
       <p>
         All other metrics are in the <a href={page.link({ view: 'explorer' })}>Explorer</a>, the processes that record them
