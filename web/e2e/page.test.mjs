@@ -1,0 +1,493 @@
+// The page in Chromium. With TALEA_PAGE_URL the tests that can do so run against that server, which is to
+// have at least one endpoint that is requested all the time; the others, and all of them without it, run
+// against the development server.
+
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { after, before, describe, test } from 'node:test';
+
+import { Server } from '../dev/server.mjs';
+import { study } from '../dev/study.mjs';
+import { launch } from './browser.mjs';
+
+const outside = process.env.TALEA_PAGE_URL;
+const folder = process.env.PAGE_FOLDER;
+const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+let browser;
+const servers = [];
+
+async function serve(options = {}) {
+  const server = await new Server({ ...(folder && { page: folder }), ...options }).start();
+  servers.push(server);
+  return server;
+}
+
+before(async () => {
+  browser = await launch();
+});
+after(async () => {
+  await browser?.close();
+  for (const server of servers) await server.stop();
+});
+
+/** Waits until something is so; it fails with the latest value, after more time than a busy machine needs. */
+async function until(what, isSo, found) {
+  const end = Date.now() + 60_000;
+  let latest;
+  for (;;) {
+    latest = await found();
+    if (isSo(latest)) return latest;
+    assert.ok(Date.now() < end, `${what}: ${JSON.stringify(latest)}`);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+/** Opens a page that fails the test if it says anything to the console or asks another host. */
+async function open(url, { size = { width: 1280, height: 900 }, theme = 'light', allowed = [] } = {}) {
+  const page = await browser.context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.faults = [];
+  const { origin } = new URL(url);
+  page.on('console', (message) => {
+    if (!allowed.some((pattern) => pattern.test(message.text()))) page.faults.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => page.faults.push(`error: ${error}`));
+  page.on('dialog', (dialog) => {
+    page.faults.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith('data:') && new URL(request.url()).origin !== origin) page.faults.push(`request: ${request.url()}`);
+  });
+  await page.emulateMedia({ colorScheme: theme });
+  await page.setViewportSize(size);
+  await page.goto(url);
+  return page;
+}
+
+async function close(page) {
+  assert.deepEqual(page.faults, []);
+  await page.close();
+}
+
+const state = (page) => page.locator('.states').innerText();
+const isLive = (page) => until('the page is live', (text) => text.startsWith('live'), () => state(page));
+const tile = (page, name) => page.locator('.tile', { has: page.getByText(name, { exact: true }) }).locator('.figure').innerText();
+const names = (page) => page.locator('table.endpoints a.row-link').allInnerTexts();
+const hash = (page) => decodeURIComponent(new URL(page.url()).hash.replaceAll('+', ' '));
+
+async function hasRows(page) {
+  await until('rows are shown', (rows) => rows.length > 0, () => names(page));
+  await until('numbers are shown', (text) => !text.startsWith('–'), () => tile(page, 'requests/s'));
+}
+
+describe('any server', () => {
+  let url;
+  before(async () => {
+    url = outside ?? (await serve()).url;
+  });
+
+  test('the frame of the page is seen without its script', async () => {
+    const html = await (await fetch(url)).text();
+    assert.match(html, /<header class="top">/);
+    assert.doesNotMatch(html, / style=|<script>|<script [^>]*>[^<]| on[a-z]+=/);
+    const policy = (await fetch(url)).headers.get('Content-Security-Policy');
+    assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
+    assert.doesNotMatch(policy, /unsafe/);
+  });
+
+  test('views are opened by links, and the browser goes back', async () => {
+    const page = await open(url);
+    await isLive(page);
+    await hasRows(page);
+    await page.locator('nav').getByRole('link', { name: 'Explorer' }).click();
+    await page.getByRole('heading', { name: 'Families' }).waitFor();
+    await page.locator('nav').getByRole('link', { name: 'Processes' }).click();
+    await page.getByRole('heading', { name: 'Health' }).waitFor();
+    assert.equal(hash(page), '#processes');
+    assert.equal(await page.locator('nav [aria-current]').innerText(), 'Processes');
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Families' }).waitFor();
+    await page.goBack();
+    await hasRows(page);
+    await page.goForward();
+    await page.getByRole('heading', { name: 'Families' }).waitFor();
+    await close(page);
+  });
+
+  test('the numbers are those of the range', async () => {
+    const page = await open(url);
+    await isLive(page);
+    await hasRows(page);
+    await page.keyboard.press(' ');
+    await until('the page is paused', (text) => text === 'paused', () => state(page));
+    const [, from, to] = /from=(\d+)&to=(\d+)/.exec(page.url());
+    const range = await (await fetch(new URL(`live/range?from=${from}&to=${to}&bins=480`, url))).json();
+    const seconds = range.points.reduce((sum, { s }) => sum + s, 0);
+    const requests = range.points.flatMap(({ e }) => e).reduce((sum, [, count]) => sum + count, 0);
+    const shown = Number((await tile(page, 'requests/s')).split('\n')[0].replaceAll(',', ''));
+    const expected = requests / seconds;
+    // Points at the ends of the range may be in one and not in the other.
+    assert.ok(Math.abs(shown - expected) <= expected * 0.03 + 0.01, `${shown} ${expected}`);
+    // The same range, loaded from the server, shows the same.
+    const [before, rows] = [await tile(page, 'p99'), await names(page)];
+    const colleague = await open(page.url());
+    await hasRows(colleague);
+    assert.deepEqual([await tile(colleague, 'p99'), (await names(colleague)).length], [before, rows.length]);
+    await close(colleague);
+    await close(page);
+  });
+
+  test('an endpoint is opened by a click and by Enter, and left by Escape', async () => {
+    const page = await open(url);
+    await isLive(page);
+    await hasRows(page);
+    const [first] = await names(page);
+    await page.locator('table.endpoints tbody tr td').first().click();
+    await page.getByRole('heading', { name: first, exact: true }).waitFor();
+    await page.getByRole('heading', { name: 'Statuses' }).waitFor();
+    await page.getByRole('heading', { name: 'What ended how' }).waitFor();
+    assert.ok(hash(page).includes(`endpoint=${first}`), page.url());
+    await page.keyboard.press('Escape');
+    await hasRows(page);
+    await page.locator('body').press('ArrowDown');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'All endpoints' }).click();
+    await hasRows(page);
+    await close(page);
+  });
+
+  test('a drag over a chart zooms and pauses, and a button goes back', async () => {
+    const page = await open(url);
+    await isLive(page);
+    await hasRows(page);
+    const chart = page.locator('.charts .plot .u-over').first();
+    const box = await chart.boundingBox();
+    await page.mouse.move(box.x + box.width * 0.7, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.8, box.y + 40, { steps: 5 });
+    await page.mouse.move(box.x + box.width * 0.9, box.y + 40, { steps: 5 });
+    await page.mouse.up();
+    await page.locator('.showing').waitFor();
+    assert.equal(await state(page), 'paused');
+    const [, from, to] = /from=(\d+)&to=(\d+)/.exec(page.url());
+    assert.ok(to - from > 50_000 && to - from < 70_000, `${to - from}`);
+    const zoomed = page.url();
+    await page.getByRole('button', { name: 'Back to now' }).click();
+    await isLive(page);
+    await page.goBack();
+    await page.locator('.showing').waitFor();
+    assert.equal(page.url(), zoomed);
+    await close(page);
+  });
+
+  test('a paused page stays as it is while another goes on', async () => {
+    const [paused, live] = [await open(url), await open(url)];
+    await hasRows(paused);
+    await isLive(live);
+    await paused.getByRole('button', { name: 'Pause' }).click();
+    await until('it is paused', (text) => text === 'paused', () => state(paused));
+    const sentences = async (page) => page.locator('.plot').evaluateAll((plots) => plots.map((plot) => plot.ariaLabel));
+    const before = JSON.stringify(await sentences(paused));
+    for (let times = 0; times < 2; times += 1) {
+      const now = JSON.stringify(await sentences(live));
+      await until('the other goes on', (later) => later !== now, async () => JSON.stringify(await sentences(live)));
+    }
+    assert.equal(JSON.stringify(await sentences(paused)), before);
+    await paused.keyboard.press('Escape');
+    await isLive(paused);
+    await close(paused);
+    await close(live);
+  });
+
+  test('filter and order are kept in the link', async () => {
+    const page = await open(url);
+    await isLive(page);
+    await hasRows(page);
+    const all = await names(page);
+    await page.keyboard.press('/');
+    await page.keyboard.type('GET ');
+    await until('only some are left', (found) => found.length > 0 && found.every((name) => name.includes('GET ')), () => names(page));
+    const sort = page.locator('th.name button');
+    await page.locator('th[scope=col].name button').click();
+    await until('names ascend', (found) => found.join('\n') === [...found].sort().join('\n'), () => names(page));
+    assert.equal(await page.locator('th[scope=col].name').getAttribute('aria-sort'), 'ascending');
+    await sort.click();
+    await until('names descend', (found) => found.join('\n') === [...found].sort().reverse().join('\n'), () => names(page));
+    const colleague = await open(page.url());
+    await hasRows(colleague);
+    assert.deepEqual(await names(colleague), await names(page));
+    assert.equal(await colleague.getByRole('searchbox').inputValue(), 'GET ');
+    await page.keyboard.press('/');
+    await page.keyboard.press('Escape');
+    await until('all are back', (found) => found.length === all.length, () => names(page));
+    await close(page);
+    await close(colleague);
+  });
+
+  test('every range can be chosen', async () => {
+    const page = await open(url);
+    await isLive(page);
+    for (const name of ['1 min', '15 min', '1 h', '6 h', '24 h', '5 min']) {
+      await page.getByRole('button', { name, exact: true }).click();
+      await page.locator('[aria-busy=false]').first().waitFor();
+      await hasRows(page);
+      assert.equal(await page.locator('.ranges [aria-pressed=true]').innerText(), name);
+    }
+    await close(page);
+  });
+
+  test('the theme is chosen and remembered', async () => {
+    const page = await open(url);
+    const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const light = await paper();
+    await page.getByLabel('Theme').selectOption('dark');
+    const dark = await until('it is dark', (colour) => colour !== light, paper);
+    await page.reload();
+    await isLive(page);
+    assert.equal(await paper(), dark);
+    await page.getByLabel('Theme').selectOption('system');
+    await until('it is light', (colour) => colour === light, paper);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await until('it follows the system', (colour) => colour === dark, paper);
+    await close(page);
+  });
+
+  test('a narrow screen scrolls tables alone, and shows latencies first', async () => {
+    const page = await open(url, { size: { width: 375, height: 800 } });
+    await isLive(page);
+    await hasRows(page);
+    for (const fragment of ['#endpoints', '#explorer', '#processes']) {
+      await page.evaluate((hash) => (location.hash = hash), fragment);
+      await page.locator('table.rows tbody tr').first().waitFor();
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.equal(width, 375, fragment);
+    }
+    await page.evaluate(() => (location.hash = '#endpoints'));
+    await hasRows(page);
+    assert.deepEqual((await page.locator('.charts figcaption b').allInnerTexts())[0], 'Latency');
+    assert.deepEqual((await page.locator('table.endpoints thead th button').allInnerTexts()).slice(1, 4).map((text) => text.trim().slice(-3)), ['p50', 'p90', 'p99']);
+    await close(page);
+  });
+
+  test('all of it can be done by keyboard', async () => {
+    const page = await open(url);
+    await isLive(page);
+    await hasRows(page);
+    await page.keyboard.press('2');
+    await page.getByRole('heading', { name: 'Families' }).waitFor();
+    await page.keyboard.press('1');
+    await hasRows(page);
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    const slider = page.getByRole('slider', { name: 'Time in the charts' });
+    await slider.focus();
+    for (let times = 0; times < 3; times += 1) await page.keyboard.press('ArrowLeft');
+    await until('the slider tells the time and the numbers', (text) => /\d+:\d+:\d+: .*(requests a second|no data)/.test(text), () => slider.getAttribute('aria-valuetext'));
+    await page.keyboard.press('+');
+    await page.locator('.showing').waitFor();
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await isLive(page);
+    // Every link, button and field is reached by Tab, and the focus is seen.
+    await page.locator('h1').click();
+    const reached = new Set();
+    for (let presses = 0; presses < 30; presses += 1) {
+      await page.keyboard.press('Tab');
+      const [what, outline] = await page.evaluate(() => {
+        const { activeElement: element } = document;
+        return [`${element.tagName} ${element.textContent.trim().slice(0, 20)}`, getComputedStyle(element).outlineStyle];
+      });
+      reached.add(what);
+      if (!what.startsWith('BODY')) assert.notEqual(outline, 'none', what);
+    }
+    for (const what of ['A Explorer', 'BUTTON 1 min', 'BUTTON Pause', 'BUTTON ?', 'BUTTON p99']) {
+      assert.ok([...reached].some((it) => it.startsWith(what)), `${what}: ${[...reached].join(', ')}`);
+    }
+    await close(page);
+  });
+
+  test('families are searched and opened, and their PromQL copied', async () => {
+    const page = await open(`${url}#explorer`);
+    const families = () => page.locator('table.families a.row-link').allInnerTexts();
+    const all = await until('families are shown', (found) => found.length > 0, families);
+    const counter = all.find((name) => name.endsWith('_total'));
+    await page.getByRole('searchbox').fill(counter);
+    await until('one is found', (found) => found.length >= 1 && found.every((name) => name.includes(counter)), families);
+    await page.locator('table.families a.row-link').first().click();
+    await page.getByRole('heading', { name: counter, exact: true }).waitFor();
+    await page.locator('table.values tbody tr').first().waitFor();
+    await page.getByRole('button', { name: 'Copy PromQL' }).click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), `rate(${counter}[1m])`);
+    await close(page);
+  });
+
+  for (const theme of ['light', 'dark']) {
+    test(`axe finds nothing serious in the ${theme} theme`, async () => {
+      const page = await open(url, { theme });
+      await isLive(page);
+      await hasRows(page);
+      const [endpoint] = await names(page);
+      const fragments = ['#endpoints', `#endpoints?${new URLSearchParams({ endpoint })}`, '#explorer', '#processes'];
+      for (const fragment of fragments) {
+        await page.evaluate((hash) => (location.hash = hash), fragment);
+        await page.locator('main table, main figure').first().waitFor();
+        await check(page, fragment);
+      }
+      await page.keyboard.press('?');
+      await page.getByRole('dialog').waitFor();
+      await check(page, 'help');
+      await close(page);
+    });
+  }
+});
+
+async function check(page, where) {
+  await page.evaluate(axe);
+  const found = await page.evaluate(async () => {
+    const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 120)} ${failureSummary}`).join('; ')}`);
+  });
+  assert.deepEqual(found, [], where);
+}
+
+describe('the development server', () => {
+  const refused = [/ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|ERR_CONNECTION_RESET|ERR_INCOMPLETE_CHUNKED/];
+
+  test('a lost connection is said, and what was missed is loaded', async () => {
+    const server = await serve({ run: 'one' });
+    const page = await open(server.url, { allowed: refused });
+    await isLive(page);
+    await hasRows(page);
+    await server.stop();
+    const stopped = Date.now();
+    await until('it says so', (text) => /^(reconnecting|stopped)/.test(text), () => state(page));
+    await until('more has happened than one point', (now) => now > stopped + 3000, Date.now);
+    const since = server.requests.length;
+    await server.start();
+    await isLive(page);
+    await until('what was missed is asked for', (requests) => requests.some((it) => /^\/live\/range\?from=\d+&bins=/.test(it)), () => server.requests.slice(since));
+    await page.locator('[aria-busy=false]').first().waitFor();
+    assert.equal(await state(page), 'live');
+    await close(page);
+  });
+
+  test('what the server does not have either is said to be missed', async () => {
+    const server = await serve({ run: 'one' });
+    const page = await open(server.url, { allowed: refused });
+    await isLive(page);
+    await hasRows(page);
+    await server.stop();
+    const now = Math.floor(Date.now() / 1000) * 1000;
+    server.traffic.gaps.push([now, now + 4000]);
+    await until('the gap is over', (time) => time > now + 5000, Date.now);
+    await server.start();
+    await until('it says what it missed', (text) => /^live\s+missed [3-9] s$/.test(text), () => state(page));
+    await close(page);
+  });
+
+  test('a server that was started anew is followed', async () => {
+    const server = await serve({ run: 'one' });
+    const page = await open(server.url, { allowed: refused });
+    await isLive(page);
+    await hasRows(page);
+    await server.stop();
+    // Other endpoints, under the numbers of those before.
+    const { port } = server;
+    const next = new Server({ ...(folder && { page: folder }), run: 'two', endpoints: 40, port });
+    next.traffic.endpoints.reverse();
+    servers.push(await next.start());
+    await until('the new endpoints are shown', (found) => found.length === 40, () => names(page));
+    await isLive(page);
+    const [busiest] = await names(page);
+    assert.equal(busiest, 'GET /api/items');
+    await close(page);
+  });
+
+  test('a server that is busy is asked again', async () => {
+    const server = await serve();
+    server.refusals = 2;
+    const page = await open(server.url, { allowed: [/503/] });
+    await isLive(page);
+    await close(page);
+  });
+
+  test('a process that dies is marked', async () => {
+    const server = await serve();
+    const page = await open(server.url);
+    await isLive(page);
+    server.kill(4712);
+    await page.getByText('Process 4712 died (SIGKILL).').waitFor();
+    await page.keyboard.press('3');
+    const row = page.locator('table.processes tr', { has: page.getByRole('rowheader', { name: '4712' }) });
+    await until('it is dead', (text) => text.includes('dead'), () => row.innerText());
+    await close(page);
+  });
+
+  test('hostile labels are shown as text', async () => {
+    const server = await serve();
+    const page = await open(server.url);
+    await hasRows(page);
+    const hostile = 'GET /<script>alert(1)</script>';
+    const found = await names(page);
+    assert.ok(found.includes(hostile));
+    assert.ok(found.some((name) => name.length > 250));
+    await page.getByRole('link', { name: hostile }).click();
+    await page.getByRole('heading', { name: hostile }).waitFor();
+    await page.goto(`${server.url}#explorer?${new URLSearchParams({ family: 'shop.orders' })}`);
+    await page.getByRole('cell', { name: '<img src=x onerror=alert(1)>' }).waitFor();
+    await page.getByLabel('pay.method').selectOption({ label: '"quoted" \\ back' });
+    await page.locator('.promql code').getByText('"pay.method"').waitFor();
+    assert.equal(await page.locator('.promql code').innerText(), 'rate({"shop.orders", "pay.method"="\\"quoted\\" \\\\ back"}[1m])');
+    assert.equal(await page.locator('table.values tbody tr').count(), 1);
+    await page.keyboard.press('3');
+    await page.getByRole('cell', { name: '<b>hostile</b>' }).waitFor();
+    await close(page);
+  });
+
+  test('hostile links open the page', async () => {
+    const server = await serve();
+    for (const fragment of ['#%E0%A4%A', '#endpoints?endpoint=<img src=x onerror=alert(1)>', '#explorer?family=<script>&label.x=%00', '#endpoints?from=1&to=2', '#study']) {
+      const page = await open(server.url + fragment, { allowed: fragment.includes('family') ? [/400/] : [] });
+      await until('it is live or paused', (text) => /^(live|paused)/.test(text), () => state(page));
+      await close(page);
+    }
+  });
+
+  test('a service without endpoints says what to do', async () => {
+    const server = await serve({ empty: true });
+    const page = await open(server.url);
+    await page.getByRole('heading', { name: 'No endpoints yet' }).waitFor();
+    await page.locator('main').getByRole('link', { name: 'Explorer' }).click();
+    await page.getByRole('heading', { name: 'Families' }).waitFor();
+    await close(page);
+  });
+
+  test('200 endpoints are shown and sorted', async () => {
+    const server = await serve({ endpoints: 200 });
+    const page = await open(`${server.url}#endpoints?range=1m`);
+    await until('all are shown', (found) => found.length === 200, () => names(page));
+    await page.locator('th[scope=col].p99 button').click();
+    await until('the slowest is first', (found) => found[0] === 'GET /api/reports/monthly', () => names(page));
+    await close(page);
+  });
+
+  test('a study shows its cases, and both sides', async () => {
+    const server = await serve({ study, endpoints: 5, title: 'items-api', born: Date.now() - 20_000 });
+    const page = await open(server.url);
+    await page.locator('nav').getByRole('link', { name: 'Study' }).click();
+    await page.getByRole('heading', { name: 'items-api', level: 2 }).waitFor();
+    assert.equal(await page.locator('table.cases tbody tr').count(), 5);
+    await until('a case is done', (texts) => texts.some((text) => text.includes('done')), () => page.locator('.progress').allInnerTexts());
+    await until('the clients have latencies', (label) => !label.includes('–'), () => page.locator('.plot').first().getAttribute('aria-label'));
+    await check(page, 'study');
+    await close(page);
+  });
+});

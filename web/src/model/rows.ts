@@ -1,0 +1,101 @@
+// The rows of the table of endpoints.
+
+import type { Column, Span } from '../address.ts';
+import { type BucketTable, drawn } from './buckets.ts';
+import { Sum } from './sum.ts';
+import { type Timeline, begin } from './timeline.ts';
+
+export interface Row {
+  id: number;
+  name: string;
+  family: string;
+  sum: Sum;
+  /** Requests a second, null where nothing was recorded. */
+  rate: number | null;
+  inFlight: number | null;
+  /** A sparkline of the rates, as the path of an SVG 96 wide and 20 high. */
+  trend: string;
+}
+
+export function rows(timeline: Timeline, names: ReadonlyMap<number, { name: string; family: string }>, window: Span): Row[] {
+  const trends = sparklines(timeline, window);
+  return [...names].map(([id, { name, family }]) => {
+    const sum = timeline.sums.get(id) ?? new Sum();
+    return {
+      id,
+      name,
+      family,
+      sum,
+      rate: timeline.seconds > 0 ? sum.count / timeline.seconds : null,
+      inFlight: timeline.inFlight.get(id) ?? null,
+      trend: trends(id),
+    };
+  });
+}
+
+const COLUMNS = 48;
+const [WIDTH, HEIGHT] = [96, 20];
+
+/** Draws the rates of endpoints over the time that is seen. */
+export function sparklines(timeline: Timeline, { from, to }: Span): (id: number) => string {
+  const typical = Math.max(1, timeline.seconds / Math.max(1, timeline.bins.length));
+  const columns = Math.max(2, Math.min(COLUMNS, Math.floor((to - from) / 1000 / typical)));
+  const width = (to - from) / columns;
+  // Columns stand at multiples of their width, so that they do not change as time goes on.
+  const first = Math.floor(from / width);
+  const seconds = new Float64Array(columns + 1);
+  const counts = new Map<number, Float64Array>();
+  for (const bin of timeline.bins) {
+    const [start, length] = [begin(bin), bin.end - begin(bin)];
+    const last = Math.min(columns, Math.ceil(bin.end / width) - 1 - first);
+    for (let column = Math.max(0, Math.floor(start / width) - first); column <= last; column += 1) {
+      const edge = (first + column) * width;
+      const share = (Math.min(bin.end, edge + width) - Math.max(start, edge)) / length;
+      seconds[column]! += bin.seconds * share;
+      for (const [id, [, count]] of bin.endpoints) {
+        let of = counts.get(id);
+        if (!of) counts.set(id, (of = new Float64Array(columns + 1)));
+        of[column]! += count * share;
+      }
+    }
+  }
+  const x = Array.from(seconds, (_, column) => Math.round(((first + column + 0.5) * width - from) * (WIDTH / (to - from)) * 10) / 10);
+  return (id) => {
+    const of = counts.get(id);
+    if (!of) return '';
+    const rates = Array.from(of, (count, column) => (seconds[column]! > 0 ? count / seconds[column]! : null));
+    const most = Math.max(...rates.map((rate) => rate ?? 0));
+    if (most === 0) return '';
+    let path = '';
+    let isDown = false;
+    rates.forEach((rate, column) => {
+      if (rate === null) return void (isDown = false);
+      path += `${isDown ? 'L' : 'M'}${x[column]} ${Math.round((HEIGHT - 1.5 - (rate / most) * (HEIGHT - 3)) * 10) / 10}`;
+      isDown = true;
+    });
+    return path;
+  };
+}
+
+/** The rows by a column; those of which it is not known come last. */
+export function sorted(rows: readonly Row[], column: Column, isDescending: boolean, buckets: BucketTable): Row[] {
+  const quantile = (at: number) => (row: Row) => drawn(row.sum.quantiles(buckets)[at] ?? null);
+  const values: Record<Exclude<Column, 'name'>, (row: Row) => number | null> = {
+    rate: (row) => row.rate,
+    errors: (row) => row.sum.errors(),
+    p50: quantile(0),
+    p90: quantile(1),
+    p99: quantile(2),
+    inflight: (row) => row.inFlight,
+  };
+  const byName = (a: Row, b: Row): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id - b.id);
+  const sign = isDescending ? -1 : 1;
+  if (column === 'name') return [...rows].sort((a, b) => sign * byName(a, b));
+  const value = values[column];
+  const keyed = rows.map((row) => ({ row, value: value(row) }));
+  keyed.sort((a, b) => {
+    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null) || byName(a.row, b.row);
+    return sign * (a.value - b.value) || byName(a.row, b.row);
+  });
+  return keyed.map(({ row }) => row);
+}

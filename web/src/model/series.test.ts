@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+
+import type { Kind, SeriesRange } from '../protocol.ts';
+import { SeriesTable } from './series.ts';
+
+function range(kind: Kind, bin: number, values: (number | null)[][]): SeriesRange {
+  const times = values[0]!.map((_, at) => (at + 1) * bin * 1000);
+  return {
+    family: 'x', kind, bin, times, lengths: times.map(() => bin), more: 0,
+    series: values.map((values, id) => ({ id, labels: [['n', String(id)], ['all', 'yes']], values })),
+  };
+}
+
+test('counters are shown as rates, and what is not named did not grow', () => {
+  const table = SeriesTable.of(range('counter', 1, [[10, null], [0, 4]]));
+  table.add({ t: 4000, s: 2, v: [[0, 7]] });
+  expect(table.series.map((it) => table.shown(it))).toEqual([[10, null, 3.5], [0, 4, 0]]);
+  expect(table.times).toEqual([1000, 2000, 4000]);
+});
+
+test('gauges keep their value until it changes', () => {
+  const table = SeriesTable.of(range('gauge', 1, [[1], [5]]));
+  table.add({ t: 2000, s: 1, v: [[1, 6]] });
+  expect(table.series.map(({ values }) => values)).toEqual([[1, 1], [5, 6]]);
+});
+
+test('values of one bin are added up, and known ones are left out', () => {
+  const table = SeriesTable.of(range('counter', 10, [[100]]));
+  for (const t of [9000, 11_000, 12_000, 12_000, 21_000]) table.add({ t, s: 1, v: [[0, 5]] });
+  expect([table.times, table.lengths, table.series[0]!.values]).toEqual([[10_000, 12_000, 21_000], [10, 2, 1], [100, 10, 5]]);
+});
+
+test('new series begin where they are seen, and the least important are counted only', () => {
+  const table = SeriesTable.of(range('counter', 1, [[1, 2]]));
+  table.meet([{ id: 0, labels: [] }, ...Array.from({ length: 150 }, (_, n) => ({ id: n + 1, labels: [['n', `${n}`]] as [string, string][] }))]);
+  expect([table.series.length, table.more, table.series[1]!.values]).toEqual([100, 51, [null, null]]);
+});
+
+test('series are found by the values of labels', () => {
+  const table = SeriesTable.of(range('gauge', 1, [[1], [2], [3]]));
+  expect(table.matching([['n', '1'], ['all', 'yes']]).map(({ id }) => id)).toEqual([1]);
+  expect(table.matching([]).length).toBe(3);
+  expect(table.matching([['no', 'such']])).toEqual([]);
+  expect([...table.labels()]).toEqual([['n', ['0', '1', '2']], ['all', ['yes']]]);
+});

@@ -1,0 +1,311 @@
+// The service as the server tells of it: the connection, and what was heard.
+
+import type { Address, Span } from './address.ts';
+import { BucketTable } from './model/buckets.ts';
+import { type Gap, Timeline } from './model/timeline.ts';
+import type { EndpointName, Hello, Mark, Point, Process, Range, Study } from './protocol.ts';
+
+/** As many bins as a range has at most. */
+const MOST_BINS = 480;
+const MOST_MARKS = 500;
+/** Without any event for so long, the connection is taken for lost. */
+const SILENCE = 10_000;
+/** A server that does not answer for so long is said to have stopped. */
+const GIVE_UP = 20_000;
+
+/** A point that begins so much later than the one before ended was not the next one, milliseconds. */
+const LEAST_GAP = 500;
+
+const NOTHING = new Timeline(0);
+
+export type Connection = 'connecting' | 'live' | 'reconnecting' | 'stopped';
+
+/** Widths of bins, seconds: divisors and multiples of the minutes that the server keeps for a day. */
+const WIDTHS = [2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 1800, 3600];
+
+/** The width of a bin of a range: 0 for each point by itself. */
+export function widthOf(seconds: number): number {
+  if (seconds <= MOST_BINS) return 0;
+  const least = seconds / MOST_BINS;
+  return WIDTHS.find((width) => width >= least) ?? Math.ceil(least / 86_400) * 86_400;
+}
+
+export class Service {
+  hello: Hello | null = null;
+  readonly names = new Map<number, { name: string; family: string }>();
+  buckets = new BucketTable();
+  /** The latest time, to which points are added. */
+  live = new Timeline(0);
+  /** What is shown instead, while the page is paused. */
+  private frozen: { span: Span; timeline: Timeline } | null = null;
+  processes: Process[] = [];
+  marks: Mark[] = [];
+  study: Study | null = null;
+  connection: Connection = 'connecting';
+  /** Why a range could not be loaded. */
+  trouble: string | null = null;
+  isLoading = false;
+
+  private range = 300;
+  private events: EventSource | null = null;
+  private queue: Point[] | null = null;
+  /** The time from which on the server was asked for what was missed: it has no more than it said. */
+  private asked: number | null = null;
+  private heard = Date.now();
+  private lostSince: number | null = null;
+  private attempts = 0;
+  private readonly opened = Date.now();
+  /** The server's clock less this one's, milliseconds. */
+  private ahead = 0;
+  private spanLoads = 0;
+
+  constructor(private readonly changed: () => void) {}
+
+  start(address: Address): void {
+    this.range = address.range;
+    this.show(address);
+    this.connect();
+    setInterval(() => this.watch(), 1000);
+    addEventListener('online', () => this.reconnect(0));
+  }
+
+  /** The server's time. */
+  now(): number {
+    return Date.now() + this.ahead;
+  }
+
+  /** Whether nothing more is to come: the study has ended, and the server with it. */
+  get isOver(): boolean {
+    return this.study !== null && this.study.state !== 'running';
+  }
+
+  /** The time that is seen. */
+  window({ span, range }: Address): Span {
+    if (span) return span;
+    const [now, last] = [this.now(), this.live.last];
+    const isCurrent = last !== null && now - last < 2500 + 2000 * (this.hello?.step ?? 1);
+    const to = last !== null && (isCurrent || this.isOver) ? last : now;
+    return { from: to - range * 1000, to };
+  }
+
+  shown({ span }: Address): Timeline {
+    if (!span) return this.live;
+    const isShown = this.frozen?.span.from === span.from && this.frozen.span.to === span.to;
+    return isShown ? this.frozen!.timeline : NOTHING;
+  }
+
+  /** How much of the time since the page was opened is missing in what is seen. */
+  missed(address: Address): Gap[] {
+    const { from, to } = this.window(address);
+    const opened = Math.max(from, this.opened + this.ahead);
+    const last = Math.min(to, this.live.last ?? 0);
+    return last > opened ? this.shown(address).gaps(opened, last).filter((gap) => gap.to - gap.from > 2000) : [];
+  }
+
+  /** Seconds since the latest point, if there should have been one. */
+  silence(): number | null {
+    const last = this.live.last;
+    if (last === null || this.connection === 'live') return null;
+    return Math.max(0, (this.now() - last) / 1000);
+  }
+
+  /** Loads what an address needs. */
+  show(address: Address): void {
+    if (address.range !== this.range) {
+      this.range = address.range;
+      if (this.hello) void this.loadLive();
+    }
+    if (!address.span) {
+      this.frozen = null;
+      this.spanLoads += 1;
+      if (!this.queue) this.isLoading = false;
+    } else if (address.span.from !== this.frozen?.span.from || address.span.to !== this.frozen.span.to) {
+      void this.loadSpan(address.span);
+    }
+  }
+
+  /** What is seen now, so that it stays. */
+  freeze(address: Address): Span {
+    const { from, to } = this.window(address);
+    const span = { from: Math.floor(from), to: Math.ceil(to) };
+    this.frozen = { span, timeline: this.live.between(span.from, span.to) };
+    return span;
+  }
+
+  private connect(): void {
+    this.events?.close();
+    const events = new EventSource('live/events');
+    this.events = events;
+    const on = <Data>(name: string, take: (data: Data) => void): void => {
+      events.addEventListener(name, (event) => {
+        if (events !== this.events) return;
+        this.heard = Date.now();
+        take(JSON.parse((event as MessageEvent<string>).data) as Data);
+        this.changed();
+      });
+    };
+    on<Hello>('hello', (hello) => this.greet(hello));
+    on<Point>('point', (point) => this.take(point));
+    on<Process[]>('processes', (processes) => (this.processes = processes));
+    on<Study>('study', (study) => (this.study = study));
+    on<unknown>('lagged', () => void this.catchUp());
+    events.onerror = () => {
+      if (events === this.events) this.reconnect(Math.min(5000, 500 * 2 ** this.attempts));
+    };
+  }
+
+  private reconnect(delay: number): void {
+    this.events?.close();
+    this.events = null;
+    this.heard = Date.now();
+    this.lostSince ??= Date.now();
+    this.attempts += 1;
+    if (this.hello) this.connection = this.isOver || this.connection === 'stopped' ? 'stopped' : 'reconnecting';
+    setTimeout(() => {
+      if (!this.events) this.connect();
+    }, delay);
+    this.changed();
+  }
+
+  /** Once a second: notices sleep, silence, and a server that does not come back. */
+  private watch(): void {
+    const now = Date.now();
+    const silence = Math.max(SILENCE, 4000 * (this.hello?.step ?? 1));
+    if (this.events && now - this.heard > silence) this.reconnect(0);
+    if (this.lostSince !== null && now - this.lostSince > GIVE_UP) this.connection = 'stopped';
+    if (this.connection !== 'live') this.changed();
+  }
+
+  private greet(hello: Hello): void {
+    const isKnown = this.hello?.run === hello.run;
+    this.hello = hello;
+    this.connection = 'live';
+    [this.lostSince, this.attempts] = [null, 0];
+    this.ahead = hello.now - Date.now();
+    this.processes = hello.processes;
+    this.study = hello.study;
+    if (!isKnown) {
+      this.names.clear();
+      this.buckets = new BucketTable();
+      this.marks = [];
+      this.frozen = null;
+      this.queue = null;
+      this.live = new Timeline(widthOf(this.range));
+    }
+    this.learn(hello.endpoints, hello.buckets, hello.marks);
+    if (isKnown) {
+      void this.catchUp();
+    } else {
+      void this.loadLive();
+      this.renewed();
+    }
+  }
+
+  /** Is called when a server answers that numbers its endpoints anew. */
+  renewed: () => void = () => undefined;
+
+  private learn(endpoints: EndpointName[], buckets: Range['buckets'], marks: Mark[]): void {
+    for (const [id, name, family] of endpoints) this.names.set(id, { name, family });
+    this.buckets.add(buckets);
+    const key = ({ t, kind, of, text }: Mark): string => JSON.stringify([t, kind, of, text]);
+    const known = new Set(this.marks.map(key));
+    const fresh = marks.filter((mark) => !known.has(key(mark)));
+    if (fresh.length) this.marks = [...this.marks, ...fresh].sort((a, b) => a.t - b.t).slice(-MOST_MARKS);
+  }
+
+  private take(point: Point): void {
+    this.learn(point.ne ?? [], point.nb ?? [], point.marks ?? []);
+    // A point comes after it ended, so that the server's clock is at least that far.
+    this.ahead = Math.max(this.ahead, point.t - Date.now());
+    this.follow(point);
+  }
+
+  /** Adds a point, or lets it wait for what is before it. */
+  private follow(point: Point): void {
+    const last = this.live.last;
+    const isNext = last === null || point.t - point.s * 1000 - last < LEAST_GAP;
+    if (this.queue) this.queue.push(point);
+    else if (isNext || this.asked === last) this.add(point);
+    else void this.catchUp(point);
+  }
+
+  private add(point: Point): void {
+    this.live.add(point);
+    this.live.trim((this.live.last ?? 0) - this.range * 1000);
+  }
+
+  /** Loads the range up to now; points that come meanwhile wait. */
+  private async loadLive(): Promise<void> {
+    const [range, now] = [this.range, this.now()];
+    const width = widthOf(range);
+    const to = width ? Math.ceil(now / width / 1000) * width * 1000 : now;
+    const bins = width ? Math.round(range / width) : MOST_BINS;
+    const end = width ? `&to=${to}` : '';
+    await this.fill(`from=${Math.floor(to - range * 1000)}${end}&bins=${bins}`, () => new Timeline(width));
+  }
+
+  /** Loads what was missed since the latest point; the next one, if it is there already, waits meanwhile. */
+  private async catchUp(next?: Point): Promise<void> {
+    const last = (this.asked = this.live.last);
+    if (next) this.queue = [next];
+    if (last === null || this.now() - last > this.range * 1000) return this.loadLive();
+    return this.fill(`from=${Math.floor(last)}&bins=${MOST_BINS}`, () => this.live);
+  }
+
+  private async fill(query: string, timeline: () => Timeline): Promise<void> {
+    const queue: Point[] = (this.queue = this.queue ?? []);
+    const [run, range] = [this.hello?.run, this.range];
+    this.isLoading = true;
+    this.changed();
+    const loaded = await this.load(query);
+    if (this.queue !== queue || this.hello?.run !== run) return;
+    if (this.range !== range) return;
+    if (loaded) {
+      this.live = timeline();
+      for (const point of loaded.points) this.add(point);
+    }
+    this.queue = null;
+    this.isLoading = false;
+    for (const point of queue) this.follow(point);
+    this.changed();
+  }
+
+  private async loadSpan(span: Span): Promise<void> {
+    const load = (this.spanLoads += 1);
+    const seconds = (span.to - span.from) / 1000;
+    const width = widthOf(seconds);
+    const bins = width ? Math.ceil(seconds / width) : MOST_BINS;
+    this.isLoading = true;
+    this.changed();
+    const loaded = await this.load(`from=${span.from}&to=${span.to}&bins=${bins}`);
+    if (load !== this.spanLoads) return;
+    this.isLoading = this.queue !== null;
+    if (loaded) this.frozen = { span, timeline: Timeline.of(loaded.points, 0) };
+    this.changed();
+  }
+
+  /** Asks for a range until there is an answer or an error that asking again does not help. */
+  private async load(query: string): Promise<Range | null> {
+    for (let attempt = 0; ; attempt += 1) {
+      try {
+        const response = await fetch(`live/range?${query}`);
+        if (response.ok) {
+          const range = (await response.json()) as Range;
+          if (this.hello && range.run !== this.hello.run) return null;
+          this.learn(range.endpoints, range.buckets, range.marks);
+          this.trouble = null;
+          return range;
+        }
+        if (response.status !== 503 || attempt === 5) {
+          this.trouble = (await response.text()).trim().slice(0, 300) || `The server answered ${response.status}.`;
+          return null;
+        }
+        const wait = Number(response.headers.get('Retry-After'));
+        await new Promise((resolve) => setTimeout(resolve, 1000 * (wait > 0 && wait < 30 ? wait : 1)));
+      } catch {
+        this.trouble = null;
+        return null;
+      }
+    }
+  }
+}

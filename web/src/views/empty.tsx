@@ -1,0 +1,31 @@
+// What to do if the service has no endpoints that the page can show.
+
+import type { Page } from '../page.ts';
+
+export function Empty({ page }: { page: Page }) {
+  return (
+    <section class="card words empty" aria-labelledby="empty-title">
+      <h2 id="empty-title">No endpoints yet</h2>
+      <p>
+        The page shows endpoints as soon as the service has a histogram of the durations of its requests, such as{' '}
+        <code>http_request_duration_seconds</code> or <code>http_server_request_duration_seconds</code>, with a label for
+        the route or the method.
+      </p>
+      <ul>
+        <li>
+          A Rust service: build the router with <code>talea_http::axum::Router</code>, or add the tower layer of{' '}
+          <code>talea-http</code>.
+        </li>
+        <li>
+          A Python or PHP service: add the middleware of the package <code>talea</code>, and let the service and this agent
+          name the same region.
+        </li>
+        <li>The service meters its requests already? Then send one: an endpoint appears with its first request.</li>
+      </ul>
+      <p>
+        All other metrics are in the <a href={page.link({ view: 'explorer' })}>Explorer</a>, the processes that record them
+        in <a href={page.link({ view: 'processes' })}>Processes</a>.
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,295 @@
+// One family: its series over time, by their labels, and the PromQL for them.
+
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type uPlot from 'uplot';
+
+import type { Span } from '../address.ts';
+import { lonely } from '../charts/curves.ts';
+import { Plot } from '../charts/plot.tsx';
+import { nice } from '../charts/requests.tsx';
+import { NONE, count, inUnit, rate, unitOf } from '../figures.ts';
+import { type Series, SeriesTable } from '../model/series.ts';
+import type { Page } from '../page.ts';
+import { query } from '../promql.ts';
+import type { Family, Labels, SeriesRange, SeriesValues } from '../protocol.ts';
+import { colour } from '../theme.ts';
+import { Showing, surroundings } from './parts.tsx';
+
+const MOST_LINES = 12;
+const COLOURS = ['--series', '--peak', '--third', '--line4', '--line5', '--line6'];
+
+/** Loads a family's series and follows them while the page is live. */
+function useSeries(page: Page, name: string): { table: SeriesTable | null; trouble: string | null; version: number } {
+  const [state, setState] = useState<{ table: SeriesTable | null; trouble: string | null; version: number }>({ table: null, trouble: null, version: 0 });
+  const { address, service } = page;
+  const span = address.span;
+  const isLive = span === null && service.connection === 'live';
+  const run = service.hello?.run;
+  useEffect(() => {
+    if (!run) return undefined;
+    let events: EventSource | null = null;
+    let table: SeriesTable | null = null;
+    let isOver = false;
+    const early: SeriesValues[] = [];
+    const tell = (trouble: string | null = null): void => {
+      if (!isOver) setState((state) => ({ table: table ?? state.table, trouble, version: state.version + 1 }));
+    };
+    const load = async (): Promise<void> => {
+      const seconds = span ? (span.to - span.from) / 1000 : address.range;
+      const to = span ? span.to : service.now();
+      const fields = new URLSearchParams({
+        family: name,
+        from: String(Math.floor(span ? span.from : to - seconds * 1000)),
+        to: String(Math.ceil(to)),
+        bins: String(Math.min(480, Math.max(1, Math.ceil(seconds)))),
+      });
+      try {
+        const response = await fetch(`live/series?${fields}`);
+        if (!response.ok) return tell((await response.text()).slice(0, 300));
+        table = SeriesTable.of((await response.json()) as SeriesRange);
+        for (const values of early) table.add(values);
+        tell();
+      } catch {
+        tell('The server does not answer.');
+      }
+    };
+    void load();
+    if (isLive) {
+      events = new EventSource(`live/series/events?${new URLSearchParams({ family: name })}`);
+      events.addEventListener('series', (event) => {
+        table?.meet(JSON.parse((event as MessageEvent<string>).data) as { id: number; labels: Labels }[]);
+        tell();
+      });
+      events.addEventListener('values', (event) => {
+        const values = JSON.parse((event as MessageEvent<string>).data) as SeriesValues;
+        if (table) table.add(values);
+        else early.push(values);
+        tell();
+      });
+    }
+    return () => {
+      isOver = true;
+      events?.close();
+    };
+  }, [name, run, isLive, address.range, span?.from, span?.to]);
+  return state;
+}
+
+export function FamilyView({ page, name, family }: { page: Page; name: string; family: Family | null }) {
+  const { address } = page;
+  const { table, trouble, version } = useSeries(page, name);
+  const kind = table?.kind ?? family?.kind ?? 'untyped';
+  const found = table?.matching(address.labels) ?? [];
+  const unit = table?.isRate ? null : unitOf(name);
+  const promql = query(name, kind, address.labels);
+  const around = surroundings(page);
+  const choose = (label: string, value: string | null): void => {
+    const others = address.labels.filter(([name]) => name !== label);
+    page.go({ labels: value === null ? others : [...others, [label, value]] });
+  };
+  return (
+    <>
+      <a class="back" href={page.link({ family: null, labels: [] })}>
+        ← All families
+      </a>
+      <div class="endpoint-head">
+        <h2 class="endpoint-name">{name}</h2>
+        <span class="soft">
+          {kind}
+          {table && `, ${count(table.series.length + table.more, 'series', 'series')}`}
+        </span>
+      </div>
+      {family?.help && <p class="note help-text">{family.help}</p>}
+      <Showing page={page} timeline={page.service.shown(address)} />
+      {trouble && (
+        <p class="card words trouble" role="alert">
+          {trouble}
+        </p>
+      )}
+      <div class="card promql">
+        <code>{promql}</code>
+        <Copy text={promql} />
+      </div>
+      {table && (
+        <>
+          <Filters table={table} labels={address.labels} choose={choose} />
+          <Chart table={table} found={found} version={version} name={name} around={around} zoom={(span) => page.zoom(span)} />
+          <Values table={table} found={found} unit={unit} />
+          {table.more > 0 && (
+            <p class="note">{count(table.more, 'further series', 'further series')} with smaller values {table.more === 1 ? 'is' : 'are'} left out.</p>
+          )}
+        </>
+      )}
+    </>
+  );
+}
+
+function Copy({ text }: { text: string }) {
+  const [state, setState] = useState('');
+  const copy = async (): Promise<void> => {
+    setState((await copied(text)) ? 'Copied' : 'Select the text and copy it');
+    setTimeout(() => setState(''), 2000);
+  };
+  return (
+    <button class="button" onClick={() => void copy()}>
+      <span aria-live="polite">{state || 'Copy PromQL'}</span>
+    </button>
+  );
+}
+
+/** Copies a text, also where the page is not served by TLS and the clipboard has no interface. */
+async function copied(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const field = document.createElement('textarea');
+    field.value = text;
+    field.className = 'hidden';
+    document.body.append(field);
+    field.select();
+    const isCopied = document.execCommand('copy');
+    field.remove();
+    return isCopied;
+  }
+}
+
+function Filters({ table, labels, choose }: {
+  table: SeriesTable;
+  labels: Labels;
+  choose: (label: string, value: string | null) => void;
+}) {
+  const known = table.labels();
+  // A label that is chosen stays to be seen, whatever the series have now.
+  for (const [name, value] of labels) {
+    const values = known.get(name) ?? [];
+    if (!values.includes(value)) known.set(name, [...values, value]);
+  }
+  if (known.size === 0) return null;
+  return (
+    <div class="filters" role="group" aria-label="Filter by labels">
+      {[...known].map(([name, values]) => {
+        const chosen = labels.find(([label]) => label === name)?.[1];
+        return (
+          <label class="select" key={name}>
+            <span>{name}</span>
+            <select
+              value={chosen === undefined ? 0 : values.indexOf(chosen) + 1}
+              onChange={(event) => choose(name, values[event.currentTarget.selectedIndex - 1] ?? null)}
+            >
+              <option value={0}>any</option>
+              {values.map((value, at) => (
+                <option value={at + 1}>{value === '' ? '(empty)' : value}</option>
+              ))}
+            </select>
+          </label>
+        );
+      })}
+    </div>
+  );
+}
+
+function Chart({ table, found, version, name, around, zoom }: {
+  table: SeriesTable;
+  found: Series[];
+  version: number;
+  name: string;
+  around: ReturnType<typeof surroundings>;
+  zoom: (span: Span) => void;
+}) {
+  const lines = found.slice(0, MOST_LINES);
+  const unit = table.isRate ? null : unitOf(name);
+  const data = useMemo(() => columns(table, lines), [table, version, lines.map(({ id }) => id).join()]);
+  const all = data.slice(1).flat().filter((value): value is number => typeof value === 'number');
+  const bounds = useRef<[number, number]>([0, 1]);
+  const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
+  bounds.current = [low < 0 ? -nice(-low * 1.05) : 0, nice(high * 1.05) || (low < 0 ? 0 : 1)];
+  const title = table.isRate ? (table.kind === 'counter' ? 'Increase a second' : 'Observations a second') : 'Value';
+  return (
+    <figure class="card">
+      <figcaption>
+        <b>{title}</b>
+        {found.length > MOST_LINES && (
+          <span class="soft">
+            the first {MOST_LINES} of {count(found.length, 'series', 'series')}
+          </span>
+        )}
+      </figcaption>
+      <Plot
+        key={lines.map(({ id }) => id).join()}
+        label={`${title} of ${count(lines.length, 'series', 'series')} of ${name}, up to ${inUnit(high, unit)}.`}
+        data={data as uPlot.AlignedData}
+        around={around}
+        zoom={zoom}
+        parts={() => ({
+          height: 240,
+          y: { range: () => bounds.current },
+          yAxis: { values: (_, splits) => splits.map((split) => (split === 0 ? '0' : inUnit(split, unit).replace(/\.0+( |$)/, '$1'))), size: 72 },
+          series: lines.map((_, at) => ({
+            stroke: () => colour(COLOURS[at % COLOURS.length]!),
+            width: 1.5,
+            ...(at >= COLOURS.length && { dash: [5, 3] }),
+            points: { show: false, size: 4, filter: lonely },
+          })),
+        })}
+      />
+    </figure>
+  );
+}
+
+/** The lines, with a break where nothing was recorded. */
+function columns(table: SeriesTable, lines: readonly Series[]): (number | null)[][] {
+  const all = lines.map((series) => table.shown(series));
+  const [x, y]: [number[], (number | null)[][]] = [[], lines.map(() => [])];
+  table.times.forEach((t, at) => {
+    const before = table.times[at - 1];
+    const length = table.lengths[at]!;
+    if (before !== undefined && t - length * 1000 - before > 500 + length * 500) {
+      x.push((before + t) / 2000);
+      y.forEach((line) => line.push(null));
+    }
+    x.push(t / 1000);
+    y.forEach((line, n) => line.push(all[n]![at] ?? null));
+  });
+  return [x, ...y];
+}
+
+function Values({ table, found, unit }: { table: SeriesTable; found: Series[]; unit: ReturnType<typeof unitOf> }) {
+  const names = [...table.labels().keys()];
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Table of current values">
+      <table class="rows values">
+        <thead>
+          <tr>
+            <th scope="col">
+              <span class="hidden">Line</span>
+            </th>
+            {names.map((name) => (
+              <th scope="col" class="label">
+                {name}
+              </th>
+            ))}
+            <th scope="col">{table.isRate ? 'A second' : 'Value'}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {found.map((series, at) => {
+            const last = table.shown(series).at(-1) ?? null;
+            return (
+              <tr key={series.id}>
+                <td class="swatch">
+                  {at < MOST_LINES && <span class={`key-line line${at % COLOURS.length} ${at >= COLOURS.length ? 'dashed' : ''}`} />}
+                </td>
+                {names.map((name) => (
+                  <td class="label">{series.labels.find(([label]) => label === name)?.[1] ?? ''}</td>
+                ))}
+                <td>{last === null ? NONE : table.isRate ? rate(last) : inUnit(last, unit)}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {found.length === 0 && <p class="nothing">No series has these labels.</p>}
+    </div>
+  );
+}

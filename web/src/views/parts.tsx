@@ -1,0 +1,121 @@
+// Parts that several views share.
+
+import type { ComponentChildren } from 'preact';
+
+import { MARKS, type Surroundings } from '../charts/frame.ts';
+import { NONE, duration, level, moment, quantile, rate, share, uncertainty } from '../figures.ts';
+import type { BucketTable } from '../model/buckets.ts';
+import type { Sum } from '../model/sum.ts';
+import type { Timeline } from '../model/timeline.ts';
+import type { Page } from '../page.ts';
+import type { Mark } from '../protocol.ts';
+
+let latest: { key: unknown[]; around: Surroundings } | null = null;
+
+/** The window, gaps and marks of what is seen; the same object as long as nothing of it changes. */
+export function surroundings({ address, service }: Page): Surroundings {
+  const window = service.window(address);
+  const timeline = service.shown(address);
+  const key = [timeline, timeline.version, window.from, window.to, service.marks, service.isLoading];
+  if (latest?.key.every((part, at) => part === key[at])) return latest.around;
+  // While a range is on its way nothing is known of it, not even that it has gaps.
+  const gaps = service.isLoading && timeline.bins.length === 0 ? [] : timeline.gaps(window.from, window.to);
+  latest = { key, around: { window, gaps, marks: service.marks } };
+  return latest.around;
+}
+
+export function Tiles({ sum, timeline, inFlight, buckets }: {
+  sum: Sum;
+  timeline: Timeline;
+  inFlight: number | null;
+  buckets: BucketTable;
+}) {
+  const isKnown = timeline.seconds > 0;
+  const [p50, p90, p99] = sum.quantiles(buckets);
+  const errors = sum.errors();
+  return (
+    <dl class="tiles card">
+      <Tile name="requests/s" note={uncertainty(timeline.uncertainty)}>
+        {isKnown ? rate(sum.count / timeline.seconds) : NONE}
+      </Tile>
+      <Tile name="errors" kind={errors !== null && errors >= 0.05 ? 'bad' : ''}>
+        {share(errors)}
+      </Tile>
+      <Tile name="p50">{quantile(p50)}</Tile>
+      <Tile name="p90">{quantile(p90)}</Tile>
+      <Tile name="p99">{quantile(p99)}</Tile>
+      <Tile name="in flight" note={inFlight === null ? '' : 'now'}>
+        {level(inFlight)}
+      </Tile>
+    </dl>
+  );
+}
+
+function Tile({ name, note, kind = '', children }: {
+  name: string;
+  note?: string;
+  kind?: string;
+  children: ComponentChildren;
+}) {
+  return (
+    <div class={`tile ${kind}`}>
+      <dt class="name">{name}</dt>
+      <dd class="figure">
+        {children}
+        {note && <small>{note}</small>}
+      </dd>
+    </div>
+  );
+}
+
+/** The time that is seen, and the way back to now. */
+export function Showing({ page, timeline }: { page: Page; timeline: Timeline }) {
+  const { span } = page.address;
+  if (!span) return null;
+  const length = (span.to - span.from) / 1000;
+  const isEmpty = !page.service.isLoading && timeline.bins.length === 0;
+  return (
+    <p class="showing card">
+      <span>
+        <b>
+          {moment(span.from)} to {moment(span.to)}
+        </b>{' '}
+        ({duration(length)}){isEmpty && ': nothing was recorded then'}
+      </span>
+      <button class="button primary" onClick={() => page.go({ span: null })}>
+        Back to now
+      </button>
+    </p>
+  );
+}
+
+/** What happened to processes in the time that is seen, the latest first. */
+export function Marks({ around: { window, marks } }: { around: Surroundings }) {
+  const seen = marks.filter(({ t }) => t >= window.from && t <= window.to).reverse();
+  if (!seen.length) return null;
+  return (
+    <section class="card marks" aria-label="Marks">
+      <ul>
+        {seen.slice(0, 50).map((mark) => (
+          <li key={`${mark.t} ${mark.kind} ${mark.of}`}>
+            <MarkName mark={mark} />
+            <time dateTime={new Date(mark.t).toISOString()}>{moment(mark.t)}</time>
+            <span>
+              {mark.of && <b>{mark.of}: </b>}
+              {mark.text}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function MarkName({ mark }: { mark: Mark }) {
+  const { glyph, name } = MARKS[mark.kind] ?? MARKS.missed;
+  return (
+    <span class={`mark ${mark.kind}`}>
+      <span aria-hidden="true">{glyph}</span> {name}
+    </span>
+  );
+}
