@@ -110,8 +110,9 @@ pub(super) const SERVE: &str = "Serve the metrics of regions from outside, also 
         where that is asked for; /healthz while the agent runs; /readyz where all that was named \
         is served.\n\n\
         The agent remembers what it showed: each second of the last hour and each minute of the last \
-        day, in at most --history-mib for each of the two. GET /postmortem shows the last minute \
-        before the latest death of a process, as `talea postmortem` does. Families with more than \
+        day, in at most --history-mib for each of the two. GET / shows all of it as a live page, \
+        GET /postmortem the last minute before the latest death of a process, as `talea postmortem` \
+        does (?region=NAME, ?format=json). Families with more than \
         10,000 series are left out, and where reading a page takes long, it is read less often, so \
         that this takes at most 2 % of a core.";
 
@@ -240,4 +241,7 @@ pub(crate) struct PostmortemArguments {
     /// Print all of it as JSON
     #[arg(long)]
     pub json: bool,
+    /// Write all of it as a page too, one file that needs no network and no script
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
 }

@@ -15,7 +15,7 @@ use super::numbering::Numbering;
 use super::point::Point;
 use crate::families::protobuf::MetricFamily;
 use crate::history::{History, Stretch, Time};
-use crate::live::{Counts, Mark, Moment, Reading, Step, Watch};
+use crate::live::{Counts, Kind, Mark, Moment, Reading, Step, Watch};
 
 /// How many events a browser may be behind, which takes memory for as many pages.
 const BEHIND: usize = 8;
@@ -231,6 +231,18 @@ impl Feed {
     /// What was recorded between two times, and the tick before.
     pub(super) fn between(&self, from: i64, to: i64) -> Stretch {
         self.history().between(from, to)
+    }
+
+    /// The region in which a process died last, as far as this feed saw it.
+    pub(crate) fn last_death(&self) -> Option<String> {
+        let state = self.state();
+        let deaths = state.marks.iter().filter(|mark| mark.kind != Kind::Started);
+        deaths.max_by_key(|mark| mark.unix_millis).map(|mark| mark.of.clone())
+    }
+
+    /// All seconds that are kept.
+    pub(crate) fn seconds(&self) -> Stretch {
+        self.history().last_seconds(Duration::MAX)
     }
 
     /// Makes points with the numbers that browsers have.

@@ -20,6 +20,10 @@ const ALL: Extent = Extent { seconds: Duration::MAX, minutes: Duration::MAX, byt
 pub(crate) async fn run(arguments: PostmortemArguments, stop: Stop) -> Result<Ending> {
     print_result(stop, move || {
         let known = known(&arguments)?;
+        if let Some(path) = &arguments.html {
+            let written = std::fs::write(path, known.html());
+            written.with_context(|| format!("{} cannot be written", path.display()))?;
+        }
         Ok(if arguments.json { known.json()? } else { known.text() })
     })
     .await
@@ -36,10 +40,12 @@ fn known(arguments: &PostmortemArguments) -> Result<Postmortem> {
     let record = match history {
         None => None,
         Some(path) => {
-            let history = History::read(ALL, &path)?;
+            let recorded = History::read(ALL, &path)?.last_seconds(Duration::MAX);
             let name = region_name_of(&arguments.region);
-            let found = Record::of(&history, &name, &arguments.region_label, arguments.last);
-            Some(found.with_context(|| format!("the history {} has nothing yet", path.display()))?)
+            let found = Record::of(&recorded, &name, &arguments.region_label, arguments.last);
+            Some(found.with_context(|| {
+                format!("the history {} has nothing of a region {name:?}", path.display())
+            })?)
         }
     };
     match (region, record) {

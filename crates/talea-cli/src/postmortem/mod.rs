@@ -1,9 +1,10 @@
 //! What happened before a process died: the last seconds as the agent recorded them, and what the region
 //! still holds.
 //!
-//! `record` is what a history says, `region` what a region says, `text` shows both.
+//! `record` is what a history says, `region` what a region says; `text` and `html` show both.
 
 mod command;
+mod html;
 mod record;
 mod region;
 mod text;
@@ -28,6 +29,10 @@ pub(crate) struct Postmortem {
 impl Postmortem {
     pub(crate) fn text(&self) -> String {
         text::text(self)
+    }
+
+    pub(crate) fn html(&self) -> String {
+        html::page(self)
     }
 
     pub(crate) fn json(&self) -> serde_json::Result<String> {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::families::Quantiles;
 use crate::families::protobuf::{LabelPair, MetricFamily};
-use crate::history::{History, Time};
+use crate::history::{Stretch, Time};
 use crate::live::{Kind, Mark, Reading, Row, Watch, Window, is_of_marks};
 
 /// The agent's gauge that says how many processes of a region live, and its label.
@@ -62,19 +62,24 @@ pub(crate) struct Endpoint {
 struct Tick {
     time: Time,
     families: Vec<MetricFamily>,
-    /// Whether a process of the region lived.
-    is_alive: bool,
+    /// How many processes of the region lived; `None` if the agent did not have it.
+    processes: Option<f64>,
 }
 
 impl Record {
-    /// The last seconds of a region, known by a label where a history has several. `None` if the history
-    /// has nothing.
-    pub(crate) fn of(history: &History, region: &str, label: &str, last: Duration) -> Option<Self> {
-        let died = died(history, region);
+    /// The last of some seconds of a region, known by a label where a history has several. `None` if it has
+    /// none.
+    pub(crate) fn of(
+        recorded: &Stretch,
+        region: &str,
+        label: &str,
+        last: Duration,
+    ) -> Option<Self> {
+        let died = died(recorded, region);
         let mut ticks = Vec::new();
         let begins = died.map_or(i64::MIN, |died| died - millis(last) - 1_000);
         let mut is_over = false;
-        history.last_seconds(Duration::MAX).replay(|_, time, state| {
+        recorded.replay(|_, time, state| {
             if time.unix_millis >= begins && !is_over {
                 ticks.push(Tick::of(time, state.families(), region, label));
             }
@@ -85,7 +90,7 @@ impl Record {
                 ticks.remove(0);
             }
         });
-        let first = ticks.first()?.time;
+        let first = ticks.first().filter(|_| ticks.iter().any(|it| it.processes.is_some()))?.time;
         Some(Self {
             region: region.to_owned(),
             died_unix_millis: died,
@@ -100,9 +105,9 @@ fn millis(time: Duration) -> i64 {
 }
 
 /// When the latest death of a process of a region was found, by whatever agent.
-fn died(history: &History, region: &str) -> Option<i64> {
+fn died(recorded: &Stretch, region: &str) -> Option<i64> {
     let (mut watch, mut died) = (Watch::default(), None);
-    history.last_seconds(Duration::MAX).replay(|_, time, state| {
+    recorded.replay(|_, time, state| {
         let marks = watch.next(time.unix_millis, &state.families_named(is_of_marks));
         let is_death = |mark: &&Mark| mark.of == region && mark.kind != Kind::Started;
         let last = marks.iter().filter(is_death).map(|mark| mark.unix_millis).max();
@@ -116,8 +121,8 @@ impl Tick {
         let is = |pair: &LabelPair, name: &str| pair.name == name && pair.value == region;
         let of_it = families.iter().filter(|family| family.name == PROCESSES);
         let of_it = of_it.flat_map(|family| &family.metric);
-        let mut of_it = of_it.filter(|metric| metric.label.iter().any(|pair| is(pair, REGION)));
-        let is_alive = of_it.any(|metric| metric.value() > Some(0.0));
+        let of_it = of_it.filter(|metric| metric.label.iter().any(|pair| is(pair, REGION)));
+        let processes = of_it.filter_map(|metric| metric.value()).reduce(f64::max);
         families.retain(|family| !OF_AGENT.iter().any(|begin| family.name.starts_with(begin)));
         for family in &mut families {
             // Without that label, there is one region only.
@@ -126,7 +131,7 @@ impl Tick {
             let labels = family.metric.iter_mut().map(|metric| &mut metric.label);
             labels.for_each(|labels| labels.retain(|pair| pair.name != label));
         }
-        Self { time, families, is_alive }
+        Self { time, families, processes }
     }
 
     fn reading(&self, first: Time) -> Reading {
@@ -176,7 +181,7 @@ fn endpoints(ticks: &[Tick], first: Time, last: Duration) -> Vec<Endpoint> {
     let mut window = Window::new(last.saturating_mul(2));
     ticks.iter().for_each(|tick| window.add(&tick.reading(first)));
     let mut last_seen = Window::new(last);
-    if let Some(tick) = ticks.iter().rev().find(|tick| tick.is_alive) {
+    if let Some(tick) = ticks.iter().rev().find(|tick| tick.processes > Some(0.0)) {
         last_seen.add(&tick.reading(first));
     }
     let last_seen = last_seen.table();

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
+use super::region::Reference;
 use super::{Postmortem, Record, Remains};
 use crate::figures::{NONE, bytes, in_unit, measured_or_none, plain, whole};
 use crate::live::words::{level, share, time};
@@ -91,24 +92,28 @@ fn push_region(out: &mut String, region: &Remains) {
     for one in &region.exemplars {
         let labels: Vec<String> =
             one.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        let unit = if one.family.ends_with("_seconds") { Some("seconds") } else { None };
         table.add_row([
             clock(one.unix_millis),
             printable(&one.series),
-            in_unit(one.value, unit),
+            value(one),
             printable(&labels.join(" ")),
         ]);
     }
     let _ = writeln!(out, "{table}");
 }
 
+/// The value that an exemplar is of.
+pub(super) fn value(one: &Reference) -> String {
+    in_unit(one.value, one.family.ends_with("_seconds").then_some("seconds"))
+}
+
 /// Of UTC: `2026-11-24 17:40:03Z`.
-fn date(unix_millis: i64) -> String {
+pub(super) fn date(unix_millis: i64) -> String {
     let since = Duration::from_millis(u64::try_from(unix_millis).unwrap_or(0));
     humantime::format_rfc3339_seconds(UNIX_EPOCH + since).to_string().replace('T', " ")
 }
 
 /// The time of a day: `17:40:03`.
-fn clock(unix_millis: i64) -> String {
+pub(super) fn clock(unix_millis: i64) -> String {
     date(unix_millis).get(11..19).unwrap_or_default().to_owned()
 }

@@ -33,26 +33,26 @@ pub(super) const TEXT: RGBColor = RGBColor(0x5D, 0x63, 0x6D);
 type Points = Vec<(f64, f64)>;
 
 /// A further line of a chart, with seconds of its own.
-pub(super) struct Curve<'a> {
+pub(crate) struct Curve<'a> {
     pub(super) seconds: &'a [f64],
     pub(super) values: &'a [Option<f64>],
     pub(super) colour: RGBColor,
 }
 
 /// The lines of a chart over the seconds of a case.
-pub(super) struct Chart<'a> {
+pub(crate) struct Chart<'a> {
     /// When each value was taken.
-    pub(super) seconds: &'a [f64],
+    pub(crate) seconds: &'a [f64],
     /// The values; gaps are left where there is none.
-    pub(super) values: Vec<Option<f64>>,
+    pub(crate) values: Vec<Option<f64>>,
     /// A second line above: the most so far.
-    pub(super) peaks: Option<Vec<f64>>,
+    pub(crate) peaks: Option<Vec<f64>>,
     /// Further lines, each in its colour.
-    pub(super) curves: Vec<Curve<'a>>,
+    pub(crate) curves: Vec<Curve<'a>>,
     /// Until when values cover less than their window; they are drawn thin.
-    pub(super) full_from: f64,
+    pub(crate) full_from: f64,
     /// A description of the chart, for readers who cannot see it.
-    pub(super) label: String,
+    pub(crate) label: String,
 }
 
 impl Chart<'_> {
@@ -63,7 +63,7 @@ impl Chart<'_> {
         curves.fold(known(&self.values), usize::max)
     }
 
-    pub(super) fn to_svg(&self) -> String {
+    pub(crate) fn to_svg(&self) -> String {
         let svg = svg(&self.label, |area| self.draw(area));
         svg.replacen("</svg>", &format!("{}</svg>", self.tips()), 1)
     }

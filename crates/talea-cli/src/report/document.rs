@@ -2,7 +2,10 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-pub(super) fn document(title: &str, body: &Markup) -> String {
+/// The style that is in each page.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
+pub(crate) fn document(title: &str, body: &Markup) -> String {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -11,7 +14,7 @@ pub(super) fn document(title: &str, body: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
+                style { (PreEscaped(STYLE)) }
             }
             body { main { (body) } }
         }

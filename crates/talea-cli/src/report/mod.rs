@@ -18,5 +18,9 @@ mod rounds;
 mod table;
 mod throughput;
 
+#[cfg(target_os = "linux")]
+pub(crate) use self::chart::Chart;
+#[cfg(target_os = "linux")]
+pub(crate) use self::document::{STYLE, document};
 pub(crate) use self::folder::ReportFolder;
 pub(crate) use self::table::table;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use talea::outside::{Reader, Standing};
+use talea::outside::{Look, Reader, Standing};
 use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 
 use super::meters::{Meters, PathLabels, ProcessMeters, RegionLabel};
@@ -98,6 +98,26 @@ impl Agent {
                 self.0.failed(&name, &region, &SourceError::from(&error));
             }
         }
+    }
+
+    /// The label that distinguishes regions, if there are several.
+    pub(super) fn label(&self) -> Option<&str> {
+        self.0.label.as_deref()
+    }
+
+    /// The names of regions.
+    pub(super) fn names(&self) -> Vec<String> {
+        self.0.state().regions.keys().cloned().collect()
+    }
+
+    /// What a region holds now, and where it is; `None` if it cannot be read.
+    pub(super) fn look(&self, name: &str) -> Option<(String, Look)> {
+        let (source, region) = {
+            let state = self.0.state();
+            let slot = state.regions.get(name)?;
+            (slot.source.to_string(), slot.found.clone().ok()?)
+        };
+        Some((source, region.look().ok()?))
     }
 
     /// The reasons why it does not serve all that was named, in words; empty if it does.

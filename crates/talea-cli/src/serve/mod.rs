@@ -8,6 +8,7 @@ mod agent;
 pub mod command;
 mod connections;
 mod meters;
+mod postmortem;
 mod recorder;
 mod region;
 mod routes;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use talea::outside::{Reader, Standing};
+use talea::outside::{Look, Reader, Standing};
 use talea::{AddPath, Error, LivingProcess, Snapshot, Windows};
 
 use super::sources::Source;
@@ -102,6 +102,11 @@ impl Region {
         self.note_processes(began, out);
         self.recent().show(out);
         Ok(())
+    }
+
+    /// All that it holds.
+    pub(super) fn look(&self) -> Result<Look, Error> {
+        self.reader.look()
     }
 
     fn note_processes(&self, began: Instant, snapshot: &Snapshot) {

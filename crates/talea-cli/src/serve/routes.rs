@@ -10,7 +10,7 @@ use axum::routing::get;
 use talea_http::Exposition;
 
 use super::agent::Agent;
-use super::scrape_outcome;
+use super::{postmortem, scrape_outcome};
 use crate::page::{self, Feed};
 
 /// `/metrics`, `/healthz` while it runs, `/readyz` where all that was named is served, and the
@@ -19,6 +19,9 @@ pub(super) fn routes(agent: &Agent, at_once: usize, feed: &Arc<Feed>) -> Router 
     let metrics = Exposition::of(agent).at_once(at_once);
     let record =
         axum::middleware::from_fn_with_state(agent.clone(), scrape_outcome::record_outcome);
+    let postmortem = Router::new()
+        .route("/postmortem", get(postmortem::postmortem))
+        .with_state((agent.clone(), feed.clone()));
     Router::new()
         .route_service("/metrics", metrics)
         .route_layer(record)
@@ -26,6 +29,7 @@ pub(super) fn routes(agent: &Agent, at_once: usize, feed: &Arc<Feed>) -> Router 
         .route("/readyz", get(readyz))
         .with_state(agent.clone())
         .merge(page::routes(feed.clone()))
+        .merge(postmortem)
 }
 
 async fn readyz(State(agent): State<Agent>) -> Response {

@@ -132,7 +132,18 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
     let fresh = Agent::start(&arguments);
     says_the_same(&fresh.address);
 
-    // So does the postmortem, also once the region is gone.
+    // So does the postmortem, as the agent's page and by the command, also once the region is gone.
+    let all: u64 = expected.values().sum();
+    let page = fresh.get("/postmortem", &[]);
+    let policy = page.header("content-security-policy").unwrap();
+    assert!(policy.contains("style-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
+    assert!(page.text().contains("A process was found dead at "), "{}", page.text());
+    let known: Value =
+        serde_json::from_slice(&fresh.get("/postmortem?format=json&region=shop", &[]).body)
+            .unwrap();
+    assert_eq!(known["region"]["endpoints"][0]["requests"], all, "{known}");
+    assert_eq!(known["record"]["endpoints"][0]["requests"], all, "{known}");
+    assert_eq!(fresh.get("/postmortem?region=other", &[]).status, 404);
     drop(fresh);
     let path = folder.region();
     for is_there in [true, false] {
@@ -148,7 +159,6 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
         let of = |list: &Value| -> u64 {
             list.as_array().unwrap().iter().map(|it| it["requests"].as_u64().unwrap()).sum()
         };
-        let all: u64 = expected.values().sum();
         let record = &known["record"];
         assert!(record["died_unix_millis"].is_i64(), "{known}");
         assert_eq!((of(&record["seconds"]), of(&record["endpoints"])), (all, all), "{known}");
@@ -270,7 +280,7 @@ fn the_page_is_as_safe_as_a_scrape() {
     let hash = bcrypt::hash("talea", 4).unwrap();
     std::fs::write(&web, format!("basic_auth_users:\n  ann: {hash}\n")).unwrap();
     let agent =
-        Agent::start([folder.region().as_os_str(), "--web.config.file".as_ref(), web.as_os_str()]);
+        Agent::start([folder.region().as_os_str(), "--web-config".as_ref(), web.as_os_str()]);
     for path in ["/", "/page.js", "/live/events", "/live/range?from=0", "/live/families"] {
         assert_eq!(agent.get(path, &[]).status, 401, "{path}");
     }

@@ -1,0 +1,222 @@
+//! A postmortem as a page of its own, in the frame and the style of the reports.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::record::Second;
+use super::text::{clock, date, value};
+use super::{Postmortem, Record, Remains};
+use crate::figures::{NONE, bytes, counted, measured_or_none, plain, whole};
+use crate::live::words::{level, share, time};
+use crate::report::{Chart, document};
+
+pub(super) fn page(all: &Postmortem) -> String {
+    let name = all.record.as_ref().map(|record| record.region.as_str());
+    let name = name.or(all.region.as_ref().map(|region| region.source.as_str())).unwrap_or("?");
+    let body = html! {
+        header {
+            p.eyebrow { "Talea postmortem" }
+            h1 { (name) }
+            (verdict(all.record.as_ref()))
+        }
+        @match &all.record {
+            Some(record) => { (seconds(record)) (endpoints(record)) }
+            None => p.note {
+                "No agent recorded what happened second by second. " code { "talea serve --history FILE" }
+                " does."
+            },
+        }
+        @if let Some(region) = &all.region { (remains(region)) }
+    };
+    document(&format!("Postmortem: {name}"), &body)
+}
+
+fn verdict(record: Option<&Record>) -> Markup {
+    let Some(record) = record else { return html! {} };
+    html! {
+        @match record.died_unix_millis {
+            Some(died) => p.verdict.bad {
+                span.mark aria-hidden="true" { "!" }
+                span { b { "A process was found dead at " (date(died)) "." } (in_flight(record)) }
+            },
+            None => p.verdict.good {
+                span.mark aria-hidden="true" { "✓" }
+                span { b { "No process died while the agent watched." } }
+            },
+        }
+    }
+}
+
+/// What was in flight, and where most.
+fn in_flight(record: &Record) -> Markup {
+    let of = |endpoint: &super::record::Endpoint| endpoint.in_flight.unwrap_or(0.0);
+    let total: f64 = record.endpoints.iter().map(of).sum();
+    let most = record.endpoints.iter().max_by(|one, other| of(one).total_cmp(&of(other)));
+    html! {
+        @match most.filter(|endpoint| of(endpoint) > 0.0) {
+            Some(most) => {
+                " " (counted(total as u64, "request")) " in flight when it was last seen alive, most of them at "
+                code { (most.name) } " (" (level(most.in_flight)) ")."
+            }
+            None => " Nothing was in flight when it was last seen alive.",
+        }
+    }
+}
+
+fn seconds(record: &Record) -> Markup {
+    html! {
+        section {
+            h2 { "Second by second" }
+            div.grid {
+                (figure(record, "Requests", "a second", |second| {
+                    (second.seconds > 0.0).then(|| second.requests as f64 / second.seconds)
+                }))
+                (figure(record, "p99", "ms", |second| second.times.p99_ms?.estimate().map(|it| it.0)))
+                (figure(record, "In flight", "requests", |second| second.in_flight))
+                (figure(record, "Processor", "cores", |second| second.cpu_cores))
+            }
+            p.note { "Of UTC. The last line has what was counted after the reading before." }
+            div.scroll {
+                table.cases {
+                    thead { tr {
+                        @for heading in ["time", "requests", "errors", "p50", "p99", "in flight", "CPU, cores", "memory", "tasks"] {
+                            th scope="col" { (heading) }
+                        }
+                    } }
+                    tbody { @for second in &record.seconds { (line(second)) } }
+                }
+            }
+        }
+    }
+}
+
+fn line(second: &Second) -> Markup {
+    html! {
+        tr {
+            th scope="row" { (clock(second.unix_millis)) }
+            td { (whole(second.requests)) }
+            td { (share(second.errors)) }
+            td { (time(second.times.p50_ms)) }
+            td { (time(second.times.p99_ms)) }
+            td { (level(second.in_flight)) }
+            td { (measured_or_none(second.cpu_cores)) }
+            td { (second.memory_bytes.map_or_else(|| NONE.to_owned(), |it| bytes(it as u64))) }
+            td { (second.tasks.map_or_else(|| NONE.to_owned(), plain)) }
+        }
+    }
+}
+
+/// A chart over the seconds; none where a number is not known.
+fn figure(
+    record: &Record,
+    title: &str,
+    unit: &str,
+    number: impl Fn(&Second) -> Option<f64>,
+) -> Markup {
+    let begin = record.seconds.first().map_or(0, |second| second.unix_millis);
+    let at = |second: &Second| (second.unix_millis - begin) as f64 / 1e3;
+    let seconds: Vec<f64> = record.seconds.iter().map(at).collect();
+    let values: Vec<Option<f64>> = record.seconds.iter().map(number).collect();
+    let most = values.iter().flatten().copied().reduce(f64::max);
+    if values.iter().flatten().count() < 2 || seconds.last() <= Some(&0.0) {
+        return html! {};
+    }
+    let label =
+        format!("{title}, {unit}, over {} s", plain(seconds.last().copied().unwrap_or(0.0)));
+    let chart =
+        Chart { seconds: &seconds, values, peaks: None, curves: Vec::new(), full_from: 0.0, label };
+    html! {
+        figure.card {
+            figcaption {
+                span { b { (title) } span.unit { (unit) } }
+                span.headline { "peak " (measured_or_none(most)) }
+            }
+            (PreEscaped(chart.to_svg()))
+        }
+    }
+}
+
+fn endpoints(record: &Record) -> Markup {
+    html! {
+        section {
+            h2 { "By endpoint" }
+            p.note { "All of these seconds together; in flight when a process was last seen alive." }
+            div.scroll {
+                table.cases {
+                    thead { tr {
+                        @for heading in ["endpoint", "requests", "errors", "p50", "p90", "p99", "in flight"] {
+                            th scope="col" { (heading) }
+                        }
+                    } }
+                    tbody {
+                        @for endpoint in &record.endpoints {
+                            tr {
+                                th scope="row" { (endpoint.name) }
+                                td { (whole(endpoint.requests)) }
+                                td { (share(endpoint.errors)) }
+                                td { (time(endpoint.times.p50_ms)) }
+                                td { (time(endpoint.times.p90_ms)) }
+                                td { (time(endpoint.times.p99_ms)) }
+                                td { (level(endpoint.in_flight)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn remains(region: &Remains) -> Markup {
+    html! {
+        section {
+            h2 { "What the region holds" }
+            p.note { code { (region.source) } ": all requests that were ever counted, to the last one." }
+            div.tables {
+                div.scroll {
+                    table.cases {
+                        thead { tr { th scope="col" { "endpoint" } th scope="col" { "requests" } } }
+                        tbody {
+                            @for total in &region.endpoints {
+                                tr { th scope="row" { (total.name) } td { (whole(total.requests)) } }
+                            }
+                        }
+                    }
+                }
+                div.scroll {
+                    table.cases {
+                        thead { tr { th scope="col" { "process" } th scope="col" { "state" } th scope="col" { "started" } } }
+                        tbody {
+                            @for process in &region.processes {
+                                tr {
+                                    th scope="row" { (process.pid) }
+                                    td { (if process.alive { "lives" } else { "is gone" }) }
+                                    td { (date(i64::try_from(process.started_unix_millis).unwrap_or(0))) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            @if !region.exemplars.is_empty() {
+                h2 { "The latest exemplars" }
+                div.scroll {
+                    table.cases {
+                        thead { tr {
+                            @for heading in ["time", "series", "value", "labels"] { th scope="col" { (heading) } }
+                        } }
+                        tbody {
+                            @for one in &region.exemplars {
+                                tr {
+                                    th scope="row" { (clock(one.unix_millis)) }
+                                    td { (one.series) }
+                                    td { (value(one)) }
+                                    td { @for (name, label) in &one.labels { code { (name) "=" (label) } " " } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

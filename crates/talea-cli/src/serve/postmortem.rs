@@ -1,0 +1,73 @@
+//! The last minute before a process died, as a page of the agent.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use ring::digest::{SHA256, digest};
+
+use super::agent::Agent;
+use crate::page::Feed;
+use crate::postmortem::{Postmortem, Record, Remains};
+use crate::report::STYLE;
+
+/// How much before the death.
+const LAST: Duration = Duration::from_secs(60);
+
+pub(super) type Shared = (Agent, Arc<Feed>);
+
+/// Answers with a page, or JSON with `format=json`, of `region=NAME`, or of the region in which a process died
+/// last.
+pub(super) async fn postmortem(
+    State((agent, feed)): State<Shared>,
+    RawQuery(query): RawQuery,
+) -> Response {
+    let query = query.unwrap_or_default();
+    let query: HashMap<String, String> =
+        form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let is_json = query.get("format").is_some_and(|format| format == "json");
+    let region = query.get("region").cloned();
+    // It reads an hour, and a region.
+    let made = tokio::task::spawn_blocking(move || made(&agent, &feed, region, is_json));
+    match made.await {
+        Ok(Some(answer)) => answer,
+        Ok(None) => {
+            (StatusCode::NOT_FOUND, "nothing was recorded of such a region\n").into_response()
+        }
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}
+
+fn made(agent: &Agent, feed: &Feed, region: Option<String>, is_json: bool) -> Option<Response> {
+    let region = match region {
+        Some(region) => region,
+        None => feed.last_death().or_else(|| agent.names().into_iter().next())?,
+    };
+    let label = agent.label().unwrap_or_default();
+    let record = Record::of(&feed.seconds(), &region, label, LAST)?;
+    let look = agent.look(&region);
+    let remains = look.and_then(|(source, look)| Remains::of(source, &look).ok());
+    let known = Postmortem { record: Some(record), region: remains };
+    if is_json {
+        let kind = (header::CONTENT_TYPE, "application/json");
+        return Some(([kind], known.json().ok()?).into_response());
+    }
+    let mut answer = Html(known.html()).into_response();
+    answer.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy());
+    Some(answer)
+}
+
+/// The page has its style within it and no script.
+fn policy() -> HeaderValue {
+    let style = BASE64_STANDARD.encode(digest(&SHA256, STYLE.as_bytes()));
+    let policy = format!(
+        "default-src 'none'; style-src 'sha256-{style}'; base-uri 'none'; form-action 'none'; \
+         frame-ancestors 'none'"
+    );
+    HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
