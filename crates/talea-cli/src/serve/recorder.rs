@@ -16,8 +16,6 @@ use crate::printable::printable;
 const MOST_SERIES: usize = 10_000;
 /// After a reading it waits so many times as long as that took, so that it takes 2 % of a core at most.
 const REST: u32 = 50;
-/// Bytes that are written at once.
-const PIECE: usize = 1 << 16;
 
 /// Reads an agent's page and adds it to a feed.
 #[derive(Debug)]
@@ -49,13 +47,9 @@ impl Recorder {
         let time = now();
         let large = &self.large;
         self.scraper.begin(|name| !large.contains(name));
+        let ended = Instant::now();
         let mut page = Vec::new();
-        // The first piece is written once all values are read.
-        let mut ended = None;
-        while self.scraper.write_some(&mut page, PIECE) {
-            ended.get_or_insert_with(Instant::now);
-        }
-        let ended = ended.unwrap_or_else(Instant::now);
+        while self.scraper.write_some(&mut page, usize::MAX) {}
         match families::read(&page) {
             Ok(mut families) => {
                 let is_large =

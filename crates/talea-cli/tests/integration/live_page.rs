@@ -175,6 +175,10 @@ fn every_browser_gets_each_point_and_those_beyond_a_limit_are_asked_to_wait() {
     let folder = RegionFolder::new();
     let registry = Registry::open_with(folder.region(), Config::default()).unwrap();
     let orders: Counter = registry.register(Opts::new("orders", "O.")).unwrap();
+    // A page of some hundred kilobytes.
+    let many: talea::Family<talea::DynamicLabels, Counter> =
+        registry.family(Opts::new("many", "M."), &["of"]).unwrap();
+    (0..1_900).for_each(|of| many.with_values(&[format!("{of:0>100}")]).inc());
     let agent = Agent::start([folder.region()]);
     let mut streams: Vec<EventStream> =
         (0..32).map(|_| EventStream::open(&agent.address, "/live/events")).collect();
