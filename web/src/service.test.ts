@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import { START } from './address.ts';
 import type { Endpoint, Hello, Point, Range } from './protocol.ts';
-import { Service, widthOf } from './service.ts';
+import { Service, binsOf, widthOf } from './service.ts';
 
 class Events {
   static all: Events[] = [];
@@ -248,6 +248,13 @@ test('marks are known once', async () => {
   Events.last.send('hello', hello('one', 0, { marks: [mark] }));
   Events.last.send('point', { ...point(1), marks: [mark, { ...mark, t: NOW - 5 }] });
   expect(service.marks.map(({ t }) => t)).toEqual([NOW - 5, NOW]);
+});
+
+test('a span is asked for in bins that cover it', () => {
+  expect(binsOf({ from: 1000, to: 61_000 })).toEqual({ from: '1000', to: '61000', bins: '480' });
+  expect(binsOf({ from: 1_003_500, to: 1_903_500 })).toEqual({ from: '1002000', to: '1904000', bins: '451' });
+  const { from, to, bins } = binsOf({ from: 12_345, to: 12_345 + 960_000 });
+  expect([Number(from) <= 12_345, Number(to) - Number(from), bins]).toEqual([true, 960_000, '480']);
 });
 
 test('a range has 480 bins at most', () => {

@@ -30,6 +30,15 @@ export function widthOf(seconds: number): number {
   return WIDTHS.find((width) => width >= least) ?? Math.ceil(least / 86_400) * 86_400;
 }
 
+/** The fields of a request for a span of time. Wide bins stand at multiples of their width. */
+export function binsOf({ from, to }: Span): { from: string; to: string; bins: string } {
+  const width = 1000 * widthOf((to - from) / 1000);
+  const begin = width ? Math.floor(from / width) * width : Math.floor(from);
+  const bins = width ? Math.min(MOST_BINS, Math.ceil((to - begin) / width)) : MOST_BINS;
+  const end = width ? begin + bins * width : Math.ceil(to);
+  return { from: String(begin), to: String(end), bins: String(bins) };
+}
+
 export class Service {
   hello: Hello | null = null;
   readonly names = new Map<number, { name: string; family: string }>();
@@ -272,12 +281,9 @@ export class Service {
 
   private async loadSpan(span: Span): Promise<void> {
     const load = (this.spanLoads += 1);
-    const seconds = (span.to - span.from) / 1000;
-    const width = widthOf(seconds);
-    const bins = width ? Math.ceil(seconds / width) : MOST_BINS;
     this.isLoading = true;
     this.changed();
-    const loaded = await this.load(`from=${span.from}&to=${span.to}&bins=${bins}`);
+    const loaded = await this.load(String(new URLSearchParams(binsOf(span))));
     if (load !== this.spanLoads) return;
     this.isLoading = this.queue !== null;
     if (loaded) this.frozen = { span, timeline: Timeline.of(loaded.points, 0) };

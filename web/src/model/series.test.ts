@@ -36,6 +36,13 @@ test('new series begin where they are seen, and the least important are counted 
   expect([table.series.length, table.more, table.series[1]!.values]).toEqual([100, 51, [null, null]]);
 });
 
+test('a time has the bin that it lies in, and none where nothing was recorded', () => {
+  const table = SeriesTable.of(range('gauge', 1, [[1, 2, 3]]));
+  table.add({ t: 20_000, s: 1, v: [] });
+  expect([1500, 2000, 3300, 10_000, 19_500, 20_000, 30_000, -5000].map((ms) => table.binAt(ms))).toEqual([1, 1, 2, null, 3, 3, null, null]);
+  expect(new SeriesTable().binAt(0)).toBeNull();
+});
+
 test('series are found by the values of labels', () => {
   const table = SeriesTable.of(range('gauge', 1, [[1], [2], [3]]));
   expect(table.matching([['n', '1'], ['all', 'yes']]).map(({ id }) => id)).toEqual([1]);

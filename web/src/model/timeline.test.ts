@@ -101,7 +101,9 @@ test('what is in flight stays until it changes', () => {
     0,
   );
   expect(timeline.bins.map(({ inFlight }) => inFlight)).toEqual([7, 7, 5]);
-  expect(new Timeline(0).inFlight.get(0)).toBeUndefined();
+  // From then on it is not known.
+  timeline.add(point(4, [endpoint(0, 1)]));
+  expect([timeline.bins.at(-1)!.inFlight, timeline.inFlight.get(0)]).toEqual([0, undefined]);
 });
 
 test('a copy is not changed by what comes later', () => {

@@ -58,7 +58,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
       </div>
       <Showing page={page} timeline={timeline} />
       <div aria-busy={service.isLoading}>
-        <Tiles sum={sum} timeline={timeline} inFlight={inFlight} buckets={service.buckets} />
+        <Tiles sum={sum} timeline={timeline} inFlight={inFlight} buckets={service.buckets} isLive={!page.isPaused} />
         <Requests
           timeline={timeline}
           sumOf={(bin) => sumOf(bin, id)}
@@ -68,6 +68,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
           zoom={(span) => page.zoom(span)}
           subject={name}
           latenciesFirst={page.isNarrow}
+          isLive={!page.isPaused}
         />
         <Marks around={around} />
         <div class="halves">

@@ -26,7 +26,13 @@ export function Endpoints({ page }: { page: Page }) {
     <>
       <Showing page={page} timeline={timeline} />
       <div aria-busy={service.isLoading}>
-        <Tiles sum={timeline.all} timeline={timeline} inFlight={timeline.bins.at(-1)?.inFlight ?? null} buckets={service.buckets} />
+        <Tiles
+          sum={timeline.all}
+          timeline={timeline}
+          inFlight={timeline.bins.at(-1)?.inFlight ?? null}
+          buckets={service.buckets}
+          isLive={!page.isPaused}
+        />
         <Requests
           timeline={timeline}
           sumOf={allOf}
@@ -36,6 +42,7 @@ export function Endpoints({ page }: { page: Page }) {
           zoom={(span) => page.zoom(span)}
           subject="all endpoints"
           latenciesFirst={page.isNarrow}
+          isLive={!page.isPaused}
         />
         <Marks around={around} />
         <Table page={page} all={all} />

@@ -6,11 +6,13 @@ import type uPlot from 'uplot';
 import type { Span } from '../address.ts';
 import { lonely } from '../charts/curves.ts';
 import { Plot } from '../charts/plot.tsx';
-import { nice } from '../charts/requests.tsx';
-import { NONE, count, inUnit, rate, unitOf } from '../figures.ts';
+import { Scrubber, usePointedTime } from '../charts/scrubber.tsx';
+import { nice, tick } from '../charts/numbers.ts';
+import { NONE, type Unit, clock, count, inUnit, rate, unitOf } from '../figures.ts';
 import { type Series, SeriesTable } from '../model/series.ts';
 import type { Page } from '../page.ts';
 import { query } from '../promql.ts';
+import { binsOf } from '../service.ts';
 import type { Family, Labels, SeriesRange, SeriesValues } from '../protocol.ts';
 import { colour } from '../theme.ts';
 import { Showing, surroundings } from './parts.tsx';
@@ -35,14 +37,7 @@ function useSeries(page: Page, name: string): { table: SeriesTable | null; troub
       if (!isOver) setState((state) => ({ table: table ?? state.table, trouble, version: state.version + 1 }));
     };
     const load = async (): Promise<void> => {
-      const seconds = span ? (span.to - span.from) / 1000 : address.range;
-      const to = span ? span.to : service.now();
-      const fields = new URLSearchParams({
-        family: name,
-        from: String(Math.floor(span ? span.from : to - seconds * 1000)),
-        to: String(Math.ceil(to)),
-        bins: String(Math.min(480, Math.max(1, Math.ceil(seconds)))),
-      });
+      const fields = new URLSearchParams({ family: name, ...binsOf(span ?? service.window(address)) });
       try {
         const response = await fetch(`live/series?${fields}`);
         if (!response.ok) return tell((await response.text()).slice(0, 300));
@@ -114,7 +109,12 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
         <>
           <Filters table={table} labels={address.labels} choose={choose} />
           <Chart table={table} found={found} version={version} name={name} around={around} zoom={(span) => page.zoom(span)} />
-          <Values table={table} found={found} unit={unit} />
+          <Values table={table} found={found} unit={unit} isLive={!page.isPaused} />
+          <Scrubber
+            window={around.window}
+            describe={(at) => told(table, found, unit, at)}
+            zoom={(span) => page.zoom(span)}
+          />
           {table.more > 0 && (
             <p class="note">{count(table.more, 'further series', 'further series')} with smaller values {table.more === 1 ? 'is' : 'are'} left out.</p>
           )}
@@ -224,7 +224,7 @@ function Chart({ table, found, version, name, around, zoom }: {
         parts={() => ({
           height: 240,
           y: { range: () => bounds.current },
-          yAxis: { values: (_, splits) => splits.map((split) => (split === 0 ? '0' : inUnit(split, unit).replace(/\.0+( |$)/, '$1'))), size: 72 },
+          yAxis: { values: (_, splits) => splits.map((split) => tick(split, unit)), size: 62 },
           series: lines.map((_, at) => ({
             stroke: () => colour(COLOURS[at % COLOURS.length]!),
             width: 1.5,
@@ -254,8 +254,27 @@ function columns(table: SeriesTable, lines: readonly Series[]): (number | null)[
   return [x, ...y];
 }
 
-function Values({ table, found, unit }: { table: SeriesTable; found: Series[]; unit: ReturnType<typeof unitOf> }) {
+function shownValue(table: SeriesTable, series: Series, unit: Unit, bin: number): string {
+  const value = table.shown(series).at(bin) ?? null;
+  return value === null ? NONE : table.isRate ? rate(value) : inUnit(value, unit);
+}
+
+/** The values at a time, for those who cannot see the chart. */
+function told(table: SeriesTable, found: Series[], unit: Unit, at: number): string | null {
+  const bin = table.binAt(at);
+  if (bin === null) return null;
+  const texts = found.slice(0, 5).map((series) => {
+    const labels = series.labels.map(([, value]) => value).join(' ');
+    return `${labels} ${shownValue(table, series, unit, bin)}`;
+  });
+  return texts.join(', ');
+}
+
+/** The values of all series: the latest, or those of the time that is pointed at. */
+function Values({ table, found, unit, isLive }: { table: SeriesTable; found: Series[]; unit: Unit; isLive: boolean }) {
   const names = [...table.labels().keys()];
+  const at = usePointedTime();
+  const bin = at === null ? -1 : table.binAt(at);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Table of current values">
       <table class="rows values">
@@ -269,12 +288,13 @@ function Values({ table, found, unit }: { table: SeriesTable; found: Series[]; u
                 {name}
               </th>
             ))}
-            <th scope="col">{table.isRate ? 'A second' : 'Value'}</th>
+            <th scope="col">
+              {table.isRate ? 'A second' : 'Value'} {at !== null ? `at ${clock(at)}` : isLive ? 'now' : 'at the end'}
+            </th>
           </tr>
         </thead>
         <tbody>
           {found.map((series, at) => {
-            const last = table.shown(series).at(-1) ?? null;
             return (
               <tr key={series.id}>
                 <td class="swatch">
@@ -283,7 +303,7 @@ function Values({ table, found, unit }: { table: SeriesTable; found: Series[]; u
                 {names.map((name) => (
                   <td class="label">{series.labels.find(([label]) => label === name)?.[1] ?? ''}</td>
                 ))}
-                <td>{last === null ? NONE : table.isRate ? rate(last) : inUnit(last, unit)}</td>
+                <td>{bin === null ? NONE : shownValue(table, series, unit, bin)}</td>
               </tr>
             );
           })}

@@ -77,12 +77,13 @@ function State({ page }: { page: Page }) {
   const gaps = service.missed(address);
   const missed = gaps.reduce((sum, { from, to }) => sum + (to - from) / 1000, 0);
   const silence = service.silence();
-  const since = silence !== null && silence >= 2 ? `, no data for ${duration(silence)}` : '';
+  // It is not read aloud, since it changes each second.
+  const since = silence !== null && silence >= 2 && !service.isOver ? `no data for ${duration(silence)}` : '';
   const states: Record<string, [string, string]> = {
     connecting: ['wait', 'connecting'],
     live: ['good', 'live'],
-    reconnecting: ['wait', `reconnecting${since}`],
-    stopped: [service.isOver ? 'over' : 'bad', stopped(page, since)],
+    reconnecting: ['wait', 'reconnecting'],
+    stopped: [service.isOver ? 'over' : 'bad', service.isOver ? `stopped: the study is ${service.study?.state}` : 'stopped'],
   };
   const [kind, text] = states[service.connection]!;
   const isPausedLive = page.isPaused && service.connection === 'live';
@@ -91,6 +92,7 @@ function State({ page }: { page: Page }) {
       <p class={`state ${isPausedLive ? 'wait' : kind}`}>
         <span class="dot" aria-hidden="true" />
         {isPausedLive ? 'paused' : page.isPaused ? `paused, ${text}` : text}
+        {since && <span aria-hidden="true">{since}</span>}
       </p>
       {missed >= 2 && (
         <p class="state bad" title={gaps.map((gap) => `${moment(gap.from)} to ${moment(gap.to)}`).join(', ')}>
@@ -99,9 +101,4 @@ function State({ page }: { page: Page }) {
       )}
     </div>
   );
-}
-
-function stopped({ service }: Page, since: string): string {
-  if (service.isOver) return `stopped: the study is ${service.study?.state}`;
-  return `stopped${since}`;
 }

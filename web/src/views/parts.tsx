@@ -24,11 +24,12 @@ export function surroundings({ address, service }: Page): Surroundings {
   return latest.around;
 }
 
-export function Tiles({ sum, timeline, inFlight, buckets }: {
+export function Tiles({ sum, timeline, inFlight, buckets, isLive }: {
   sum: Sum;
   timeline: Timeline;
   inFlight: number | null;
   buckets: BucketTable;
+  isLive: boolean;
 }) {
   const isKnown = timeline.seconds > 0;
   const [p50, p90, p99] = sum.quantiles(buckets);
@@ -44,7 +45,7 @@ export function Tiles({ sum, timeline, inFlight, buckets }: {
       <Tile name="p50">{quantile(p50)}</Tile>
       <Tile name="p90">{quantile(p90)}</Tile>
       <Tile name="p99">{quantile(p99)}</Tile>
-      <Tile name="in flight" note={inFlight === null ? '' : 'now'}>
+      <Tile name="in flight" note={inFlight === null ? '' : isLive ? 'now' : 'at the end'}>
         {level(inFlight)}
       </Tile>
     </dl>

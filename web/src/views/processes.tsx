@@ -1,8 +1,8 @@
 // The processes that record, and how the service is.
 
 import { Small } from '../charts/small.tsx';
-import { Scrubber } from '../charts/requests.tsx';
-import { curve, line } from '../charts/curves.ts';
+import { binAt, curve, line } from '../charts/curves.ts';
+import { Scrubber } from '../charts/scrubber.tsx';
 import { duration, inUnit, moment, unitOf } from '../figures.ts';
 import type { Page } from '../page.ts';
 import type { Process } from '../protocol.ts';
@@ -64,6 +64,7 @@ export function Processes({ page }: { page: Page }) {
                 unit={unitOf(name)}
                 x={shape.x}
                 values={line(shape, (bin) => bin.health[name] ?? null)}
+                valueAt={(ms) => binAt(timeline, ms)?.health[name] ?? null}
                 around={around}
                 zoom={(span) => page.zoom(span)}
               />
@@ -73,8 +74,10 @@ export function Processes({ page }: { page: Page }) {
         {names.size > 0 && (
           <Scrubber
             window={around.window}
-            timeline={timeline}
-            describe={(bin) => Object.entries(bin.health).map(([name, value]) => `${name} ${inUnit(value, unitOf(name))}`).join(', ')}
+            describe={(at) => {
+              const bin = binAt(timeline, at);
+              return bin && Object.entries(bin.health).map(([name, value]) => `${name} ${inUnit(value, unitOf(name))}`).join(', ');
+            }}
             zoom={(span) => page.zoom(span)}
           />
         )}

@@ -3,9 +3,10 @@
 import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
 
-import { curve, lonely } from '../charts/curves.ts';
+import { binAt, curve, lonely } from '../charts/curves.ts';
 import { logarithmic, timesAxis } from '../charts/frame.ts';
 import { Plot } from '../charts/plot.tsx';
+import { Scrubber } from '../charts/scrubber.tsx';
 import { NONE, measured, quantile, rate, share, whole } from '../figures.ts';
 import { drawn } from '../model/buckets.ts';
 import { Sum } from '../model/sum.ts';
@@ -138,6 +139,16 @@ function Sides({ page }: { page: Page }) {
           />
         ))}
       </div>
+      <Scrubber
+        window={around.window}
+        describe={(at) => {
+          const bin = binAt(timeline, at);
+          if (!bin) return null;
+          const texts = [clients, servers].map((of) => of(bin).quantiles(buckets).map(quantile).join(', '));
+          return `p50, p90 and p99 at the clients ${texts[0]}, at the server ${texts[1]}`;
+        }}
+        zoom={(span) => page.zoom(span)}
+      />
       <p class="note">The latencies of the whole time that is shown stand above each chart. Clients count the way through the network too.</p>
     </>
   );
