@@ -13,11 +13,11 @@ const ROUTES = [
   ['GET /api/search', 64, 0.045],
   ['POST /api/baskets', 27, 0.019],
   ['POST /api/baskets/{id}/orders', 9, 0.12],
-  ['GET /api/orders/{id}', 22, 0.006],
   ['GET /api/users/{id}', 74, 0.003],
   ['POST /api/login', 6, 0.21],
   ['GET /api/reports/monthly', 0.4, 1.9],
   ['GET /healthz', 2, 0.0003],
+  ['GET /\u202eturned\u0007', 0.6, 0.004],
   ['GET /<script>alert(1)</script>', 1.5, 0.005],
   [`GET /long/${'segment-of-a-route/'.repeat(16)}end`.slice(0, 300), 0.8, 0.007],
 ];

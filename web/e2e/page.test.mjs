@@ -1,6 +1,6 @@
 // The page in Chromium. With TALEA_PAGE_URL the tests that can do so run against that server, which is to
 // have at least one endpoint that is requested all the time; the others, and all of them without it, run
-// against the development server.
+// against the development server. The URL may have a user and a password, and a certificate that nobody signed.
 
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
@@ -11,12 +11,28 @@ import { Server } from '../dev/server.mjs';
 import { study } from '../dev/study.mjs';
 import { launch } from './browser.mjs';
 
-const outside = process.env.TALEA_PAGE_URL;
+const { url: outside, credentials } = parted(process.env.TALEA_PAGE_URL);
 const folder = process.env.PAGE_FOLDER;
 const axe = await readFile(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 let browser;
 const servers = [];
+
+function parted(text) {
+  if (!text) return {};
+  const url = new URL(text);
+  const credentials = url.username && { username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) };
+  url.username = url.password = '';
+  if (url.protocol === 'https:') process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+  return { url: url.href, credentials: credentials || undefined };
+}
+
+/** Asks the server as the page does. */
+function ask(url) {
+  const { username, password } = credentials ?? {};
+  const headers = credentials && { Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
+  return fetch(url, { headers });
+}
 
 async function serve(options = {}) {
   const server = await new Server({ ...(folder && { page: folder }), ...options }).start();
@@ -25,7 +41,7 @@ async function serve(options = {}) {
 }
 
 before(async () => {
-  browser = await launch();
+  browser = await launch({ httpCredentials: credentials, ignoreHTTPSErrors: true });
 });
 after(async () => {
   await browser?.close();
@@ -90,10 +106,10 @@ describe('any server', () => {
   });
 
   test('the frame of the page is seen without its script', async () => {
-    const html = await (await fetch(url)).text();
+    const html = await (await ask(url)).text();
     assert.match(html, /<header class="top">/);
     assert.doesNotMatch(html, / style=|<script>|<script [^>]*>[^<]| on[a-z]+=/);
-    const policy = (await fetch(url)).headers.get('Content-Security-Policy');
+    const policy = (await ask(url)).headers.get('Content-Security-Policy');
     assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/);
     assert.doesNotMatch(policy, /unsafe/);
   });
@@ -124,7 +140,7 @@ describe('any server', () => {
     await page.keyboard.press(' ');
     await until('the page is paused', (text) => text === 'paused', () => state(page));
     const [, from, to] = /from=(\d+)&to=(\d+)/.exec(page.url());
-    const range = await (await fetch(new URL(`live/range?from=${from}&to=${to}&bins=480`, url))).json();
+    const range = await (await ask(new URL(`live/range?from=${from}&to=${to}&bins=480`, url))).json();
     const seconds = range.points.reduce((sum, { s }) => sum + s, 0);
     const requests = range.points.flatMap(({ e }) => e).reduce((sum, [, count]) => sum + count, 0);
     const shown = Number((await tile(page, 'requests/s')).split('\n')[0].replaceAll(',', ''));
@@ -438,6 +454,7 @@ describe('the development server', () => {
     const hostile = 'GET /<script>alert(1)</script>';
     const found = await names(page);
     assert.ok(found.includes(hostile));
+    assert.ok(found.includes('GET /\\u{202e}turned\\u{7}'), found.join());
     assert.ok(found.some((name) => name.length > 250));
     await page.getByRole('link', { name: hostile }).click();
     await page.getByRole('heading', { name: hostile }).waitFor();

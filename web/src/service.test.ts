@@ -165,7 +165,7 @@ test('a range that cannot be loaded is told, and the page goes on', async () => 
   Events.last.send('hello', hello('one', 0));
   Events.last.send('point', point(1));
   await settle();
-  expect(service.trouble).toBe('busy');
+  expect(service.trouble).toBe('The range could not be loaded: busy');
   expect(ends(service)).toEqual([1]);
 });
 

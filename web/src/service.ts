@@ -5,6 +5,8 @@ import { BucketTable } from './model/buckets.ts';
 import { type Gap, Timeline } from './model/timeline.ts';
 import type { EndpointName, Hello, Mark, Point, Process, Range, Study } from './protocol.ts';
 
+/** The version of the protocol that the page knows. */
+const VERSION = 1;
 /** As many bins as a range has at most. */
 const MOST_BINS = 480;
 const MOST_MARKS = 500;
@@ -51,7 +53,7 @@ export class Service {
   marks: Mark[] = [];
   study: Study | null = null;
   connection: Connection = 'connecting';
-  /** Why a range could not be loaded. */
+  /** Why something is not as it should be, as a sentence. */
   trouble: string | null = null;
   isLoading = false;
 
@@ -187,6 +189,7 @@ export class Service {
 
   private greet(hello: Hello): void {
     const isKnown = this.hello?.run === hello.run;
+    if (hello.version !== VERSION) this.trouble = 'The agent is of another version than this page: reload it.';
     this.hello = hello;
     this.connection = 'live';
     [this.lostSince, this.attempts] = [null, 0];
@@ -303,7 +306,8 @@ export class Service {
           return range;
         }
         if (response.status !== 503 || attempt === 5) {
-          this.trouble = (await response.text()).trim().slice(0, 300) || `The server answered ${response.status}.`;
+          const reason = (await response.text()).trim().slice(0, 300) || `status ${response.status}`;
+          this.trouble = `The range could not be loaded: ${reason}`;
           return null;
         }
         const wait = Number(response.headers.get('Retry-After'));

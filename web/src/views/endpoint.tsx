@@ -5,6 +5,7 @@ import { rate, share, whole } from '../figures.ts';
 import { Sum, isError } from '../model/sum.ts';
 import type { Bin } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import type { Endpoint as Step } from '../protocol.ts';
 import { Marks, Showing, Tiles, surroundings } from './parts.tsx';
 
@@ -37,7 +38,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
         <p class="card words">
           {service.hello ? (
             <>
-              There is no endpoint <code>{name}</code> now. It may come back when it is requested.
+              There is no endpoint <code>{printable(name)}</code> now. It may come back when it is requested.
             </>
           ) : (
             'Connecting…'
@@ -53,8 +54,8 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
     <>
       {back}
       <div class="endpoint-head">
-        <h2 class="endpoint-name">{name}</h2>
-        <code class="soft">{family}</code>
+        <h2 class="endpoint-name">{printable(name)}</h2>
+        <code class="soft">{printable(family)}</code>
       </div>
       <Showing page={page} timeline={timeline} />
       <div aria-busy={service.isLoading}>
@@ -66,7 +67,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
           buckets={service.buckets}
           around={around}
           zoom={(span) => page.zoom(span)}
-          subject={name}
+          subject={printable(name)}
           latenciesFirst={page.isNarrow}
           isLive={!page.isPaused}
         />
@@ -113,7 +114,7 @@ function Counts({ title, counts, seconds, isWrong, none }: {
           <tbody>
             {ordered.map(([name, count]) => (
               <tr key={name} class={isWrong(name) ? 'wrong' : ''}>
-                <th scope="row">{name}</th>
+                <th scope="row">{printable(name)}</th>
                 <td>{whole(count)}</td>
                 <td>{seconds > 0 ? rate(count / seconds) : '–'}</td>
                 <td class="with-share">

@@ -10,6 +10,7 @@ import { drawn } from '../model/buckets.ts';
 import { type Row, rows, sorted } from '../model/rows.ts';
 import type { Bin } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import { Empty } from './empty.tsx';
 import { Marks, Showing, Tiles, surroundings } from './parts.tsx';
 
@@ -121,8 +122,8 @@ function Table({ page, all }: { page: Page; all: Row[] }) {
                 <RowOf
                   key={row.id}
                   columns={columns}
-                  name={row.name}
-                  family={isAmbiguous ? row.family : ''}
+                  name={printable(row.name)}
+                  family={isAmbiguous ? printable(row.family) : ''}
                   link={page.link({ endpoint: row.name, of: isAmbiguous ? row.family : null })}
                   rate={row.rate === null ? NONE : rate(row.rate)}
                   load={busiest > 0 ? Math.round(((row.rate ?? 0) / busiest) * 100) : 0}

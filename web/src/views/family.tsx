@@ -11,6 +11,7 @@ import { nice, tick } from '../charts/numbers.ts';
 import { NONE, type Unit, clock, count, inUnit, rate, unitOf } from '../figures.ts';
 import { type Series, SeriesTable } from '../model/series.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import { query } from '../promql.ts';
 import { binsOf } from '../service.ts';
 import type { Family, Labels, SeriesRange, SeriesValues } from '../protocol.ts';
@@ -88,7 +89,7 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
         ← All families
       </a>
       <div class="endpoint-head">
-        <h2 class="endpoint-name">{name}</h2>
+        <h2 class="endpoint-name">{printable(name)}</h2>
         <span class="soft">
           {kind}
           {table && `, ${count(table.series.length + table.more, 'series', 'series')}`}
@@ -102,7 +103,7 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
         </p>
       )}
       <div class="card promql">
-        <code>{promql}</code>
+        <code>{printable(promql)}</code>
         <Copy text={promql} />
       </div>
       {table && (
@@ -172,14 +173,14 @@ function Filters({ table, labels, choose }: {
         const chosen = labels.find(([label]) => label === name)?.[1];
         return (
           <label class="select" key={name}>
-            <span>{name}</span>
+            <span>{printable(name)}</span>
             <select
               value={chosen === undefined ? 0 : values.indexOf(chosen) + 1}
               onChange={(event) => choose(name, values[event.currentTarget.selectedIndex - 1] ?? null)}
             >
               <option value={0}>any</option>
               {values.map((value, at) => (
-                <option value={at + 1}>{value === '' ? '(empty)' : value}</option>
+                <option value={at + 1}>{value === '' ? '(empty)' : printable(value)}</option>
               ))}
             </select>
           </label>
@@ -285,7 +286,7 @@ function Values({ table, found, unit, isLive }: { table: SeriesTable; found: Ser
             </th>
             {names.map((name) => (
               <th scope="col" class="label">
-                {name}
+                {printable(name)}
               </th>
             ))}
             <th scope="col">
@@ -301,7 +302,7 @@ function Values({ table, found, unit, isLive }: { table: SeriesTable; found: Ser
                   {at < MOST_LINES && <span class={`key-line line${at % COLOURS.length} ${at >= COLOURS.length ? 'dashed' : ''}`} />}
                 </td>
                 {names.map((name) => (
-                  <td class="label">{series.labels.find(([label]) => label === name)?.[1] ?? ''}</td>
+                  <td class="label">{printable(series.labels.find(([label]) => label === name)?.[1] ?? '')}</td>
                 ))}
                 <td>{bin === null ? NONE : shownValue(table, series, unit, bin)}</td>
               </tr>

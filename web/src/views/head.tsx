@@ -3,6 +3,7 @@
 import { RANGES, VIEWS, type View } from '../address.ts';
 import { duration, moment } from '../figures.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import { THEMES } from '../theme.ts';
 
 const TITLES: Record<View, string> = {
@@ -14,7 +15,7 @@ const TITLES: Record<View, string> = {
 
 export function Head({ page }: { page: Page }) {
   const { address, service } = page;
-  const title = service.hello?.title || 'Talea';
+  const title = printable(service.hello?.title || 'Talea');
   const views = VIEWS.filter((view) => view !== 'study' || service.study || address.view === 'study');
   document.title = `${title} · ${TITLES[address.view]}`;
   return (

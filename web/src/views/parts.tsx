@@ -8,6 +8,7 @@ import type { BucketTable } from '../model/buckets.ts';
 import type { Sum } from '../model/sum.ts';
 import type { Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import type { Mark } from '../protocol.ts';
 
 let latest: { key: unknown[]; around: Surroundings } | null = null;
@@ -102,8 +103,8 @@ export function Marks({ around: { window, marks } }: { around: Surroundings }) {
             <MarkName mark={mark} />
             <time dateTime={new Date(mark.t).toISOString()}>{moment(mark.t)}</time>
             <span>
-              {mark.of && <b>{mark.of}: </b>}
-              {mark.text}
+              {mark.of && <b>{printable(mark.of)}: </b>}
+              {printable(mark.text)}
             </span>
           </li>
         ))}

@@ -5,6 +5,7 @@ import { binAt, curve, line } from '../charts/curves.ts';
 import { Scrubber } from '../charts/scrubber.tsx';
 import { duration, inUnit, moment, unitOf } from '../figures.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import type { Process } from '../protocol.ts';
 import { Marks, Showing, surroundings } from './parts.tsx';
 
@@ -103,7 +104,7 @@ function RowOf({ process: { region, pid, started, alive, died }, now }: { proces
           <span aria-hidden="true">{alive ? '●' : '✕'}</span> {alive ? 'alive' : 'dead'}
         </span>
       </td>
-      <td>{region || '–'}</td>
+      <td>{printable(region) || '–'}</td>
       <td>{started === null ? '–' : moment(started)}</td>
       <td>{died === null ? '–' : moment(died)}</td>
       <td>{lived === null ? '–' : duration(lived)}</td>
