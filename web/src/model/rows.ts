@@ -1,6 +1,7 @@
 // The rows of the table of endpoints.
 
 import type { Column, Span } from '../address.ts';
+import { printable } from '../printable.ts';
 import { type BucketTable, drawn } from './buckets.ts';
 import { Sum } from './sum.ts';
 import { type Timeline, begin } from './timeline.ts';
@@ -8,6 +9,8 @@ import { type Timeline, begin } from './timeline.ts';
 export interface Row {
   id: number;
   name: string;
+  /** The name as it is shown and sorted. */
+  title: string;
   family: string;
   sum: Sum;
   /** Requests a second, null where nothing was recorded. */
@@ -24,6 +27,7 @@ export function rows(timeline: Timeline, names: ReadonlyMap<number, { name: stri
     return {
       id,
       name,
+      title: printable(name),
       family,
       sum,
       rate: timeline.seconds > 0 ? sum.count / timeline.seconds : null,
@@ -88,7 +92,7 @@ export function sorted(rows: readonly Row[], column: Column, isDescending: boole
     p99: quantile(2),
     inflight: (row) => row.inFlight,
   };
-  const byName = (a: Row, b: Row): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id - b.id);
+  const byName = (a: Row, b: Row): number => (a.title < b.title ? -1 : a.title > b.title ? 1 : a.id - b.id);
   const sign = isDescending ? -1 : 1;
   if (column === 'name') return [...rows].sort((a, b) => sign * byName(a, b));
   const value = values[column];
