@@ -21,7 +21,10 @@ const servers = [];
 function parted(text) {
   if (!text) return {};
   const url = new URL(text);
-  const credentials = url.username && { username: decodeURIComponent(url.username), password: decodeURIComponent(url.password) };
+  const credentials = url.username && {
+    username: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
+  };
   url.username = url.password = '';
   if (url.protocol === 'https:') process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
   return { url: url.href, credentials: credentials || undefined };
@@ -30,7 +33,9 @@ function parted(text) {
 /** Asks the server as the page does. */
 function ask(url) {
   const { username, password } = credentials ?? {};
-  const headers = credentials && { Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}` };
+  const headers = credentials && {
+    Authorization: `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`,
+  };
   return fetch(url, { headers });
 }
 
@@ -75,7 +80,8 @@ async function open(url, { size = { width: 1280, height: 900 }, theme = 'light',
     dialog.dismiss();
   });
   page.on('request', (request) => {
-    if (!request.url().startsWith('data:') && new URL(request.url()).origin !== origin) page.faults.push(`request: ${request.url()}`);
+    if (!request.url().startsWith('data:') && new URL(request.url()).origin !== origin)
+      page.faults.push(`request: ${request.url()}`);
   });
   await page.emulateMedia({ colorScheme: theme });
   await page.setViewportSize(size);
@@ -89,14 +95,31 @@ async function close(page) {
 }
 
 const state = (page) => page.locator('.states').innerText();
-const isLive = (page) => until('the page is live', (text) => text.startsWith('live'), () => state(page));
-const tile = (page, name) => page.locator('.tile', { has: page.getByText(name, { exact: true }) }).locator('.figure').innerText();
+const isLive = (page) =>
+  until(
+    'the page is live',
+    (text) => text.startsWith('live'),
+    () => state(page),
+  );
+const tile = (page, name) =>
+  page
+    .locator('.tile', { has: page.getByText(name, { exact: true }) })
+    .locator('.figure')
+    .innerText();
 const names = (page) => page.locator('table.endpoints a.row-link').allInnerTexts();
 const hash = (page) => decodeURIComponent(new URL(page.url()).hash.replaceAll('+', ' '));
 
 async function hasRows(page) {
-  await until('rows are shown', (rows) => rows.length > 0, () => names(page));
-  await until('numbers are shown', (text) => !text.startsWith('–'), () => tile(page, 'requests/s'));
+  await until(
+    'rows are shown',
+    (rows) => rows.length > 0,
+    () => names(page),
+  );
+  await until(
+    'numbers are shown',
+    (text) => !text.startsWith('–'),
+    () => tile(page, 'requests/s'),
+  );
 }
 
 describe('any server', () => {
@@ -138,7 +161,11 @@ describe('any server', () => {
     await isLive(page);
     await hasRows(page);
     await page.keyboard.press(' ');
-    await until('the page is paused', (text) => text === 'paused', () => state(page));
+    await until(
+      'the page is paused',
+      (text) => text === 'paused',
+      () => state(page),
+    );
     const [, from, to] = /from=(\d+)&to=(\d+)/.exec(page.url());
     const range = await (await ask(new URL(`live/range?from=${from}&to=${to}&bins=480`, url))).json();
     const points = range.points.filter(({ t }) => t > from && t <= to);
@@ -205,12 +232,20 @@ describe('any server', () => {
     await hasRows(paused);
     await isLive(live);
     await paused.getByRole('button', { name: 'Pause' }).click();
-    await until('it is paused', (text) => text === 'paused', () => state(paused));
+    await until(
+      'it is paused',
+      (text) => text === 'paused',
+      () => state(paused),
+    );
     const sentences = async (page) => page.locator('.plot').evaluateAll((plots) => plots.map((plot) => plot.ariaLabel));
     const before = JSON.stringify(await sentences(paused));
     for (let times = 0; times < 2; times += 1) {
       const now = JSON.stringify(await sentences(live));
-      await until('the other goes on', (later) => later !== now, async () => JSON.stringify(await sentences(live)));
+      await until(
+        'the other goes on',
+        (later) => later !== now,
+        async () => JSON.stringify(await sentences(live)),
+      );
     }
     assert.equal(JSON.stringify(await sentences(paused)), before);
     await paused.keyboard.press('Escape');
@@ -226,20 +261,36 @@ describe('any server', () => {
     const all = await names(page);
     await page.keyboard.press('/');
     await page.keyboard.type('GET ');
-    await until('only some are left', (found) => found.length > 0 && found.every((name) => name.includes('GET ')), () => names(page));
+    await until(
+      'only some are left',
+      (found) => found.length > 0 && found.every((name) => name.includes('GET ')),
+      () => names(page),
+    );
     const sort = page.locator('th.name button');
     await page.locator('th[scope=col].name button').click();
-    await until('names ascend', (found) => found.join('\n') === [...found].sort().join('\n'), () => names(page));
+    await until(
+      'names ascend',
+      (found) => found.join('\n') === [...found].sort().join('\n'),
+      () => names(page),
+    );
     assert.equal(await page.locator('th[scope=col].name').getAttribute('aria-sort'), 'ascending');
     await sort.click();
-    await until('names descend', (found) => found.join('\n') === [...found].sort().reverse().join('\n'), () => names(page));
+    await until(
+      'names descend',
+      (found) => found.join('\n') === [...found].sort().reverse().join('\n'),
+      () => names(page),
+    );
     const colleague = await open(page.url());
     await hasRows(colleague);
     assert.deepEqual(await names(colleague), await names(page));
     assert.equal(await colleague.getByRole('searchbox').inputValue(), 'GET ');
     await page.keyboard.press('/');
     await page.keyboard.press('Escape');
-    await until('all are back', (found) => found.length === all.length, () => names(page));
+    await until(
+      'all are back',
+      (found) => found.length === all.length,
+      () => names(page),
+    );
     await close(page);
     await close(colleague);
   });
@@ -285,7 +336,12 @@ describe('any server', () => {
     await page.evaluate(() => (location.hash = '#endpoints'));
     await hasRows(page);
     assert.deepEqual((await page.locator('.charts figcaption b').allInnerTexts())[0], 'Latency');
-    assert.deepEqual((await page.locator('table.endpoints thead th button').allInnerTexts()).slice(1, 4).map((text) => text.trim().slice(-3)), ['p50', 'p90', 'p99']);
+    assert.deepEqual(
+      (await page.locator('table.endpoints thead th button').allInnerTexts())
+        .slice(1, 4)
+        .map((text) => text.trim().slice(-3)),
+      ['p50', 'p90', 'p99'],
+    );
     await close(page);
   });
 
@@ -304,7 +360,11 @@ describe('any server', () => {
     const slider = page.getByRole('slider', { name: 'Time in the charts' });
     await slider.focus();
     for (let times = 0; times < 3; times += 1) await page.keyboard.press('ArrowLeft');
-    await until('the slider tells the time and the numbers', (text) => /\d+:\d+:\d+: .*(requests a second|no data)/.test(text), () => slider.getAttribute('aria-valuetext'));
+    await until(
+      'the slider tells the time and the numbers',
+      (text) => /\d+:\d+:\d+: .*(requests a second|no data)/.test(text),
+      () => slider.getAttribute('aria-valuetext'),
+    );
     await page.keyboard.press('+');
     await page.locator('.showing').waitFor();
     await page.keyboard.press('Escape');
@@ -317,13 +377,19 @@ describe('any server', () => {
       await page.keyboard.press('Tab');
       const [what, outline] = await page.evaluate(() => {
         const { activeElement: element } = document;
-        return [`${element.tagName} ${element.textContent.trim().slice(0, 20)}`, getComputedStyle(element).outlineStyle];
+        return [
+          `${element.tagName} ${element.textContent.trim().slice(0, 20)}`,
+          getComputedStyle(element).outlineStyle,
+        ];
       });
       reached.add(what);
       if (!what.startsWith('BODY')) assert.notEqual(outline, 'none', what);
     }
     for (const what of ['A Explorer', 'BUTTON 1 min', 'BUTTON Pause', 'BUTTON ?', 'BUTTON p99']) {
-      assert.ok([...reached].some((it) => it.startsWith(what)), `${what}: ${[...reached].join(', ')}`);
+      assert.ok(
+        [...reached].some((it) => it.startsWith(what)),
+        `${what}: ${[...reached].join(', ')}`,
+      );
     }
     await close(page);
   });
@@ -334,7 +400,11 @@ describe('any server', () => {
     const all = await until('families are shown', (found) => found.length > 0, families);
     const counter = all.find((name) => name.endsWith('_total'));
     await page.getByRole('searchbox').fill(counter);
-    await until('one is found', (found) => found.length >= 1 && found.every((name) => name.includes(counter)), families);
+    await until(
+      'one is found',
+      (found) => found.length >= 1 && found.every((name) => name.includes(counter)),
+      families,
+    );
     await page.locator('table.families a.row-link').first().click();
     await page.getByRole('heading', { name: counter, exact: true }).waitFor();
     await page.locator('table.values tbody tr').first().waitFor();
@@ -370,7 +440,10 @@ async function check(page, where) {
     const { violations } = await globalThis.axe.run(document, { resultTypes: ['violations'] });
     return violations
       .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 120)} ${failureSummary}`).join('; ')}`);
+      .map(
+        ({ id, nodes }) =>
+          `${id}: ${nodes.map(({ html, failureSummary }) => `${html.slice(0, 120)} ${failureSummary}`).join('; ')}`,
+      );
   });
   assert.deepEqual(found, [], where);
 }
@@ -385,12 +458,20 @@ describe('the development server', () => {
     await hasRows(page);
     await server.stop();
     const stopped = Date.now();
-    await until('it says so', (text) => /^(reconnecting|stopped)/.test(text), () => state(page));
+    await until(
+      'it says so',
+      (text) => /^(reconnecting|stopped)/.test(text),
+      () => state(page),
+    );
     await until('more has happened than one point', (now) => now > stopped + 3000, Date.now);
     const since = server.requests.length;
     await server.start();
     await isLive(page);
-    await until('what was missed is asked for', (requests) => requests.some((it) => /^\/live\/range\?from=\d+&bins=/.test(it)), () => server.requests.slice(since));
+    await until(
+      'what was missed is asked for',
+      (requests) => requests.some((it) => /^\/live\/range\?from=\d+&bins=/.test(it)),
+      () => server.requests.slice(since),
+    );
     await page.locator('[aria-busy=false]').first().waitFor();
     assert.equal(await state(page), 'live');
     await close(page);
@@ -406,7 +487,11 @@ describe('the development server', () => {
     server.traffic.gaps.push([now, now + 4000]);
     await until('the gap is over', (time) => time > now + 5000, Date.now);
     await server.start();
-    await until('it says what it missed', (text) => /^live\s+missed [3-9] s$/.test(text), () => state(page));
+    await until(
+      'it says what it missed',
+      (text) => /^live\s+missed [3-9] s$/.test(text),
+      () => state(page),
+    );
     await close(page);
   });
 
@@ -421,7 +506,11 @@ describe('the development server', () => {
     const next = new Server({ ...(folder && { page: folder }), run: 'two', endpoints: 40, port });
     next.traffic.endpoints.reverse();
     servers.push(await next.start());
-    await until('the new endpoints are shown', (found) => found.length === 40, () => names(page));
+    await until(
+      'the new endpoints are shown',
+      (found) => found.length === 40,
+      () => names(page),
+    );
     await isLive(page);
     const [busiest] = await names(page);
     assert.equal(busiest, 'GET /api/items');
@@ -444,7 +533,11 @@ describe('the development server', () => {
     await page.getByText('Process 4712 died (SIGKILL).').waitFor();
     await page.keyboard.press('3');
     const row = page.locator('table.processes tr', { has: page.getByRole('rowheader', { name: '4712' }) });
-    await until('it is dead', (text) => text.includes('dead'), () => row.innerText());
+    await until(
+      'it is dead',
+      (text) => text.includes('dead'),
+      () => row.innerText(),
+    );
     await close(page);
   });
 
@@ -463,7 +556,10 @@ describe('the development server', () => {
     await page.getByRole('cell', { name: '<img src=x onerror=alert(1)>' }).waitFor();
     await page.getByLabel('pay.method').selectOption({ label: '"quoted" \\ back' });
     await page.locator('.promql code').getByText('"pay.method"').waitFor();
-    assert.equal(await page.locator('.promql code').innerText(), 'rate({"shop.orders", "pay.method"="\\"quoted\\" \\\\ back"}[1m])');
+    assert.equal(
+      await page.locator('.promql code').innerText(),
+      'rate({"shop.orders", "pay.method"="\\"quoted\\" \\\\ back"}[1m])',
+    );
     assert.equal(await page.locator('table.values tbody tr').count(), 1);
     await page.keyboard.press('3');
     await page.getByRole('cell', { name: '<b>hostile</b>' }).waitFor();
@@ -472,9 +568,19 @@ describe('the development server', () => {
 
   test('hostile links open the page', async () => {
     const server = await serve();
-    for (const fragment of ['#%E0%A4%A', '#endpoints?endpoint=<img src=x onerror=alert(1)>', '#explorer?family=<script>&label.x=%00', '#endpoints?from=1&to=2', '#study']) {
+    for (const fragment of [
+      '#%E0%A4%A',
+      '#endpoints?endpoint=<img src=x onerror=alert(1)>',
+      '#explorer?family=<script>&label.x=%00',
+      '#endpoints?from=1&to=2',
+      '#study',
+    ]) {
       const page = await open(server.url + fragment, { allowed: fragment.includes('family') ? [/400/] : [] });
-      await until('it is live or paused', (text) => /^(live|paused)/.test(text), () => state(page));
+      await until(
+        'it is live or paused',
+        (text) => /^(live|paused)/.test(text),
+        () => state(page),
+      );
       await close(page);
     }
   });
@@ -491,9 +597,17 @@ describe('the development server', () => {
   test('200 endpoints are shown and sorted', async () => {
     const server = await serve({ endpoints: 200 });
     const page = await open(`${server.url}#endpoints?range=1m`);
-    await until('all are shown', (found) => found.length === 200, () => names(page));
+    await until(
+      'all are shown',
+      (found) => found.length === 200,
+      () => names(page),
+    );
     await page.locator('th[scope=col].p99 button').click();
-    await until('the slowest is first', (found) => found[0] === 'GET /api/reports/monthly', () => names(page));
+    await until(
+      'the slowest is first',
+      (found) => found[0] === 'GET /api/reports/monthly',
+      () => names(page),
+    );
     await close(page);
   });
 
@@ -503,8 +617,16 @@ describe('the development server', () => {
     await page.locator('nav').getByRole('link', { name: 'Study' }).click();
     await page.getByRole('heading', { name: 'items-api', level: 2 }).waitFor();
     assert.equal(await page.locator('table.cases tbody tr').count(), 5);
-    await until('a case is done', (texts) => texts.some((text) => text.includes('done')), () => page.locator('.progress').allInnerTexts());
-    await until('the clients have latencies', (label) => !label.includes('–'), () => page.locator('.plot').first().getAttribute('aria-label'));
+    await until(
+      'a case is done',
+      (texts) => texts.some((text) => text.includes('done')),
+      () => page.locator('.progress').allInnerTexts(),
+    );
+    await until(
+      'the clients have latencies',
+      (label) => !label.includes('–'),
+      () => page.locator('.plot').first().getAttribute('aria-label'),
+    );
     await check(page, 'study');
     await close(page);
   });

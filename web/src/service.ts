@@ -110,7 +110,11 @@ export class Service {
     const { from, to } = this.window(address);
     const opened = Math.max(from, this.opened + this.ahead);
     const last = Math.min(to, this.live.last ?? 0);
-    return last > opened ? this.shown(address).gaps(opened, last).filter((gap) => gap.to - gap.from > 2000) : [];
+    return last > opened
+      ? this.shown(address)
+          .gaps(opened, last)
+          .filter((gap) => gap.to - gap.from > 2000)
+      : [];
   }
 
   /** Seconds since the latest point, if there should have been one. */

@@ -69,7 +69,16 @@ function When({ at, bin, isLive }: { at: number | null; bin: Bin | null; isLive:
   return <span class="when">{text}</span>;
 }
 
-function Rates({ timeline, sumOf, inFlightOf, around, zoom, subject, isLive, shape }: RequestsProps & { shape: Curve }) {
+function Rates({
+  timeline,
+  sumOf,
+  inFlightOf,
+  around,
+  zoom,
+  subject,
+  isLive,
+  shape,
+}: RequestsProps & { shape: Curve }) {
   const [data, most] = useMemo(() => {
     const rates = line(shape, (bin) => sumOf(bin).count / bin.seconds);
     const errors = line(shape, (bin) => sumOf(bin).errorCount() / bin.seconds);
@@ -185,7 +194,16 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, isLive, shape 
 const HEAT_HEIGHT = 396;
 const LOW_HEAT_HEIGHT = 260;
 
-function Heats({ timeline, sumOf, buckets, around, zoom, subject, shape, latenciesFirst }: RequestsProps & { shape: Curve }) {
+function Heats({
+  timeline,
+  sumOf,
+  buckets,
+  around,
+  zoom,
+  subject,
+  shape,
+  latenciesFirst,
+}: RequestsProps & { shape: Curve }) {
   const height = latenciesFirst ? LOW_HEAT_HEIGHT : HEAT_HEIGHT;
   const [cells, data] = useMemo(() => {
     const rows = Math.round((height - 38) / ROW / 2);

@@ -13,7 +13,11 @@ export function usePointedTime(): number | null {
   return cursor.pointedAt();
 }
 
-export function Scrubber({ window, describe, zoom }: {
+export function Scrubber({
+  window,
+  describe,
+  zoom,
+}: {
   window: Span;
   /** What the charts show at a time, or null where nothing was recorded. */
   describe: (at: number) => string | null;

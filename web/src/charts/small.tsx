@@ -12,7 +12,15 @@ import { Plot } from './plot.tsx';
 import { nice, tick } from './numbers.ts';
 import { usePointedTime } from './scrubber.tsx';
 
-export function Small({ name, unit, x, values, valueAt, around, zoom }: {
+export function Small({
+  name,
+  unit,
+  x,
+  values,
+  valueAt,
+  around,
+  zoom,
+}: {
   name: string;
   unit: Unit;
   /** Seconds since 1970. */

@@ -20,7 +20,11 @@ export interface Row {
   trend: string;
 }
 
-export function rows(timeline: Timeline, names: ReadonlyMap<number, { name: string; family: string }>, window: Span): Row[] {
+export function rows(
+  timeline: Timeline,
+  names: ReadonlyMap<number, { name: string; family: string }>,
+  window: Span,
+): Row[] {
   const trends = sparklines(timeline, window);
   return [...names].map(([id, { name, family }]) => {
     const sum = timeline.sums.get(id) ?? new Sum();
@@ -63,7 +67,10 @@ export function sparklines(timeline: Timeline, { from, to }: Span): (id: number)
       }
     }
   }
-  const x = Array.from(seconds, (_, column) => Math.round(((first + column + 0.5) * width - from) * (WIDTH / (to - from)) * 10) / 10);
+  const x = Array.from(
+    seconds,
+    (_, column) => Math.round(((first + column + 0.5) * width - from) * (WIDTH / (to - from)) * 10) / 10,
+  );
   return (id) => {
     const of = counts.get(id);
     if (!of) return '';
@@ -98,7 +105,8 @@ export function sorted(rows: readonly Row[], column: Column, isDescending: boole
   const value = values[column];
   const keyed = rows.map((row) => ({ row, value: value(row) }));
   keyed.sort((a, b) => {
-    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null) || byName(a.row, b.row);
+    if (a.value === null || b.value === null)
+      return Number(a.value === null) - Number(b.value === null) || byName(a.row, b.row);
     return sign * (a.value - b.value) || byName(a.row, b.row);
   });
   return keyed.map(({ row }) => row);

@@ -73,7 +73,13 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
         />
         <Marks around={around} />
         <div class="halves">
-          <Counts title="Statuses" counts={sum.statuses} seconds={timeline.seconds} isWrong={isError} none="The service shows no statuses of this endpoint, or none in this time." />
+          <Counts
+            title="Statuses"
+            counts={sum.statuses}
+            seconds={timeline.seconds}
+            isWrong={isError}
+            none="The service shows no statuses of this endpoint, or none in this time."
+          />
           <Counts
             title="What ended how"
             counts={sum.outcomes}
@@ -87,7 +93,13 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
   );
 }
 
-function Counts({ title, counts, seconds, isWrong, none }: {
+function Counts({
+  title,
+  counts,
+  seconds,
+  isWrong,
+  none,
+}: {
   title: string;
   counts: ReadonlyMap<string, number>;
   seconds: number;

@@ -98,7 +98,9 @@ const Table = memo(({ page, address, isNarrow, all }: TableProps) => {
       <div class="section-head">
         <h2 id="endpoints-title">Endpoints</h2>
         <span class="soft">
-          {found.length === all.length ? count(all.length, 'endpoint') : `${found.length} of ${count(all.length, 'endpoint')}`}
+          {found.length === all.length
+            ? count(all.length, 'endpoint')
+            : `${found.length} of ${count(all.length, 'endpoint')}`}
         </span>
         <input
           type="search"
@@ -160,7 +162,9 @@ const Table = memo(({ page, address, isNarrow, all }: TableProps) => {
         </table>
         {shown.length === 0 && (
           <p class="nothing">
-            {all.length === 0 ? 'No endpoint was requested in this time.' : 'No endpoint has the text of the filter in its name.'}
+            {all.length === 0
+              ? 'No endpoint was requested in this time.'
+              : 'No endpoint has the text of the filter in its name.'}
           </p>
         )}
       </div>

@@ -94,7 +94,9 @@ export function Explorer({ page }: { page: Page }) {
           </tbody>
         </table>
         {families !== null && found.length === 0 && (
-          <p class="nothing">{families.length === 0 ? 'The service has no families.' : 'No family has all words of the search.'}</p>
+          <p class="nothing">
+            {families.length === 0 ? 'The service has no families.' : 'No family has all words of the search.'}
+          </p>
         )}
       </div>
     </section>

@@ -23,7 +23,11 @@ const COLOURS = ['--series', '--peak', '--third', '--line4', '--line5', '--line6
 
 /** Loads a family's series and follows them while the page is live. */
 function useSeries(page: Page, name: string): { table: SeriesTable | null; trouble: string | null; version: number } {
-  const [state, setState] = useState<{ table: SeriesTable | null; trouble: string | null; version: number }>({ table: null, trouble: null, version: 0 });
+  const [state, setState] = useState<{ table: SeriesTable | null; trouble: string | null; version: number }>({
+    table: null,
+    trouble: null,
+    version: 0,
+  });
   const { address, service } = page;
   const span = address.span;
   const isLive = span === null && service.connection === 'live';
@@ -109,7 +113,14 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
       {table && (
         <>
           <Filters table={table} labels={address.labels} choose={choose} />
-          <Chart table={table} found={found} version={version} name={name} around={around} zoom={(span) => page.zoom(span)} />
+          <Chart
+            table={table}
+            found={found}
+            version={version}
+            name={name}
+            around={around}
+            zoom={(span) => page.zoom(span)}
+          />
           <Values table={table} found={found} unit={unit} isLive={!page.isPaused} />
           <Scrubber
             window={around.window}
@@ -117,7 +128,10 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
             zoom={(span) => page.zoom(span)}
           />
           {table.more > 0 && (
-            <p class="note">{count(table.more, 'further series', 'further series')} with smaller values {table.more === 1 ? 'is' : 'are'} left out.</p>
+            <p class="note">
+              {count(table.more, 'further series', 'further series')} with smaller values{' '}
+              {table.more === 1 ? 'is' : 'are'} left out.
+            </p>
           )}
         </>
       )}
@@ -155,7 +169,11 @@ async function copied(text: string): Promise<boolean> {
   }
 }
 
-function Filters({ table, labels, choose }: {
+function Filters({
+  table,
+  labels,
+  choose,
+}: {
   table: SeriesTable;
   labels: Labels;
   choose: (label: string, value: string | null) => void;
@@ -190,7 +208,14 @@ function Filters({ table, labels, choose }: {
   );
 }
 
-function Chart({ table, found, version, name, around, zoom }: {
+function Chart({
+  table,
+  found,
+  version,
+  name,
+  around,
+  zoom,
+}: {
   table: SeriesTable;
   found: Series[];
   version: number;
@@ -201,7 +226,10 @@ function Chart({ table, found, version, name, around, zoom }: {
   const lines = found.slice(0, MOST_LINES);
   const unit = table.isRate ? null : unitOf(name);
   const data = useMemo(() => columns(table, lines), [table, version, lines.map(({ id }) => id).join()]);
-  const all = data.slice(1).flat().filter((value): value is number => typeof value === 'number');
+  const all = data
+    .slice(1)
+    .flat()
+    .filter((value): value is number => typeof value === 'number');
   const bounds = useRef<[number, number]>([0, 1]);
   const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
   bounds.current = [low < 0 ? -nice(-low * 1.05) : 0, nice(high * 1.05) || (low < 0 ? 0 : 1)];
@@ -299,7 +327,9 @@ function Values({ table, found, unit, isLive }: { table: SeriesTable; found: Ser
             return (
               <tr key={series.id}>
                 <td class="swatch">
-                  {at < MOST_LINES && <span class={`key-line line${at % COLOURS.length} ${at >= COLOURS.length ? 'dashed' : ''}`} />}
+                  {at < MOST_LINES && (
+                    <span class={`key-line line${at % COLOURS.length} ${at >= COLOURS.length ? 'dashed' : ''}`} />
+                  )}
                 </td>
                 {names.map((name) => (
                   <td class="label">{printable(series.labels.find(([label]) => label === name)?.[1] ?? '')}</td>

@@ -84,7 +84,10 @@ function State({ page }: { page: Page }) {
     connecting: ['wait', 'connecting'],
     live: ['good', 'live'],
     reconnecting: ['wait', 'reconnecting'],
-    stopped: [service.isOver ? 'over' : 'bad', service.isOver ? `stopped: the study is ${service.study?.state}` : 'stopped'],
+    stopped: [
+      service.isOver ? 'over' : 'bad',
+      service.isOver ? `stopped: the study is ${service.study?.state}` : 'stopped',
+    ],
   };
   const [kind, text] = states[service.connection]!;
   const isPausedLive = page.isPaused && service.connection === 'live';

@@ -25,7 +25,13 @@ export function surroundings({ address, service }: Page): Surroundings {
   return latest.around;
 }
 
-export function Tiles({ sum, timeline, inFlight, buckets, isLive }: {
+export function Tiles({
+  sum,
+  timeline,
+  inFlight,
+  buckets,
+  isLive,
+}: {
   sum: Sum;
   timeline: Timeline;
   inFlight: number | null;
@@ -53,7 +59,12 @@ export function Tiles({ sum, timeline, inFlight, buckets, isLive }: {
   );
 }
 
-function Tile({ name, note, kind = '', children }: {
+function Tile({
+  name,
+  note,
+  kind = '',
+  children,
+}: {
   name: string;
   note?: string;
   kind?: string;

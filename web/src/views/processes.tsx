@@ -16,7 +16,9 @@ export function Processes({ page }: { page: Page }) {
   const shape = curve(timeline);
   const names = new Set<string>();
   for (const bin of timeline.bins) for (const name of Object.keys(bin.health)) names.add(name);
-  const ordered = [...service.processes].sort((a, b) => Number(b.alive) - Number(a.alive) || (b.died ?? 0) - (a.died ?? 0) || a.pid - b.pid);
+  const ordered = [...service.processes].sort(
+    (a, b) => Number(b.alive) - Number(a.alive) || (b.died ?? 0) - (a.died ?? 0) || a.pid - b.pid,
+  );
   return (
     <>
       <Showing page={page} timeline={timeline} />
@@ -39,11 +41,17 @@ export function Processes({ page }: { page: Page }) {
             </thead>
             <tbody>
               {ordered.map((process) => (
-                <RowOf key={`${process.region} ${process.pid} ${process.started}`} process={process} now={service.now()} />
+                <RowOf
+                  key={`${process.region} ${process.pid} ${process.started}`}
+                  process={process}
+                  now={service.now()}
+                />
               ))}
             </tbody>
           </table>
-          {ordered.length === 0 && <p class="nothing">No process is known. A page that is read by URL does not tell its processes.</p>}
+          {ordered.length === 0 && (
+            <p class="nothing">No process is known. A page that is read by URL does not tell its processes.</p>
+          )}
         </div>
       </section>
       <section aria-labelledby="health-title">
@@ -53,8 +61,8 @@ export function Processes({ page }: { page: Page }) {
         </div>
         {names.size === 0 ? (
           <p class="card words">
-            The service shows no numbers about itself. The collectors of Talea add them: processor time, memory, open files,
-            tasks.
+            The service shows no numbers about itself. The collectors of Talea add them: processor time, memory, open
+            files, tasks.
           </p>
         ) : (
           <div class="smalls">
@@ -77,7 +85,12 @@ export function Processes({ page }: { page: Page }) {
             window={around.window}
             describe={(at) => {
               const bin = binAt(timeline, at);
-              return bin && Object.entries(bin.health).map(([name, value]) => `${name} ${inUnit(value, unitOf(name))}`).join(', ');
+              return (
+                bin &&
+                Object.entries(bin.health)
+                  .map(([name, value]) => `${name} ${inUnit(value, unitOf(name))}`)
+                  .join(', ')
+              );
             }}
             zoom={(span) => page.zoom(span)}
           />

@@ -41,7 +41,8 @@ export function StudyView({ page }: { page: Page }) {
   );
 }
 
-const ms = (value: number | null | undefined): string => (value === null || value === undefined ? NONE : measured(value));
+const ms = (value: number | null | undefined): string =>
+  value === null || value === undefined ? NONE : measured(value);
 
 function Cases({ cases }: { cases: readonly StudyCase[] }) {
   return (
@@ -121,7 +122,9 @@ function Sides({ page }: { page: Page }) {
     { name: 'At the clients', lines: linesOf(clients), sum: timeline.clients },
     { name: 'At the server', lines: linesOf(servers), sum: timeline.all },
   ];
-  const all = sides.flatMap(({ lines }) => lines.flat()).filter((value): value is number => value !== null && value > 0);
+  const all = sides
+    .flatMap(({ lines }) => lines.flat())
+    .filter((value): value is number => value !== null && value > 0);
   const bounds = logarithmic(Math.min(...all, Infinity), Math.max(...all, 0));
   return (
     <>
@@ -149,12 +152,23 @@ function Sides({ page }: { page: Page }) {
         }}
         zoom={(span) => page.zoom(span)}
       />
-      <p class="note">The latencies of the whole time that is shown stand above each chart. Clients count the way through the network too.</p>
+      <p class="note">
+        The latencies of the whole time that is shown stand above each chart. Clients count the way through the network
+        too.
+      </p>
     </>
   );
 }
 
-function Side({ name, x, lines, found, bounds, around, zoom }: {
+function Side({
+  name,
+  x,
+  lines,
+  found,
+  bounds,
+  around,
+  zoom,
+}: {
   name: string;
   x: number[];
   lines: (number | null)[][];
@@ -199,4 +213,3 @@ function Side({ name, x, lines, found, bounds, around, zoom }: {
     </figure>
   );
 }
-
