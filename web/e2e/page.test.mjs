@@ -425,6 +425,9 @@ describe('any server', () => {
         await page.evaluate((hash) => (location.hash = hash), fragment);
         await page.locator('main table, main figure').first().waitFor();
         await check(page, fragment);
+        await page.setViewportSize({ width: 375, height: 800 });
+        await check(page, `${fragment}, narrow`);
+        await page.setViewportSize({ width: 1280, height: 900 });
       }
       await page.keyboard.press('?');
       await page.getByRole('dialog').waitFor();

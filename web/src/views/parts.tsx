@@ -108,7 +108,7 @@ export function Marks({ around: { window, marks } }: { around: Surroundings }) {
   if (!seen.length) return null;
   return (
     <section class="card marks" aria-label="Marks">
-      <ul>
+      <ul tabIndex={seen.length > 2 ? 0 : -1}>
         {seen.slice(0, 50).map((mark) => (
           <li key={`${mark.t} ${mark.kind} ${mark.of}`}>
             <MarkName mark={mark} />
