@@ -9,7 +9,9 @@ const page = fileURLToPath(new URL('../crates/talea-cli/page', import.meta.url))
 /** The licences of what the script contains, at its beginning. */
 function licences(): Plugin {
   const text = ['preact', 'uplot']
-    .map((name) => `${name}\n\n${readFileSync(new URL(`node_modules/${name}/LICENSE`, import.meta.url), 'utf8').trim()}`)
+    .map(
+      (name) => `${name}\n\n${readFileSync(new URL(`node_modules/${name}/LICENSE`, import.meta.url), 'utf8').trim()}`,
+    )
     .join('\n\n');
   return {
     name: 'licences',

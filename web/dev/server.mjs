@@ -10,7 +10,11 @@ import { FAMILIES, Traffic } from './traffic.mjs';
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
   "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-const TYPES = { html: 'text/html; charset=utf-8', js: 'text/javascript; charset=utf-8', css: 'text/css; charset=utf-8' };
+const TYPES = {
+  html: 'text/html; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+};
 export const PAGE = fileURLToPath(new URL('../../crates/talea-cli/page/', import.meta.url));
 
 /**
@@ -97,9 +101,21 @@ export class Server {
   hello() {
     const now = Date.now();
     return {
-      version: 1, run: this.run, program: 'talea 0.1.0', title: this.options.title ?? 'shop', step: 1, seconds: 3600,
-      minutes: 86400, oldest: now - 86400e3, now, endpoints: this.traffic.table(), buckets: this.traffic.buckets(),
-      processes: this.processes, marks: this.marks, study: this.study(now), history: !this.options.study,
+      version: 1,
+      run: this.run,
+      program: 'talea 0.1.0',
+      title: this.options.title ?? 'shop',
+      step: 1,
+      seconds: 3600,
+      minutes: 86400,
+      oldest: now - 86400e3,
+      now,
+      endpoints: this.traffic.table(),
+      buckets: this.traffic.buckets(),
+      processes: this.processes,
+      marks: this.marks,
+      study: this.study(now),
+      history: !this.options.study,
     };
   }
 
@@ -112,7 +128,13 @@ export class Server {
     if (path === 'live/series/events') return this.watch(url, request, response);
     if (path === 'live/range') return this.range(url, response);
     if (path === 'live/families') {
-      const families = FAMILIES.map(({ name, kind, help, labels, series }) => ({ name, kind, help, labels, series: series.length }));
+      const families = FAMILIES.map(({ name, kind, help, labels, series }) => ({
+        name,
+        kind,
+        help,
+        labels,
+        series: series.length,
+      }));
       return json(response, { t: Date.now(), families: families.sort((a, b) => (a.name < b.name ? -1 : 1)) });
     }
     if (path === 'live/series') return this.series(url, response);
@@ -157,7 +179,11 @@ export class Server {
     const family = FAMILIES.find(({ name }) => name === url.searchParams.get('family'));
     if (!family) return refuse(response, 'There is no such family.');
     stream(response);
-    write(response, 'series', family.series.map((labels, id) => ({ id, labels })));
+    write(
+      response,
+      'series',
+      family.series.map((labels, id) => ({ id, labels })),
+    );
     this.watchers = new Map(this.watchers).set(response, family);
     request.on('close', () => this.watchers.delete(response));
     return undefined;
@@ -179,7 +205,13 @@ export class Server {
     const points = this.traffic.range(from, wanted, bins, to);
     if (this.options.study) points.forEach(addClients);
     return json(response, {
-      run: this.run, from, to: wanted, bin, points, endpoints: this.traffic.table(), buckets: this.traffic.buckets(),
+      run: this.run,
+      from,
+      to: wanted,
+      bin,
+      points,
+      endpoints: this.traffic.table(),
+      buckets: this.traffic.buckets(),
       marks: this.marks.filter(({ t }) => t >= from && t <= wanted),
     });
   }
@@ -197,7 +229,11 @@ export class Server {
     const factor = family.kind === 'gauge' ? 1 : Math.max(1, Math.round(bin));
     const shown = family.series.slice(0, 100);
     return json(response, {
-      family: family.name, kind: family.kind, bin, times, lengths: times.map(() => Math.max(1, Math.round(bin))),
+      family: family.name,
+      kind: family.kind,
+      bin,
+      times,
+      lengths: times.map(() => Math.max(1, Math.round(bin))),
       more: family.series.length - shown.length,
       series: shown.map((labels, id) => ({ id, labels, values: times.map((t) => family.value(t, id) * factor) })),
     });

@@ -9,14 +9,29 @@ export function study(now, born) {
     const state = progress === 0 ? 'waiting' : progress === 1 ? 'done' : 'running';
     const scale = [1, 8, 74, 2, 2][n];
     return {
-      name: 'ABCDE'[n], text, state, progress,
+      name: 'ABCDE'[n],
+      text,
+      state,
+      progress,
       ...(progress > 0 && {
-        seconds: progress * 15, requests: Math.round(progress * 62000), rate: 4133 - n * 210, errors: n === 2 ? 0.0021 : 0,
-        p50_ms: 0.98 * scale, p90_ms: 2.1 * scale, p99_ms: 3.62 * scale,
-        server_p50_ms: 0.72 * scale, server_p90_ms: 1.7 * scale, server_p99_ms: 3.1 * scale,
+        seconds: progress * 15,
+        requests: Math.round(progress * 62000),
+        rate: 4133 - n * 210,
+        errors: n === 2 ? 0.0021 : 0,
+        p50_ms: 0.98 * scale,
+        p90_ms: 2.1 * scale,
+        p99_ms: 3.62 * scale,
+        server_p50_ms: 0.72 * scale,
+        server_p90_ms: 1.7 * scale,
+        server_p99_ms: 3.1 * scale,
       }),
     };
   });
   const isDone = cases.every(({ state }) => state === 'done');
-  return { title: 'items-api', state: isDone ? 'done' : 'running', cases, report: isDone ? 'target/study/report.html' : null };
+  return {
+    title: 'items-api',
+    state: isDone ? 'done' : 'running',
+    cases,
+    report: isDone ? 'target/study/report.html' : null,
+  };
 }

@@ -13,11 +13,11 @@ const ROUTES = [
   ['GET /api/search', 64, 0.045],
   ['POST /api/baskets', 27, 0.019],
   ['POST /api/baskets/{id}/orders', 9, 0.12],
-  ['GET /api/orders/{id}', 22, 0.006],
   ['GET /api/users/{id}', 74, 0.003],
   ['POST /api/login', 6, 0.21],
   ['GET /api/reports/monthly', 0.4, 1.9],
   ['GET /healthz', 2, 0.0003],
+  ['GET /\u202eturned\u0007', 0.6, 0.004],
   ['GET /<script>alert(1)</script>', 1.5, 0.005],
   [`GET /long/${'segment-of-a-route/'.repeat(16)}end`.slice(0, 300), 0.8, 0.007],
 ];
@@ -192,9 +192,7 @@ export class Traffic {
   }
 
   marks() {
-    const marks = [
-      { t: this.born - 3000 * SECOND, kind: 'started', of: 'shop', text: 'Process 4711 started.' },
-    ];
+    const marks = [{ t: this.born - 3000 * SECOND, kind: 'started', of: 'shop', text: 'Process 4711 started.' }];
     for (const [from, to] of this.deaths) {
       marks.push({ t: from, kind: 'died', of: 'shop', text: 'Process 4711 died (SIGKILL).' });
       marks.push({ t: to, kind: 'replaced', of: 'shop', text: 'Process 4811 took the place of 4711.' });
@@ -221,42 +219,79 @@ const pick = (t, n) => random(Math.floor(t / SECOND) * 31 + n)();
 /** Families besides those of HTTP. */
 export const FAMILIES = [
   {
-    name: FAMILY, kind: 'histogram', help: 'Time from the arrival of a request to the head of its response.',
+    name: FAMILY,
+    kind: 'histogram',
+    help: 'Time from the arrival of a request to the head of its response.',
     labels: ['method', 'route'],
-    series: [['GET', '/api/items'], ['POST', '/api/items'], ['GET', '/<script>alert(1)</script>']]
-      .map(([method, route]) => [['method', method], ['route', route]]),
+    series: [
+      ['GET', '/api/items'],
+      ['POST', '/api/items'],
+      ['GET', '/<script>alert(1)</script>'],
+    ].map(([method, route]) => [
+      ['method', method],
+      ['route', route],
+    ]),
     value: (t, n) => Math.round(40 + 30 * Math.sin(t / 9e3 + n) + 10 * pick(t, n)),
   },
   {
-    name: 'http_requests_total', kind: 'counter', help: 'Requests by status.', labels: ['method', 'route', 'status'],
-    series: ['200', '404', '503'].flatMap((status) => ['/api/items', '/api/items/{id}', '/api/search']
-      .map((route) => [['method', 'GET'], ['route', route], ['status', status]])),
-    value: (t, n) => (n < 3 ? Math.round(100 + 60 * Math.sin(t / 2e4 + n) + 9 * pick(t, n)) : Math.round(3 * pick(t, n))),
+    name: 'http_requests_total',
+    kind: 'counter',
+    help: 'Requests by status.',
+    labels: ['method', 'route', 'status'],
+    series: ['200', '404', '503'].flatMap((status) =>
+      ['/api/items', '/api/items/{id}', '/api/search'].map((route) => [
+        ['method', 'GET'],
+        ['route', route],
+        ['status', status],
+      ]),
+    ),
+    value: (t, n) =>
+      n < 3 ? Math.round(100 + 60 * Math.sin(t / 2e4 + n) + 9 * pick(t, n)) : Math.round(3 * pick(t, n)),
   },
   {
-    name: 'shop.orders', kind: 'counter', help: 'Orders, under a name that needs quotes. "\\" and \n in a help text.',
+    name: 'shop.orders',
+    kind: 'counter',
+    help: 'Orders, under a name that needs quotes. "\\" and \n in a help text.',
     labels: ['pay.method', 'country'],
-    series: [['card', 'pe'], ['"quoted" \\ back', 'new\nline'], ['<img src=x onerror=alert(1)>', 'de']]
-      .map(([method, country]) => [['pay.method', method], ['country', country]]),
+    series: [
+      ['card', 'pe'],
+      ['"quoted" \\ back', 'new\nline'],
+      ['<img src=x onerror=alert(1)>', 'de'],
+    ].map(([method, country]) => [
+      ['pay.method', method],
+      ['country', country],
+    ]),
     value: (t, n) => Math.round(4 * pick(t, n)),
   },
   {
-    name: 'db_pool_connections', kind: 'gauge', help: 'Connections of the database pool by state.', labels: ['state'],
+    name: 'db_pool_connections',
+    kind: 'gauge',
+    help: 'Connections of the database pool by state.',
+    labels: ['state'],
     series: [[['state', 'used']], [['state', 'idle']]],
     value: (t, n) => Math.round(10 + 6 * Math.sin(t / 3e4 + n * Math.PI)),
   },
   {
-    name: 'process_resident_memory_bytes', kind: 'gauge', help: 'Resident memory.', labels: [],
+    name: 'process_resident_memory_bytes',
+    kind: 'gauge',
+    help: 'Resident memory.',
+    labels: [],
     series: [[]],
     value: (t) => 1.2e8 + 2e7 * Math.sin(t / 6e4),
   },
   {
-    name: 'gc_pause_seconds', kind: 'summary', help: '', labels: ['generation'],
+    name: 'gc_pause_seconds',
+    kind: 'summary',
+    help: '',
+    labels: ['generation'],
     series: [[['generation', '0']], [['generation', '1']]],
     value: (t, n) => Math.round(3 * pick(t, n)),
   },
   ...Array.from({ length: 60 }, (_, n) => ({
-    name: `queue_${String(n).padStart(2, '0')}_jobs_total`, kind: 'counter', help: `Jobs of queue ${n}.`, labels: ['worker'],
+    name: `queue_${String(n).padStart(2, '0')}_jobs_total`,
+    kind: 'counter',
+    help: `Jobs of queue ${n}.`,
+    labels: ['worker'],
     series: Array.from({ length: 1 + ((n * 13) % 40) }, (_, worker) => [['worker', `worker-${worker}`]]),
     value: (t, at) => Math.round(10 * pick(t, at + n)),
   })),

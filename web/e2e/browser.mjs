@@ -9,7 +9,7 @@ import { chromium } from 'playwright-core';
 
 const PROGRAMS = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
 
-export async function launch() {
+export async function launch(options = {}) {
   const executablePath = process.env.CHROMIUM ?? PROGRAMS.find((path) => existsSync(path));
   if (!executablePath) throw new Error('Chromium is missing: scripts/setup --test installs it.');
   const folder = await mkdtemp(join(tmpdir(), 'talea-page-'));
@@ -17,10 +17,16 @@ export async function launch() {
     executablePath,
     headless: true,
     viewport: { width: 1280, height: 900 },
+    ...options,
     permissions: ['clipboard-read', 'clipboard-write'],
     args: [
-      '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync',
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
     ],
   });
   return {

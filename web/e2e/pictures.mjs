@@ -31,7 +31,10 @@ const views = [
 ];
 for (const [server, name, fragment] of views) {
   if (only && !name.includes(only)) continue;
-  for (const [size, width, height] of [['desktop', 1280, 900], ['phone', 375, 800]]) {
+  for (const [size, width, height] of [
+    ['desktop', 1280, 900],
+    ['phone', 375, 800],
+  ]) {
     for (const theme of ['light', 'dark']) {
       const page = await browser.context.newPage();
       page.on('console', (message) => console.log(name, message.text()));

@@ -5,5 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const test = fileURLToPath(new URL('page.test.mjs', import.meta.url));
 const patterns = process.argv.slice(2).flatMap((pattern) => ['--test-name-pattern', pattern]);
-const { status } = spawnSync(process.execPath, ['--test', '--test-reporter=spec', ...patterns, test], { stdio: 'inherit' });
+const { status } = spawnSync(process.execPath, ['--test', '--test-reporter=spec', ...patterns, test], {
+  stdio: 'inherit',
+});
 process.exit(status ?? 1);

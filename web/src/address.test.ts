@@ -12,7 +12,15 @@ test('an address and its fragment say the same', () => {
     { sort: 'name', isDescending: false },
     { sort: 'rate', isDescending: false },
     { view: 'explorer', search: 'queue jobs' },
-    { view: 'explorer', family: 'na.me', labels: [['a b', '"\\\n'], ['label.x', ''], ['__proto__', 'v']] },
+    {
+      view: 'explorer',
+      family: 'na.me',
+      labels: [
+        ['a b', '"\\\n'],
+        ['label.x', ''],
+        ['__proto__', 'v'],
+      ],
+    },
     { view: 'processes' },
     { view: 'study', range: 60 },
   ];
@@ -28,10 +36,21 @@ test('a fragment without anything shows the endpoints', () => {
 
 test('hostile fragments are read as far as they make sense', () => {
   const fragments = [
-    '#%E0%A4%A', '#endpoints?%', '#endpoints?range=%E0%A4%A', '#explorer?label.=&label', '#__proto__?__proto__=1',
-    '#endpoints?from=1e9&to=2e9', '#endpoints?from=-5&to=5', '#endpoints?from=5&to=5', '#endpoints?from=9&to=1',
-    '#endpoints?from=NaN&to=Infinity', '#endpoints?from=0&to=99999999999999999999', '#endpoints?range=7m&sort=constructor',
-    '#endpoints?from=1&to=9999999999999999', '#?????', `#${'a'.repeat(100_000)}`,
+    '#%E0%A4%A',
+    '#endpoints?%',
+    '#endpoints?range=%E0%A4%A',
+    '#explorer?label.=&label',
+    '#__proto__?__proto__=1',
+    '#endpoints?from=1e9&to=2e9',
+    '#endpoints?from=-5&to=5',
+    '#endpoints?from=5&to=5',
+    '#endpoints?from=9&to=1',
+    '#endpoints?from=NaN&to=Infinity',
+    '#endpoints?from=0&to=99999999999999999999',
+    '#endpoints?range=7m&sort=constructor',
+    '#endpoints?from=1&to=9999999999999999',
+    '#?????',
+    `#${'a'.repeat(100_000)}`,
   ];
   for (const fragment of fragments) {
     const found = read(fragment);

@@ -1,16 +1,44 @@
 import { expect, test } from 'vitest';
 
-import { bytes, count, duration, inUnit, measured, plain, rate, share, time, uncertainty, unitOf, whole } from './figures.ts';
+import {
+  bytes,
+  count,
+  duration,
+  inUnit,
+  measured,
+  plain,
+  rate,
+  share,
+  time,
+  uncertainty,
+  unitOf,
+  whole,
+} from './figures.ts';
 
 test('numbers are those of the reports', () => {
   expect([0, 999, 1000, 1234567, -4213].map(whole)).toEqual(['0', '999', '1,000', '1,234,567', '-4,213']);
   expect([0.0421, 4.213, 9.996, 99.96, 4213.4, -4213.4, NaN].map(measured)).toEqual([
-    '0.042', '4.21', '10.0', '100', '4,213', '-4,213', '–',
+    '0.042',
+    '4.21',
+    '10.0',
+    '100',
+    '4,213',
+    '-4,213',
+    '–',
   ]);
   expect([20, 0, 20.5, NaN].map(plain)).toEqual(['20', '0', '20.5', '–']);
   expect([512, 25_277_284_352].map(bytes)).toEqual(['512 bytes', '23.5 GiB']);
   expect([0.0003824, 0.001239, 0.9999, 0.0009999, 12.345, 4213, 4e-9, -0.002, 0, NaN].map(time)).toEqual([
-    '382 µs', '1.24 ms', '1.00 s', '1.00 ms', '12.3 s', '4,213 s', '4.00 ns', '-2.00 ms', '0', '–',
+    '382 µs',
+    '1.24 ms',
+    '1.00 s',
+    '1.00 ms',
+    '12.3 s',
+    '4,213 s',
+    '4.00 ns',
+    '-2.00 ms',
+    '0',
+    '–',
   ]);
   expect([0, 0.5, 1204].map(rate)).toEqual(['0', '0.500', '1,204']);
   expect([0, 1e-9, 0.0001, 0.05, 1, null].map(share)).toEqual(['0', '<0.01%', '0.01%', '5.00%', '100.0%', '–']);
@@ -28,7 +56,16 @@ test('values have the unit that their name ends with', () => {
 
 test('lengths of time are short', () => {
   expect([0.4, 61, 119, 121, 150, 300, 3600, 3720, 86_400, 200_000].map(duration)).toEqual([
-    '0 s', '61 s', '119 s', '2 min 1 s', '2 min 30 s', '5 min', '1 h', '1 h 2 min', '24 h', '2 d 7 h',
+    '0 s',
+    '61 s',
+    '119 s',
+    '2 min 1 s',
+    '2 min 30 s',
+    '5 min',
+    '1 h',
+    '1 h 2 min',
+    '24 h',
+    '2 d 7 h',
   ]);
 });
 

@@ -35,7 +35,12 @@ export function significant(number: number): string {
 /** A time in its unit: `382 µs`, `1.24 s`. */
 export function time(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds === 0) return plain(seconds);
-  const scales: [number, string][] = [[1, 's'], [1e-3, 'ms'], [1e-6, 'µs'], [1e-9, 'ns']];
+  const scales: [number, string][] = [
+    [1, 's'],
+    [1e-3, 'ms'],
+    [1e-6, 'µs'],
+    [1e-9, 'ns'],
+  ];
   // A value that rounds to 1,000 of one unit is 1 of the one before.
   const [scale, unit] = scales.find(([scale]) => Math.abs(seconds) >= scale * 0.9995) ?? scales[3]!;
   return `${significant(seconds / scale)} ${unit}`;
@@ -105,7 +110,8 @@ export function duration(seconds: number): string {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 120) return `${whole} s`;
   const minutes = Math.round(whole / 60);
-  if (minutes < 60) return whole % 60 === 0 || whole >= 600 ? `${minutes} min` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
+  if (minutes < 60)
+    return whole % 60 === 0 || whole >= 600 ? `${minutes} min` : `${Math.floor(whole / 60)} min ${whole % 60} s`;
   const hours = Math.floor(minutes / 60);
   if (hours < 48) return minutes % 60 === 0 ? `${hours} h` : `${hours} h ${minutes % 60} min`;
   const days = Math.floor(hours / 24);

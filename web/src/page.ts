@@ -19,7 +19,11 @@ export class Page {
     this.narrow.addEventListener('change', () => this.render());
     addEventListener('popstate', () => this.follow());
     addEventListener('hashchange', () => this.follow());
-    this.service.renewed = () => this.service.show(this.address);
+    this.service.renewed = () => {
+      // Whoever opens the page of a study wants to see the study.
+      if (!location.hash && this.service.study) this.amend({ view: 'study' });
+      this.service.show(this.address);
+    };
     this.service.start(this.address);
   }
 

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 
 import { START } from './address.ts';
 import type { Endpoint, Hello, Point, Range } from './protocol.ts';
-import { Service, widthOf } from './service.ts';
+import { Service, binsOf, widthOf } from './service.ts';
 
 class Events {
   static all: Events[] = [];
@@ -45,7 +45,17 @@ beforeEach(() => {
     asked.push(fields);
     const found = await (answers.shift()?.(fields) ?? {});
     if (typeof found === 'number') return new Response('busy', { status: found, headers: { 'Retry-After': '2' } });
-    return Response.json({ run: 'one', from: 0, to: 0, bin: 1, points: [], endpoints: [], buckets: [], marks: [], ...found });
+    return Response.json({
+      run: 'one',
+      from: 0,
+      to: 0,
+      bin: 1,
+      points: [],
+      endpoints: [],
+      buckets: [],
+      marks: [],
+      ...found,
+    });
   });
 });
 afterEach(() => {
@@ -61,8 +71,22 @@ function point(second: number, count = 1, id = 0): Point {
 
 function hello(run: string, second: number, more: Partial<Hello> = {}): Hello {
   return {
-    version: 1, run, program: 'talea', title: 'shop', step: 1, seconds: 3600, minutes: 86400, oldest: null,
-    now: NOW + second * 1000, endpoints: [[0, 'GET /a', 'f']], buckets: [], processes: [], marks: [], study: null, history: true, ...more,
+    version: 1,
+    run,
+    program: 'talea',
+    title: 'shop',
+    step: 1,
+    seconds: 3600,
+    minutes: 86400,
+    oldest: null,
+    now: NOW + second * 1000,
+    endpoints: [[0, 'GET /a', 'f']],
+    buckets: [],
+    processes: [],
+    marks: [],
+    study: null,
+    history: true,
+    ...more,
   };
 }
 
@@ -91,7 +115,10 @@ test('points that come while the range is loaded follow it, each once', async ()
 });
 
 test('a connection that was lost is made again, and what was missed is asked for', async () => {
-  answers.push(() => ({ points: [point(-1), point(0)] }), () => ({ points: [point(1), point(2), point(3)] }));
+  answers.push(
+    () => ({ points: [point(-1), point(0)] }),
+    () => ({ points: [point(1), point(2), point(3)] }),
+  );
   const service = start();
   Events.last.send('hello', hello('one', 0));
   await settle();
@@ -108,7 +135,10 @@ test('a connection that was lost is made again, and what was missed is asked for
 });
 
 test('what the server does not have either is told as missed', async () => {
-  answers.push(() => ({ points: [point(-1), point(0)] }), () => ({ points: [point(61), point(62)] }));
+  answers.push(
+    () => ({ points: [point(-1), point(0)] }),
+    () => ({ points: [point(61), point(62)] }),
+  );
   const service = start();
   Events.last.send('hello', hello('one', 0));
   await settle();
@@ -120,7 +150,10 @@ test('what the server does not have either is told as missed', async () => {
 });
 
 test('another run begins anew: its numbers mean other endpoints', async () => {
-  answers.push(() => ({ points: [point(0, 5)] }), () => ({ run: 'two', points: [point(3, 7, 1)] }));
+  answers.push(
+    () => ({ points: [point(0, 5)] }),
+    () => ({ run: 'two', points: [point(3, 7, 1)] }),
+  );
   const service = start();
   const renewed = vi.fn();
   service.renewed = renewed;
@@ -137,7 +170,10 @@ test('another run begins anew: its numbers mean other endpoints', async () => {
 
 test('an answer of the run before is thrown away', async () => {
   let answer = (_: Partial<Range>): void => undefined;
-  answers.push(() => new Promise((resolve) => (answer = resolve)), () => ({ run: 'two', points: [point(2, 7)] }));
+  answers.push(
+    () => new Promise((resolve) => (answer = resolve)),
+    () => ({ run: 'two', points: [point(2, 7)] }),
+  );
   const service = start();
   Events.last.send('hello', hello('one', 0));
   await settle();
@@ -149,7 +185,10 @@ test('an answer of the run before is thrown away', async () => {
 });
 
 test('a server that is busy is asked again when it says', async () => {
-  answers.push(() => 503, () => ({ points: [point(0)] }));
+  answers.push(
+    () => 503,
+    () => ({ points: [point(0)] }),
+  );
   const service = start();
   Events.last.send('hello', hello('one', 0));
   await settle();
@@ -165,7 +204,7 @@ test('a range that cannot be loaded is told, and the page goes on', async () => 
   Events.last.send('hello', hello('one', 0));
   Events.last.send('point', point(1));
   await settle();
-  expect(service.trouble).toBe('busy');
+  expect(service.trouble).toBe('The range could not be loaded: busy');
   expect(ends(service)).toEqual([1]);
 });
 
@@ -211,7 +250,11 @@ test('a paused page keeps what it shows and receives what comes', async () => {
 });
 
 test('a point that is left out is asked for, once', async () => {
-  answers.push(() => ({ points: [point(0)] }), () => ({ points: [point(1), point(2)] }), () => ({}));
+  answers.push(
+    () => ({ points: [point(0)] }),
+    () => ({ points: [point(1), point(2)] }),
+    () => ({}),
+  );
   const service = start();
   Events.last.send('hello', hello('one', 0));
   await settle();
@@ -230,7 +273,10 @@ test('a point that is left out is asked for, once', async () => {
 
 test('a point that is left out while the range is loaded is asked for too', async () => {
   let answer = (_: Partial<Range>): void => undefined;
-  answers.push(() => new Promise((resolve) => (answer = resolve)), () => ({ points: [point(1), point(2)] }));
+  answers.push(
+    () => new Promise((resolve) => (answer = resolve)),
+    () => ({ points: [point(1), point(2)] }),
+  );
   const service = start();
   Events.last.send('hello', hello('one', 0));
   Events.last.send('point', point(3));
@@ -248,6 +294,13 @@ test('marks are known once', async () => {
   Events.last.send('hello', hello('one', 0, { marks: [mark] }));
   Events.last.send('point', { ...point(1), marks: [mark, { ...mark, t: NOW - 5 }] });
   expect(service.marks.map(({ t }) => t)).toEqual([NOW - 5, NOW]);
+});
+
+test('a span is asked for in bins that cover it', () => {
+  expect(binsOf({ from: 1000, to: 61_000 })).toEqual({ from: '1000', to: '61000', bins: '480' });
+  expect(binsOf({ from: 1_003_500, to: 1_903_500 })).toEqual({ from: '1002000', to: '1904000', bins: '451' });
+  const { from, to, bins } = binsOf({ from: 12_345, to: 12_345 + 960_000 });
+  expect([Number(from) <= 12_345, Number(to) - Number(from), bins]).toEqual([true, 960_000, '480']);
 });
 
 test('a range has 480 bins at most', () => {

@@ -5,6 +5,8 @@ import { BucketTable } from './model/buckets.ts';
 import { type Gap, Timeline } from './model/timeline.ts';
 import type { EndpointName, Hello, Mark, Point, Process, Range, Study } from './protocol.ts';
 
+/** The version of the protocol that the page knows. */
+const VERSION = 1;
 /** As many bins as a range has at most. */
 const MOST_BINS = 480;
 const MOST_MARKS = 500;
@@ -30,6 +32,15 @@ export function widthOf(seconds: number): number {
   return WIDTHS.find((width) => width >= least) ?? Math.ceil(least / 86_400) * 86_400;
 }
 
+/** The fields of a request for a span of time. Wide bins stand at multiples of their width. */
+export function binsOf({ from, to }: Span): { from: string; to: string; bins: string } {
+  const width = 1000 * widthOf((to - from) / 1000);
+  const begin = width ? Math.floor(from / width) * width : Math.floor(from);
+  const bins = width ? Math.min(MOST_BINS, Math.ceil((to - begin) / width)) : MOST_BINS;
+  const end = width ? begin + bins * width : Math.ceil(to);
+  return { from: String(begin), to: String(end), bins: String(bins) };
+}
+
 export class Service {
   hello: Hello | null = null;
   readonly names = new Map<number, { name: string; family: string }>();
@@ -42,7 +53,7 @@ export class Service {
   marks: Mark[] = [];
   study: Study | null = null;
   connection: Connection = 'connecting';
-  /** Why a range could not be loaded. */
+  /** Why something is not as it should be, as a sentence. */
   trouble: string | null = null;
   isLoading = false;
 
@@ -99,7 +110,11 @@ export class Service {
     const { from, to } = this.window(address);
     const opened = Math.max(from, this.opened + this.ahead);
     const last = Math.min(to, this.live.last ?? 0);
-    return last > opened ? this.shown(address).gaps(opened, last).filter((gap) => gap.to - gap.from > 2000) : [];
+    return last > opened
+      ? this.shown(address)
+          .gaps(opened, last)
+          .filter((gap) => gap.to - gap.from > 2000)
+      : [];
   }
 
   /** Seconds since the latest point, if there should have been one. */
@@ -178,6 +193,7 @@ export class Service {
 
   private greet(hello: Hello): void {
     const isKnown = this.hello?.run === hello.run;
+    if (hello.version !== VERSION) this.trouble = 'The agent is of another version than this page: reload it.';
     this.hello = hello;
     this.connection = 'live';
     [this.lostSince, this.attempts] = [null, 0];
@@ -272,12 +288,9 @@ export class Service {
 
   private async loadSpan(span: Span): Promise<void> {
     const load = (this.spanLoads += 1);
-    const seconds = (span.to - span.from) / 1000;
-    const width = widthOf(seconds);
-    const bins = width ? Math.ceil(seconds / width) : MOST_BINS;
     this.isLoading = true;
     this.changed();
-    const loaded = await this.load(`from=${span.from}&to=${span.to}&bins=${bins}`);
+    const loaded = await this.load(String(new URLSearchParams(binsOf(span))));
     if (load !== this.spanLoads) return;
     this.isLoading = this.queue !== null;
     if (loaded) this.frozen = { span, timeline: Timeline.of(loaded.points, 0) };
@@ -297,7 +310,8 @@ export class Service {
           return range;
         }
         if (response.status !== 503 || attempt === 5) {
-          this.trouble = (await response.text()).trim().slice(0, 300) || `The server answered ${response.status}.`;
+          const reason = (await response.text()).trim().slice(0, 300) || `status ${response.status}`;
+          this.trouble = `The range could not be loaded: ${reason}`;
           return null;
         }
         const wait = Number(response.headers.get('Retry-After'));

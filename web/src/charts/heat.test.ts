@@ -8,8 +8,16 @@ const { heat, shade } = await import('./heat.ts');
 
 test('buckets of several widths add up, and none is lost', () => {
   const buckets = new BucketTable();
-  buckets.add([[0, 0.01, 0.0105], [1, 0, 0.01], [2, 0.01, 1], [3, 1, null]]);
-  const timeline = Timeline.of([{ t: 1000, s: 2, u: 0, n: 1, e: [[0, 40, 1, null, {}, [0, 10, 1, 10, 2, 10, 3, 10], {}]] }], 0);
+  buckets.add([
+    [0, 0.01, 0.0105],
+    [1, 0, 0.01],
+    [2, 0.01, 1],
+    [3, 1, null],
+  ]);
+  const timeline = Timeline.of(
+    [{ t: 1000, s: 2, u: 0, n: 1, e: [[0, 40, 1, null, {}, [0, 10, 1, 10, 2, 10, 3, 10], {}]] }],
+    0,
+  );
   const found = heat(timeline, (bin) => bin.all, buckets, [0.001, 10], 40);
   const rates = [...found.columns[0]!.rates];
   expect(rates.reduce((sum, rate) => sum + rate, 0)).toBeCloseTo(20);

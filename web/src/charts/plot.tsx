@@ -27,7 +27,11 @@ export function Plot({ label, data, around, parts, zoom }: PlotProps) {
   useEffect(() => {
     const element = place.current!;
     const made = parts();
-    const options = frame(made, () => current.current.around, (span) => current.current.zoom(span));
+    const options = frame(
+      made,
+      () => current.current.around,
+      (span) => current.current.zoom(span),
+    );
     const plot = new uPlot({ ...options, width: Math.max(120, element.clientWidth) }, data, element);
     chart.current = plot;
     const leave = cursor.join(plot);

@@ -1,19 +1,20 @@
 // The three charts of requests: how many, how long, and how the times are distributed.
 
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useMemo, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 
 import type { Span } from '../address.ts';
-import { NONE, clock, level, moment, quantile, rate, share, time, whole } from '../figures.ts';
+import { NONE, clock, level, quantile, rate, share, time } from '../figures.ts';
 import { type BucketTable, drawn } from '../model/buckets.ts';
 import { QUANTILES, type Sum } from '../model/sum.ts';
 import type { Bin, Timeline } from '../model/timeline.ts';
 import { colour } from '../theme.ts';
-import * as cursor from './cursor.ts';
 import { type Curve, binAt, curve, line, lonely } from './curves.ts';
 import { type Surroundings, logarithmic, timesAxis } from './frame.ts';
 import { type Heat, SHADES, drawHeat, heat } from './heat.ts';
+import { nice, short } from './numbers.ts';
 import { Plot } from './plot.tsx';
+import { Scrubber, usePointedTime } from './scrubber.tsx';
 
 export interface RequestsProps {
   timeline: Timeline;
@@ -26,6 +27,8 @@ export interface RequestsProps {
   /** Of what the charts are: "all endpoints". */
   subject: string;
   latenciesFirst: boolean;
+  /** Whether the time that is shown goes on. */
+  isLive: boolean;
 }
 
 const NAMES = ['p50', 'p90', 'p99'];
@@ -43,24 +46,39 @@ export function Requests(props: RequestsProps) {
     <div class="charts" aria-label={`Charts of ${subject}`} role="group">
       {latenciesFirst ? [times, counts] : [counts, times]}
       <Heats {...props} shape={shape} key={latenciesFirst ? 'low heat' : 'heat'} />
-      <Scrubber window={around.window} timeline={timeline} describe={(bin) => describe(bin, sumOf(bin), buckets)} zoom={props.zoom} />
+      <Scrubber
+        window={around.window}
+        describe={(at) => {
+          const bin = binAt(timeline, at);
+          return bin && describe(bin, sumOf(bin), buckets);
+        }}
+        zoom={props.zoom}
+      />
     </div>
   );
 }
 
 /** The bin that is pointed at, and if none is, the latest. */
 function usePointed(timeline: Timeline): { bin: Bin | null; at: number | null } {
-  const [, render] = useState(0);
-  useEffect(() => cursor.onPoint(() => render((n) => n + 1)), []);
-  const at = cursor.pointedAt();
+  const at = usePointedTime();
   return at === null ? { bin: timeline.bins.at(-1) ?? null, at } : { bin: binAt(timeline, at), at };
 }
 
-function When({ at, bin }: { at: number | null; bin: Bin | null }) {
-  return <span class="when">{at === null ? 'now' : bin ? clock(bin.end) : `${clock(at)} no data`}</span>;
+function When({ at, bin, isLive }: { at: number | null; bin: Bin | null; isLive: boolean }) {
+  const text = at === null && isLive ? 'now' : bin ? clock(bin.end) : at === null ? '' : `${clock(at)} no data`;
+  return <span class="when">{text}</span>;
 }
 
-function Rates({ timeline, sumOf, inFlightOf, around, zoom, subject, shape }: RequestsProps & { shape: Curve }) {
+function Rates({
+  timeline,
+  sumOf,
+  inFlightOf,
+  around,
+  zoom,
+  subject,
+  isLive,
+  shape,
+}: RequestsProps & { shape: Curve }) {
   const [data, most] = useMemo(() => {
     const rates = line(shape, (bin) => sumOf(bin).count / bin.seconds);
     const errors = line(shape, (bin) => sumOf(bin).errorCount() / bin.seconds);
@@ -77,7 +95,7 @@ function Rates({ timeline, sumOf, inFlightOf, around, zoom, subject, shape }: Re
     <figure class="card">
       <figcaption>
         <b>Requests a second</b>
-        <When at={at} bin={bin} />
+        <When at={at} bin={bin} isLive={isLive} />
       </figcaption>
       <p class="legend">
         <span>
@@ -123,7 +141,7 @@ function Rates({ timeline, sumOf, inFlightOf, around, zoom, subject, shape }: Re
   );
 }
 
-function Times({ timeline, sumOf, buckets, around, zoom, subject, shape }: RequestsProps & { shape: Curve }) {
+function Times({ timeline, sumOf, buckets, around, zoom, subject, isLive, shape }: RequestsProps & { shape: Curve }) {
   const [data, bounds] = useMemo(() => {
     const lines = QUANTILES.map((_, at) => line(shape, (bin) => drawn(sumOf(bin).quantiles(buckets)[at] ?? null)));
     const all = lines.flat().filter((it): it is number => it !== null && it > 0);
@@ -142,7 +160,7 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, shape }: Reque
     <figure class="card">
       <figcaption>
         <b>Latency</b>
-        <When at={at} bin={bin} />
+        <When at={at} bin={bin} isLive={isLive} />
       </figcaption>
       <p class="legend">
         {NAMES.map((name, n) => (
@@ -176,7 +194,16 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, shape }: Reque
 const HEAT_HEIGHT = 396;
 const LOW_HEAT_HEIGHT = 260;
 
-function Heats({ timeline, sumOf, buckets, around, zoom, subject, shape, latenciesFirst }: RequestsProps & { shape: Curve }) {
+function Heats({
+  timeline,
+  sumOf,
+  buckets,
+  around,
+  zoom,
+  subject,
+  shape,
+  latenciesFirst,
+}: RequestsProps & { shape: Curve }) {
   const height = latenciesFirst ? LOW_HEAT_HEIGHT : HEAT_HEIGHT;
   const [cells, data] = useMemo(() => {
     const rows = Math.round((height - 38) / ROW / 2);
@@ -238,62 +265,4 @@ function describe(bin: Bin, sum: Sum, buckets: BucketTable): string {
   const found = sum.quantiles(buckets);
   const times = NAMES.map((name, n) => `${name} ${quantile(found[n])}`).join(', ');
   return `${rate(sum.count / bin.seconds)} requests a second, errors ${share(sum.errors())}, ${times}`;
-}
-
-/** The cursor of the charts for the keyboard. */
-export function Scrubber({ window, timeline, describe, zoom }: {
-  window: Span;
-  timeline: Timeline;
-  describe: (bin: Bin) => string;
-  zoom: (span: Span) => void;
-}) {
-  const { bin, at } = usePointed(timeline);
-  const value = at ?? window.to;
-  const move = (to: number): void => cursor.point(Math.min(window.to, Math.max(window.from, to)));
-  const pressed = (event: KeyboardEvent): void => {
-    const length = window.to - window.from;
-    if (event.key === '+' || event.key === '=') {
-      zoom({ from: Math.floor(value - length / 8), to: Math.ceil(value + length / 8) });
-    } else if (event.key === '-') {
-      zoom({ from: Math.floor(window.from - length / 2), to: Math.ceil(window.to + length / 2) });
-    } else if (event.key === 'Escape' && at !== null) {
-      cursor.point(null);
-      event.stopPropagation();
-    } else return;
-    event.preventDefault();
-  };
-  return (
-    <label class="scrubber">
-      <span>Time: arrow keys move, + and − zoom</span>
-      <input
-        type="range"
-        min={Math.round(window.from)}
-        max={Math.round(window.to)}
-        step={Math.max(1, Math.round((window.to - window.from) / 120))}
-        value={Math.round(value)}
-        aria-label="Time in the charts"
-        aria-valuetext={`${moment(value)}: ${bin ? describe(bin) : 'no data'}`}
-        onInput={(event) => move(Number(event.currentTarget.value))}
-        onKeyDown={pressed}
-        onBlur={() => cursor.point(null)}
-      />
-    </label>
-  );
-}
-
-const NICE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
-
-/** The next round number. */
-export function nice(value: number): number {
-  if (!(value > 0)) return 0;
-  const power = 10 ** Math.floor(Math.log10(value));
-  return NICE.find((step) => step * power >= value)! * power;
-}
-
-/** A number at an axis: `1.5k`. */
-export function short(value: number): string {
-  if (value >= 1e9) return `${Number((value / 1e9).toPrecision(3))}G`;
-  if (value >= 1e6) return `${Number((value / 1e6).toPrecision(3))}M`;
-  if (value >= 1e4) return `${Number((value / 1e3).toPrecision(3))}k`;
-  return value >= 1000 ? whole(value) : String(Number(value.toPrecision(3)));
 }

@@ -4,19 +4,30 @@ import { useMemo, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 
 import type { Span } from '../address.ts';
-import { type Unit, inUnit } from '../figures.ts';
+import { NONE, type Unit, inUnit } from '../figures.ts';
 import { colour } from '../theme.ts';
 import { lonely } from './curves.ts';
 import type { Surroundings } from './frame.ts';
 import { Plot } from './plot.tsx';
-import { nice, short } from './requests.tsx';
+import { nice, tick } from './numbers.ts';
+import { usePointedTime } from './scrubber.tsx';
 
-export function Small({ name, unit, x, values, around, zoom }: {
+export function Small({
+  name,
+  unit,
+  x,
+  values,
+  valueAt,
+  around,
+  zoom,
+}: {
   name: string;
   unit: Unit;
   /** Seconds since 1970. */
   x: number[];
   values: (number | null)[];
+  /** The value at a time, milliseconds; null where there is none. */
+  valueAt: (ms: number) => number | null;
   around: Surroundings;
   zoom: (span: Span) => void;
 }) {
@@ -25,15 +36,17 @@ export function Small({ name, unit, x, values, around, zoom }: {
   const top = useRef(1);
   top.current = niceIn(unit, Math.max(0, ...known) * 1.05) || 1;
   const data = useMemo(() => [x, values] as uPlot.AlignedData, [values, around]);
-  const now = last === undefined ? '–' : inUnit(last, unit);
+  const at = usePointedTime();
+  const now = last === undefined ? NONE : inUnit(last, unit);
+  const pointed = at === null ? null : valueAt(at);
   return (
     <figure class="card small">
       <figcaption>
         <b>{name}</b>
-        <span class="headline">{now}</span>
+        <span class="headline">{at === null ? now : pointed === null ? NONE : inUnit(pointed, unit)}</span>
       </figcaption>
       <Plot
-        label={`${name}: ${now} of late, up to ${known.length ? inUnit(Math.max(...known), unit) : '–'} in the time shown.`}
+        label={`${name}: ${now} of late, up to ${known.length ? inUnit(Math.max(...known), unit) : NONE} in the time shown.`}
         data={data}
         around={around}
         zoom={zoom}
@@ -42,7 +55,7 @@ export function Small({ name, unit, x, values, around, zoom }: {
           y: { range: () => [0, top.current] },
           yAxis: {
             splits: () => [0, top.current / 2, top.current],
-            values: (_, splits) => splits.map((split) => (split === 0 ? '0' : tick(split, unit))),
+            values: (_, splits) => splits.map((split) => tick(split, unit)),
             size: 64,
           },
           series: [
@@ -64,8 +77,4 @@ function niceIn(unit: Unit, value: number): number {
   if (unit !== 'bytes' || value < 1024) return nice(value);
   const scale = 1024 ** Math.floor(Math.log(value) / Math.log(1024));
   return nice(value / scale) * scale;
-}
-
-function tick(value: number, unit: Unit): string {
-  return unit === null || unit === 'cores' ? short(value) : inUnit(value, unit).replace(/\.0+( |$)/, '$1');
 }

@@ -5,25 +5,44 @@ import { BucketTable } from './buckets.ts';
 import { rows, sorted } from './rows.ts';
 import { Timeline } from './timeline.ts';
 
-const names = new Map([[0, { name: 'GET /b', family: 'f' }], [1, { name: 'GET /a', family: 'f' }], [2, { name: 'GET /c', family: 'f' }]]);
+const names = new Map([
+  [0, { name: 'GET /b', family: 'f' }],
+  [1, { name: 'GET /a', family: 'f' }],
+  [2, { name: 'GET /c', family: 'f' }],
+]);
 const buckets = new BucketTable();
-buckets.add([[0, 1, 1.05], [1, 2, 2.1]]);
+buckets.add([
+  [0, 1, 1.05],
+  [1, 2, 2.1],
+]);
 
 function timeline(): Timeline {
-  const e: Endpoint[] = [[0, 4, 1, 7, { 200: 3, 500: 1 }, [0, 4], {}], [1, 8, 1, null, { 200: 8 }, [1, 8], {}]];
-  return Timeline.of([2, 3, 4, 9, 10].map((at) => ({ t: at * 1000, s: 1, u: 0, n: 1, e })), 0);
+  const e: Endpoint[] = [
+    [0, 4, 1, 7, { 200: 3, 500: 1 }, [0, 4], {}],
+    [1, 8, 1, null, { 200: 8 }, [1, 8], {}],
+  ];
+  return Timeline.of(
+    [2, 3, 4, 9, 10].map((at) => ({ t: at * 1000, s: 1, u: 0, n: 1, e })),
+    0,
+  );
 }
 
 test('every endpoint has a row, requested or not', () => {
   const all = rows(timeline(), names, { from: 0, to: 10_000 });
-  expect(all.map(({ name, rate, inFlight }) => [name, rate, inFlight])).toEqual([['GET /b', 4, 7], ['GET /a', 8, null], ['GET /c', 0, null]]);
+  expect(all.map(({ name, rate, inFlight }) => [name, rate, inFlight])).toEqual([
+    ['GET /b', 4, 7],
+    ['GET /a', 8, null],
+    ['GET /c', 0, null],
+  ]);
   expect(rows(new Timeline(0), names, { from: 0, to: 1 })[0]!.rate).toBeNull();
 });
 
 test('rows are sorted by any column, what is unknown last', () => {
   const all = rows(timeline(), names, { from: 0, to: 10_000 });
   const order = (...by: Parameters<typeof sorted> extends [unknown, ...infer Rest, unknown] ? Rest : never): string =>
-    sorted(all, ...by, buckets).map(({ name }) => name.slice(-1)).join('');
+    sorted(all, ...by, buckets)
+      .map(({ name }) => name.slice(-1))
+      .join('');
   expect(order('rate', true)).toBe('abc');
   expect(order('rate', false)).toBe('cba');
   expect(order('name', false)).toBe('abc');

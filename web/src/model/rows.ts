@@ -1,6 +1,7 @@
 // The rows of the table of endpoints.
 
 import type { Column, Span } from '../address.ts';
+import { printable } from '../printable.ts';
 import { type BucketTable, drawn } from './buckets.ts';
 import { Sum } from './sum.ts';
 import { type Timeline, begin } from './timeline.ts';
@@ -8,6 +9,8 @@ import { type Timeline, begin } from './timeline.ts';
 export interface Row {
   id: number;
   name: string;
+  /** The name as it is shown and sorted. */
+  title: string;
   family: string;
   sum: Sum;
   /** Requests a second, null where nothing was recorded. */
@@ -17,13 +20,18 @@ export interface Row {
   trend: string;
 }
 
-export function rows(timeline: Timeline, names: ReadonlyMap<number, { name: string; family: string }>, window: Span): Row[] {
+export function rows(
+  timeline: Timeline,
+  names: ReadonlyMap<number, { name: string; family: string }>,
+  window: Span,
+): Row[] {
   const trends = sparklines(timeline, window);
   return [...names].map(([id, { name, family }]) => {
     const sum = timeline.sums.get(id) ?? new Sum();
     return {
       id,
       name,
+      title: printable(name),
       family,
       sum,
       rate: timeline.seconds > 0 ? sum.count / timeline.seconds : null,
@@ -59,7 +67,10 @@ export function sparklines(timeline: Timeline, { from, to }: Span): (id: number)
       }
     }
   }
-  const x = Array.from(seconds, (_, column) => Math.round(((first + column + 0.5) * width - from) * (WIDTH / (to - from)) * 10) / 10);
+  const x = Array.from(
+    seconds,
+    (_, column) => Math.round(((first + column + 0.5) * width - from) * (WIDTH / (to - from)) * 10) / 10,
+  );
   return (id) => {
     const of = counts.get(id);
     if (!of) return '';
@@ -88,13 +99,14 @@ export function sorted(rows: readonly Row[], column: Column, isDescending: boole
     p99: quantile(2),
     inflight: (row) => row.inFlight,
   };
-  const byName = (a: Row, b: Row): number => (a.name < b.name ? -1 : a.name > b.name ? 1 : a.id - b.id);
+  const byName = (a: Row, b: Row): number => (a.title < b.title ? -1 : a.title > b.title ? 1 : a.id - b.id);
   const sign = isDescending ? -1 : 1;
   if (column === 'name') return [...rows].sort((a, b) => sign * byName(a, b));
   const value = values[column];
   const keyed = rows.map((row) => ({ row, value: value(row) }));
   keyed.sort((a, b) => {
-    if (a.value === null || b.value === null) return Number(a.value === null) - Number(b.value === null) || byName(a.row, b.row);
+    if (a.value === null || b.value === null)
+      return Number(a.value === null) - Number(b.value === null) || byName(a.row, b.row);
     return sign * (a.value - b.value) || byName(a.row, b.row);
   });
   return keyed.map(({ row }) => row);

@@ -83,6 +83,19 @@ export class SeriesTable {
     return values.map((value, at) => (value === null ? null : value / this.lengths[at]!));
   }
 
+  /** The number of the bin at a time, null where nothing was recorded. */
+  binAt(ms: number): number | null {
+    const after = this.times.findIndex((time) => time >= ms);
+    const at = after < 0 ? this.times.length - 1 : after;
+    const [end, length] = [this.times[at], this.lengths[at]];
+    if (end === undefined || length === undefined) return null;
+    const slack = 500 + length * 100;
+    if (ms > end + slack) return null;
+    if (ms >= end - length * 1000 - slack) return at;
+    const before = this.times[at - 1];
+    return before !== undefined && ms <= before + slack ? at - 1 : null;
+  }
+
   /** The values that each label has, in order. */
   labels(): Map<string, string[]> {
     const found = new Map<string, Set<string>>();

@@ -97,7 +97,7 @@ export function joined(one: Endpoint, other: Endpoint): Endpoint {
     one[0],
     one[1] + other[1],
     one[2] + other[2],
-    other[3] ?? one[3],
+    other[3],
     together(one[4], other[4]),
     [...pairs(one[5], other[5])].flat(),
     together(one[6], other[6]),

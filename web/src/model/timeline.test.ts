@@ -6,7 +6,11 @@ import { Timeline, begin } from './timeline.ts';
 
 const SECOND = 1000;
 
-function endpoint(id: number, count: number, more: Partial<Record<'inFlight' | 'status' | 'bucket', number>> = {}): Endpoint {
+function endpoint(
+  id: number,
+  count: number,
+  more: Partial<Record<'inFlight' | 'status' | 'bucket', number>> = {},
+): Endpoint {
   const statuses = more.status ? { 200: count - more.status, 500: more.status } : { 200: count };
   return [id, count, count * 0.01, more.inFlight ?? null, statuses, [more.bucket ?? 0, count], { complete: count }];
 }
@@ -19,7 +23,12 @@ const seconds = (from: number, to: number): number[] => Array.from({ length: to 
 
 test('short ranges keep each point, however its time wavers', () => {
   const timeline = new Timeline(0);
-  for (const [t, s] of [[10_001, 1.001], [11_013, 1.012], [11_999, 0.986], [13_000, 1.001]] as const) {
+  for (const [t, s] of [
+    [10_001, 1.001],
+    [11_013, 1.012],
+    [11_999, 0.986],
+    [13_000, 1.001],
+  ] as const) {
     timeline.add({ ...point(0), t, s });
   }
   expect(timeline.bins.map(({ end }) => end)).toEqual([10_001, 11_013, 11_999, 13_000]);
@@ -28,7 +37,10 @@ test('short ranges keep each point, however its time wavers', () => {
 });
 
 test('points of one bin are added up', () => {
-  const timeline = Timeline.of(seconds(101, 111).map((at) => point(at)), 5);
+  const timeline = Timeline.of(
+    seconds(101, 111).map((at) => point(at)),
+    5,
+  );
   expect(timeline.bins.map(({ end, seconds, all }) => [end / SECOND, seconds, all.count])).toEqual([
     [105, 5, 50],
     [110, 5, 50],
@@ -45,7 +57,11 @@ test('a point that is known, or late, is not counted twice', () => {
 
 test('a point without a length or a time is refused', () => {
   const timeline = new Timeline(0);
-  expect([timeline.add(point(1, [], { s: 0 })), timeline.add(point(NaN)), timeline.add(point(1, [], { s: NaN }))]).toEqual([false, false, false]);
+  expect([
+    timeline.add(point(1, [], { s: 0 })),
+    timeline.add(point(NaN)),
+    timeline.add(point(1, [], { s: NaN })),
+  ]).toEqual([false, false, false]);
   expect(timeline.bins).toEqual([]);
 });
 
@@ -55,10 +71,15 @@ test('what leaves the range leaves no trace in the sums', () => {
     timeline.add(point(at, [endpoint(0, 3, { bucket: at % 7, status: 1 }), endpoint(at % 4, 1, { bucket: 9 })]));
   }
   timeline.trim(15 * SECOND);
-  const anew = Timeline.of(timeline.bins.map(({ end }) => point(end / SECOND, [
-    endpoint(0, 3, { bucket: (end / SECOND) % 7, status: 1 }),
-    endpoint((end / SECOND) % 4, 1, { bucket: 9 }),
-  ])), 0);
+  const anew = Timeline.of(
+    timeline.bins.map(({ end }) =>
+      point(end / SECOND, [
+        endpoint(0, 3, { bucket: (end / SECOND) % 7, status: 1 }),
+        endpoint((end / SECOND) % 4, 1, { bucket: 9 }),
+      ]),
+    ),
+    0,
+  );
   expect(timeline.seconds).toBe(5);
   expect(timeline.all.count).toBe(20);
   for (const id of [0, 1, 2, 3]) {
@@ -74,7 +95,10 @@ test('what leaves the range leaves no trace in the sums', () => {
 });
 
 test('time that was not recorded is a gap, and only that', () => {
-  const timeline = Timeline.of([...seconds(1, 11), ...seconds(31, 41)].map((at) => point(at)), 0);
+  const timeline = Timeline.of(
+    [...seconds(1, 11), ...seconds(31, 41)].map((at) => point(at)),
+    0,
+  );
   expect(timeline.gaps(0, 40 * SECOND)).toEqual([{ from: 10 * SECOND, to: 30 * SECOND }]);
   expect(timeline.isAfterGap(10)).toBe(true);
   expect(timeline.isAfterGap(9)).toBe(false);
@@ -89,7 +113,10 @@ test('time that was not recorded is a gap, and only that', () => {
 });
 
 test('a bin that is filled in part does not hide the gap in it', () => {
-  const timeline = Timeline.of([...seconds(1, 61), ...seconds(61, 71), ...seconds(181, 241)].map((at) => point(at)), 60);
+  const timeline = Timeline.of(
+    [...seconds(1, 61), ...seconds(61, 71), ...seconds(181, 241)].map((at) => point(at)),
+    60,
+  );
   expect(timeline.bins.map(({ seconds }) => seconds)).toEqual([60, 10, 60]);
   expect(begin(timeline.bins[1]!)).toBe(60 * SECOND);
   expect(timeline.gaps(0, 240 * SECOND)).toEqual([{ from: 70 * SECOND, to: 180 * SECOND }]);
@@ -97,11 +124,17 @@ test('a bin that is filled in part does not hide the gap in it', () => {
 
 test('what is in flight stays until it changes', () => {
   const timeline = Timeline.of(
-    [point(1, [endpoint(0, 1, { inFlight: 5 }), endpoint(1, 1, { inFlight: 2 })]), point(2, []), point(3, [endpoint(1, 0, { inFlight: 0 })])],
+    [
+      point(1, [endpoint(0, 1, { inFlight: 5 }), endpoint(1, 1, { inFlight: 2 })]),
+      point(2, []),
+      point(3, [endpoint(1, 0, { inFlight: 0 })]),
+    ],
     0,
   );
   expect(timeline.bins.map(({ inFlight }) => inFlight)).toEqual([7, 7, 5]);
-  expect(new Timeline(0).inFlight.get(0)).toBeUndefined();
+  // From then on it is not known.
+  timeline.add(point(4, [endpoint(0, 1)]));
+  expect([timeline.bins.at(-1)!.inFlight, timeline.inFlight.get(0)]).toEqual([0, undefined]);
 });
 
 test('a copy is not changed by what comes later', () => {
@@ -114,16 +147,30 @@ test('a copy is not changed by what comes later', () => {
 });
 
 test('label values may be any text', () => {
-  const hostile = (): Endpoint => [0, 1, 0.1, null, JSON.parse('{"__proto__": 1, "constructor": 2}'), [], JSON.parse('{"toString": 1}')];
+  const hostile = (): Endpoint => [
+    0,
+    1,
+    0.1,
+    null,
+    JSON.parse('{"__proto__": 1, "constructor": 2}'),
+    [],
+    JSON.parse('{"toString": 1}'),
+  ];
   const timeline = Timeline.of([point(1, [hostile()]), point(2, [hostile()])], 10);
-  expect([...timeline.all.statuses]).toEqual([['__proto__', 2], ['constructor', 4]]);
+  expect([...timeline.all.statuses]).toEqual([
+    ['__proto__', 2],
+    ['constructor', 4],
+  ]);
   expect(Object.keys(timeline.bins[0]!.endpoints.get(0)![4])).toEqual(['__proto__', 'constructor']);
   expect(timeline.bins[0]!.endpoints.get(0)![6]['toString']).toBe(2);
 });
 
 test('quantiles of all endpoints are those of their buckets together', () => {
   const buckets = new BucketTable();
-  buckets.add([[0, 0.001, 0.00105], [1, 0.5, 0.52]]);
+  buckets.add([
+    [0, 0.001, 0.00105],
+    [1, 0.5, 0.52],
+  ]);
   const timeline = Timeline.of([point(1, [endpoint(0, 98, { bucket: 0 }), endpoint(1, 2, { bucket: 1 })])], 0);
   expect(timeline.all.quantiles(buckets).map((it) => it?.low)).toEqual([0.001, 0.001, 0.5]);
   timeline.add(point(2, [endpoint(1, 100, { bucket: 1 })]));
@@ -138,6 +185,9 @@ test('health numbers are the latest of a bin', () => {
 });
 
 test('the uncertainty of a long time is that of its ends', () => {
-  const timeline = Timeline.of(seconds(1, 101).map((at) => point(at, [], { u: at === 50 ? 0.9 : 0.01 })), 0);
+  const timeline = Timeline.of(
+    seconds(1, 101).map((at) => point(at, [], { u: at === 50 ? 0.9 : 0.01 })),
+    0,
+  );
   expect(timeline.uncertainty).toBeCloseTo(0.0001);
 });

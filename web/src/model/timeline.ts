@@ -87,7 +87,8 @@ export class Timeline {
       bin.all.add(endpoint);
       this.all.add(endpoint);
       this.sumOf(id).add(endpoint);
-      if (inFlight !== null) this.inFlight.set(id, inFlight);
+      if (inFlight === null) this.inFlight.delete(id);
+      else this.inFlight.set(id, inFlight);
     }
     if (point.c) {
       bin.clients = bin.clients ? joined(bin.clients, point.c) : point.c;
@@ -134,7 +135,8 @@ export class Timeline {
       for (const [id, endpoint] of bin.endpoints) {
         copy.all.add(endpoint);
         copy.sumOf(id).add(endpoint);
-        if (endpoint[3] !== null) copy.inFlight.set(id, endpoint[3]);
+        if (endpoint[3] === null) copy.inFlight.delete(id);
+        else copy.inFlight.set(id, endpoint[3]);
       }
       if (bin.clients) copy.clients.add(bin.clients);
     }

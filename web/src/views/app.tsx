@@ -14,7 +14,7 @@ export function App({ page }: { page: Page }) {
       <main id="content">
         {page.service.trouble && (
           <p class="card words trouble" role="alert">
-            The range could not be loaded: {page.service.trouble}
+            {page.service.trouble}
           </p>
         )}
         <Content page={page} />

@@ -8,8 +8,8 @@ export function Empty({ page }: { page: Page }) {
       <h2 id="empty-title">No endpoints yet</h2>
       <p>
         The page shows endpoints as soon as the service has a histogram of the durations of its requests, such as{' '}
-        <code>http_request_duration_seconds</code> or <code>http_server_request_duration_seconds</code>, with a label for
-        the route or the method.
+        <code>http_request_duration_seconds</code> or <code>http_server_request_duration_seconds</code>, with a label
+        for the route or the method.
       </p>
       <ul>
         <li>
@@ -17,14 +17,14 @@ export function Empty({ page }: { page: Page }) {
           <code>talea-http</code>.
         </li>
         <li>
-          A Python or PHP service: add the middleware of the package <code>talea</code>, and let the service and this agent
-          name the same region.
+          A Python or PHP service: add the middleware of the package <code>talea</code>, and let the service and this
+          agent name the same region.
         </li>
         <li>The service meters its requests already? Then send one: an endpoint appears with its first request.</li>
       </ul>
       <p>
-        All other metrics are in the <a href={page.link({ view: 'explorer' })}>Explorer</a>, the processes that record them
-        in <a href={page.link({ view: 'processes' })}>Processes</a>.
+        All other metrics are in the <a href={page.link({ view: 'explorer' })}>Explorer</a>, the processes that record
+        them in <a href={page.link({ view: 'processes' })}>Processes</a>.
       </p>
     </section>
   );

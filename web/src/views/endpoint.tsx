@@ -5,6 +5,7 @@ import { rate, share, whole } from '../figures.ts';
 import { Sum, isError } from '../model/sum.ts';
 import type { Bin } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import type { Endpoint as Step } from '../protocol.ts';
 import { Marks, Showing, Tiles, surroundings } from './parts.tsx';
 
@@ -37,7 +38,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
         <p class="card words">
           {service.hello ? (
             <>
-              There is no endpoint <code>{name}</code> now. It may come back when it is requested.
+              There is no endpoint <code>{printable(name)}</code> now. It may come back when it is requested.
             </>
           ) : (
             'Connecting…'
@@ -53,12 +54,12 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
     <>
       {back}
       <div class="endpoint-head">
-        <h2 class="endpoint-name">{name}</h2>
-        <code class="soft">{family}</code>
+        <h2 class="endpoint-name">{printable(name)}</h2>
+        <code class="soft">{printable(family)}</code>
       </div>
       <Showing page={page} timeline={timeline} />
       <div aria-busy={service.isLoading}>
-        <Tiles sum={sum} timeline={timeline} inFlight={inFlight} buckets={service.buckets} />
+        <Tiles sum={sum} timeline={timeline} inFlight={inFlight} buckets={service.buckets} isLive={!page.isPaused} />
         <Requests
           timeline={timeline}
           sumOf={(bin) => sumOf(bin, id)}
@@ -66,12 +67,19 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
           buckets={service.buckets}
           around={around}
           zoom={(span) => page.zoom(span)}
-          subject={name}
+          subject={printable(name)}
           latenciesFirst={page.isNarrow}
+          isLive={!page.isPaused}
         />
         <Marks around={around} />
         <div class="halves">
-          <Counts title="Statuses" counts={sum.statuses} seconds={timeline.seconds} isWrong={isError} none="The service shows no statuses of this endpoint, or none in this time." />
+          <Counts
+            title="Statuses"
+            counts={sum.statuses}
+            seconds={timeline.seconds}
+            isWrong={isError}
+            none="The service shows no statuses of this endpoint, or none in this time."
+          />
           <Counts
             title="What ended how"
             counts={sum.outcomes}
@@ -85,7 +93,13 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
   );
 }
 
-function Counts({ title, counts, seconds, isWrong, none }: {
+function Counts({
+  title,
+  counts,
+  seconds,
+  isWrong,
+  none,
+}: {
   title: string;
   counts: ReadonlyMap<string, number>;
   seconds: number;
@@ -112,7 +126,7 @@ function Counts({ title, counts, seconds, isWrong, none }: {
           <tbody>
             {ordered.map(([name, count]) => (
               <tr key={name} class={isWrong(name) ? 'wrong' : ''}>
-                <th scope="row">{name}</th>
+                <th scope="row">{printable(name)}</th>
                 <td>{whole(count)}</td>
                 <td>{seconds > 0 ? rate(count / seconds) : '–'}</td>
                 <td class="with-share">

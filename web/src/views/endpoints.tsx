@@ -1,15 +1,17 @@
 // All endpoints: what they do together, and a table of them.
 
 import { memo } from 'preact/compat';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 
-import { COLUMNS, type Column } from '../address.ts';
+import { type Address, COLUMNS, type Column } from '../address.ts';
+import type { Surroundings } from '../charts/frame.ts';
 import { Requests } from '../charts/requests.tsx';
 import { NONE, count, level, quantile, rate, share } from '../figures.ts';
 import { drawn } from '../model/buckets.ts';
 import { type Row, rows, sorted } from '../model/rows.ts';
-import type { Bin } from '../model/timeline.ts';
+import type { Bin, Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import { Empty } from './empty.tsx';
 import { Marks, Showing, Tiles, surroundings } from './parts.tsx';
 
@@ -20,13 +22,18 @@ export function Endpoints({ page }: { page: Page }) {
   const { address, service } = page;
   const timeline = service.shown(address);
   const around = surroundings(page);
-  const all = useMemo(() => rows(timeline, service.names, around.window), [timeline, around, service.names.size]);
   if (service.hello && service.names.size === 0 && !service.isLoading) return <Empty page={page} />;
   return (
     <>
       <Showing page={page} timeline={timeline} />
       <div aria-busy={service.isLoading}>
-        <Tiles sum={timeline.all} timeline={timeline} inFlight={timeline.bins.at(-1)?.inFlight ?? null} buckets={service.buckets} />
+        <Tiles
+          sum={timeline.all}
+          timeline={timeline}
+          inFlight={timeline.bins.at(-1)?.inFlight ?? null}
+          buckets={service.buckets}
+          isLive={!page.isPaused}
+        />
         <Requests
           timeline={timeline}
           sumOf={allOf}
@@ -36,9 +43,10 @@ export function Endpoints({ page }: { page: Page }) {
           zoom={(span) => page.zoom(span)}
           subject="all endpoints"
           latenciesFirst={page.isNarrow}
+          isLive={!page.isPaused}
         />
         <Marks around={around} />
-        <Table page={page} all={all} />
+        <Rows page={page} timeline={timeline} around={around} />
       </div>
     </>
   );
@@ -55,11 +63,29 @@ const HEADINGS: Record<Column, string> = {
 };
 const NARROW_ORDER: readonly Column[] = ['name', 'p50', 'p90', 'p99', 'rate', 'errors', 'inflight'];
 
-function Table({ page, all }: { page: Page; all: Row[] }) {
-  const { address, service } = page;
-  const columns = page.isNarrow ? NARROW_ORDER : COLUMNS;
+/** The rows are made after the charts were drawn, so that many of them hold up neither charts nor keys. */
+function Rows({ page, timeline, around }: { page: Page; timeline: Timeline; around: Surroundings }) {
+  const { names } = page.service;
+  const [all, setAll] = useState(() => rows(timeline, names, around.window));
+  useEffect(() => {
+    const timer = setTimeout(() => setAll(rows(timeline, names, around.window)));
+    return () => clearTimeout(timer);
+  }, [timeline, around, names.size]);
+  return <Table page={page} address={page.address} isNarrow={page.isNarrow} all={all} />;
+}
+
+interface TableProps {
+  page: Page;
+  address: Address;
+  isNarrow: boolean;
+  all: Row[];
+}
+
+const Table = memo(({ page, address, isNarrow, all }: TableProps) => {
+  const { service } = page;
+  const columns = isNarrow ? NARROW_ORDER : COLUMNS;
   const wanted = address.filter.toLowerCase();
-  const found = all.filter(({ name }) => name.toLowerCase().includes(wanted));
+  const found = all.filter(({ title }) => title.toLowerCase().includes(wanted));
   const shown = sorted(found, address.sort, address.isDescending, service.buckets);
   const busiest = Math.max(0, ...all.map((row) => row.rate ?? 0));
   const isAmbiguous = new Set(all.map(({ name }) => name)).size < all.length;
@@ -72,7 +98,9 @@ function Table({ page, all }: { page: Page; all: Row[] }) {
       <div class="section-head">
         <h2 id="endpoints-title">Endpoints</h2>
         <span class="soft">
-          {found.length === all.length ? count(all.length, 'endpoint') : `${found.length} of ${count(all.length, 'endpoint')}`}
+          {found.length === all.length
+            ? count(all.length, 'endpoint')
+            : `${found.length} of ${count(all.length, 'endpoint')}`}
         </span>
         <input
           type="search"
@@ -114,8 +142,8 @@ function Table({ page, all }: { page: Page; all: Row[] }) {
                 <RowOf
                   key={row.id}
                   columns={columns}
-                  name={row.name}
-                  family={isAmbiguous ? row.family : ''}
+                  name={row.title}
+                  family={isAmbiguous ? printable(row.family) : ''}
                   link={page.link({ endpoint: row.name, of: isAmbiguous ? row.family : null })}
                   rate={row.rate === null ? NONE : rate(row.rate)}
                   load={busiest > 0 ? Math.round(((row.rate ?? 0) / busiest) * 100) : 0}
@@ -134,13 +162,15 @@ function Table({ page, all }: { page: Page; all: Row[] }) {
         </table>
         {shown.length === 0 && (
           <p class="nothing">
-            {all.length === 0 ? 'No endpoint was requested in this time.' : 'No endpoint has the text of the filter in its name.'}
+            {all.length === 0
+              ? 'No endpoint was requested in this time.'
+              : 'No endpoint has the text of the filter in its name.'}
           </p>
         )}
       </div>
     </section>
   );
-}
+});
 
 /** A click anywhere in a row opens it, as its link does. */
 function follow(event: MouseEvent): void {

@@ -4,6 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { count } from '../figures.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import type { Family } from '../protocol.ts';
 import { FamilyView } from './family.tsx';
 
@@ -81,19 +82,21 @@ export function Explorer({ page }: { page: Page }) {
               <tr key={name}>
                 <th scope="row" class="name">
                   <a class="row-link" href={page.link({ family: name, labels: [] })}>
-                    {name}
+                    {printable(name)}
                   </a>
                   {help && <span class="unit">{help}</span>}
                 </th>
                 <td>{kind}</td>
                 <td>{series}</td>
-                <td class="labels">{labels.join(', ')}</td>
+                <td class="labels">{printable(labels.join(', '))}</td>
               </tr>
             ))}
           </tbody>
         </table>
         {families !== null && found.length === 0 && (
-          <p class="nothing">{families.length === 0 ? 'The service has no families.' : 'No family has all words of the search.'}</p>
+          <p class="nothing">
+            {families.length === 0 ? 'The service has no families.' : 'No family has all words of the search.'}
+          </p>
         )}
       </div>
     </section>

@@ -6,11 +6,14 @@ import type uPlot from 'uplot';
 import type { Span } from '../address.ts';
 import { lonely } from '../charts/curves.ts';
 import { Plot } from '../charts/plot.tsx';
-import { nice } from '../charts/requests.tsx';
-import { NONE, count, inUnit, rate, unitOf } from '../figures.ts';
+import { Scrubber, usePointedTime } from '../charts/scrubber.tsx';
+import { nice, tick } from '../charts/numbers.ts';
+import { NONE, type Unit, clock, count, inUnit, rate, unitOf } from '../figures.ts';
 import { type Series, SeriesTable } from '../model/series.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import { query } from '../promql.ts';
+import { binsOf } from '../service.ts';
 import type { Family, Labels, SeriesRange, SeriesValues } from '../protocol.ts';
 import { colour } from '../theme.ts';
 import { Showing, surroundings } from './parts.tsx';
@@ -20,7 +23,11 @@ const COLOURS = ['--series', '--peak', '--third', '--line4', '--line5', '--line6
 
 /** Loads a family's series and follows them while the page is live. */
 function useSeries(page: Page, name: string): { table: SeriesTable | null; trouble: string | null; version: number } {
-  const [state, setState] = useState<{ table: SeriesTable | null; trouble: string | null; version: number }>({ table: null, trouble: null, version: 0 });
+  const [state, setState] = useState<{ table: SeriesTable | null; trouble: string | null; version: number }>({
+    table: null,
+    trouble: null,
+    version: 0,
+  });
   const { address, service } = page;
   const span = address.span;
   const isLive = span === null && service.connection === 'live';
@@ -35,14 +42,7 @@ function useSeries(page: Page, name: string): { table: SeriesTable | null; troub
       if (!isOver) setState((state) => ({ table: table ?? state.table, trouble, version: state.version + 1 }));
     };
     const load = async (): Promise<void> => {
-      const seconds = span ? (span.to - span.from) / 1000 : address.range;
-      const to = span ? span.to : service.now();
-      const fields = new URLSearchParams({
-        family: name,
-        from: String(Math.floor(span ? span.from : to - seconds * 1000)),
-        to: String(Math.ceil(to)),
-        bins: String(Math.min(480, Math.max(1, Math.ceil(seconds)))),
-      });
+      const fields = new URLSearchParams({ family: name, ...binsOf(span ?? service.window(address)) });
       try {
         const response = await fetch(`live/series?${fields}`);
         if (!response.ok) return tell((await response.text()).slice(0, 300));
@@ -93,7 +93,7 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
         ← All families
       </a>
       <div class="endpoint-head">
-        <h2 class="endpoint-name">{name}</h2>
+        <h2 class="endpoint-name">{printable(name)}</h2>
         <span class="soft">
           {kind}
           {table && `, ${count(table.series.length + table.more, 'series', 'series')}`}
@@ -107,16 +107,31 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
         </p>
       )}
       <div class="card promql">
-        <code>{promql}</code>
+        <code>{printable(promql)}</code>
         <Copy text={promql} />
       </div>
       {table && (
         <>
           <Filters table={table} labels={address.labels} choose={choose} />
-          <Chart table={table} found={found} version={version} name={name} around={around} zoom={(span) => page.zoom(span)} />
-          <Values table={table} found={found} unit={unit} />
+          <Chart
+            table={table}
+            found={found}
+            version={version}
+            name={name}
+            around={around}
+            zoom={(span) => page.zoom(span)}
+          />
+          <Values table={table} found={found} unit={unit} isLive={!page.isPaused} />
+          <Scrubber
+            window={around.window}
+            describe={(at) => told(table, found, unit, at)}
+            zoom={(span) => page.zoom(span)}
+          />
           {table.more > 0 && (
-            <p class="note">{count(table.more, 'further series', 'further series')} with smaller values {table.more === 1 ? 'is' : 'are'} left out.</p>
+            <p class="note">
+              {count(table.more, 'further series', 'further series')} with smaller values{' '}
+              {table.more === 1 ? 'is' : 'are'} left out.
+            </p>
           )}
         </>
       )}
@@ -154,7 +169,11 @@ async function copied(text: string): Promise<boolean> {
   }
 }
 
-function Filters({ table, labels, choose }: {
+function Filters({
+  table,
+  labels,
+  choose,
+}: {
   table: SeriesTable;
   labels: Labels;
   choose: (label: string, value: string | null) => void;
@@ -172,14 +191,14 @@ function Filters({ table, labels, choose }: {
         const chosen = labels.find(([label]) => label === name)?.[1];
         return (
           <label class="select" key={name}>
-            <span>{name}</span>
+            <span>{printable(name)}</span>
             <select
               value={chosen === undefined ? 0 : values.indexOf(chosen) + 1}
               onChange={(event) => choose(name, values[event.currentTarget.selectedIndex - 1] ?? null)}
             >
               <option value={0}>any</option>
               {values.map((value, at) => (
-                <option value={at + 1}>{value === '' ? '(empty)' : value}</option>
+                <option value={at + 1}>{value === '' ? '(empty)' : printable(value)}</option>
               ))}
             </select>
           </label>
@@ -189,7 +208,14 @@ function Filters({ table, labels, choose }: {
   );
 }
 
-function Chart({ table, found, version, name, around, zoom }: {
+function Chart({
+  table,
+  found,
+  version,
+  name,
+  around,
+  zoom,
+}: {
   table: SeriesTable;
   found: Series[];
   version: number;
@@ -200,7 +226,10 @@ function Chart({ table, found, version, name, around, zoom }: {
   const lines = found.slice(0, MOST_LINES);
   const unit = table.isRate ? null : unitOf(name);
   const data = useMemo(() => columns(table, lines), [table, version, lines.map(({ id }) => id).join()]);
-  const all = data.slice(1).flat().filter((value): value is number => typeof value === 'number');
+  const all = data
+    .slice(1)
+    .flat()
+    .filter((value): value is number => typeof value === 'number');
   const bounds = useRef<[number, number]>([0, 1]);
   const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
   bounds.current = [low < 0 ? -nice(-low * 1.05) : 0, nice(high * 1.05) || (low < 0 ? 0 : 1)];
@@ -224,7 +253,7 @@ function Chart({ table, found, version, name, around, zoom }: {
         parts={() => ({
           height: 240,
           y: { range: () => bounds.current },
-          yAxis: { values: (_, splits) => splits.map((split) => (split === 0 ? '0' : inUnit(split, unit).replace(/\.0+( |$)/, '$1'))), size: 72 },
+          yAxis: { values: (_, splits) => splits.map((split) => tick(split, unit)), size: 62 },
           series: lines.map((_, at) => ({
             stroke: () => colour(COLOURS[at % COLOURS.length]!),
             width: 1.5,
@@ -254,8 +283,27 @@ function columns(table: SeriesTable, lines: readonly Series[]): (number | null)[
   return [x, ...y];
 }
 
-function Values({ table, found, unit }: { table: SeriesTable; found: Series[]; unit: ReturnType<typeof unitOf> }) {
+function shownValue(table: SeriesTable, series: Series, unit: Unit, bin: number): string {
+  const value = table.shown(series).at(bin) ?? null;
+  return value === null ? NONE : table.isRate ? rate(value) : inUnit(value, unit);
+}
+
+/** The values at a time, for those who cannot see the chart. */
+function told(table: SeriesTable, found: Series[], unit: Unit, at: number): string | null {
+  const bin = table.binAt(at);
+  if (bin === null) return null;
+  const texts = found.slice(0, 5).map((series) => {
+    const labels = series.labels.map(([, value]) => value).join(' ');
+    return `${labels} ${shownValue(table, series, unit, bin)}`;
+  });
+  return texts.join(', ');
+}
+
+/** The values of all series: the latest, or those of the time that is pointed at. */
+function Values({ table, found, unit, isLive }: { table: SeriesTable; found: Series[]; unit: Unit; isLive: boolean }) {
   const names = [...table.labels().keys()];
+  const at = usePointedTime();
+  const bin = at === null ? -1 : table.binAt(at);
   return (
     <div class="scroll" tabIndex={0} role="region" aria-label="Table of current values">
       <table class="rows values">
@@ -266,24 +314,27 @@ function Values({ table, found, unit }: { table: SeriesTable; found: Series[]; u
             </th>
             {names.map((name) => (
               <th scope="col" class="label">
-                {name}
+                {printable(name)}
               </th>
             ))}
-            <th scope="col">{table.isRate ? 'A second' : 'Value'}</th>
+            <th scope="col">
+              {table.isRate ? 'A second' : 'Value'} {at !== null ? `at ${clock(at)}` : isLive ? 'now' : 'at the end'}
+            </th>
           </tr>
         </thead>
         <tbody>
           {found.map((series, at) => {
-            const last = table.shown(series).at(-1) ?? null;
             return (
               <tr key={series.id}>
                 <td class="swatch">
-                  {at < MOST_LINES && <span class={`key-line line${at % COLOURS.length} ${at >= COLOURS.length ? 'dashed' : ''}`} />}
+                  {at < MOST_LINES && (
+                    <span class={`key-line line${at % COLOURS.length} ${at >= COLOURS.length ? 'dashed' : ''}`} />
+                  )}
                 </td>
                 {names.map((name) => (
-                  <td class="label">{series.labels.find(([label]) => label === name)?.[1] ?? ''}</td>
+                  <td class="label">{printable(series.labels.find(([label]) => label === name)?.[1] ?? '')}</td>
                 ))}
-                <td>{last === null ? NONE : table.isRate ? rate(last) : inUnit(last, unit)}</td>
+                <td>{bin === null ? NONE : shownValue(table, series, unit, bin)}</td>
               </tr>
             );
           })}

@@ -3,6 +3,7 @@
 import { RANGES, VIEWS, type View } from '../address.ts';
 import { duration, moment } from '../figures.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import { THEMES } from '../theme.ts';
 
 const TITLES: Record<View, string> = {
@@ -14,7 +15,7 @@ const TITLES: Record<View, string> = {
 
 export function Head({ page }: { page: Page }) {
   const { address, service } = page;
-  const title = service.hello?.title || 'Talea';
+  const title = printable(service.hello?.title || 'Talea');
   const views = VIEWS.filter((view) => view !== 'study' || service.study || address.view === 'study');
   document.title = `${title} · ${TITLES[address.view]}`;
   return (
@@ -77,12 +78,16 @@ function State({ page }: { page: Page }) {
   const gaps = service.missed(address);
   const missed = gaps.reduce((sum, { from, to }) => sum + (to - from) / 1000, 0);
   const silence = service.silence();
-  const since = silence !== null && silence >= 2 ? `, no data for ${duration(silence)}` : '';
+  // It is not read aloud, since it changes each second.
+  const since = silence !== null && silence >= 2 && !service.isOver ? `no data for ${duration(silence)}` : '';
   const states: Record<string, [string, string]> = {
     connecting: ['wait', 'connecting'],
     live: ['good', 'live'],
-    reconnecting: ['wait', `reconnecting${since}`],
-    stopped: [service.isOver ? 'over' : 'bad', stopped(page, since)],
+    reconnecting: ['wait', 'reconnecting'],
+    stopped: [
+      service.isOver ? 'over' : 'bad',
+      service.isOver ? `stopped: the study is ${service.study?.state}` : 'stopped',
+    ],
   };
   const [kind, text] = states[service.connection]!;
   const isPausedLive = page.isPaused && service.connection === 'live';
@@ -91,6 +96,7 @@ function State({ page }: { page: Page }) {
       <p class={`state ${isPausedLive ? 'wait' : kind}`}>
         <span class="dot" aria-hidden="true" />
         {isPausedLive ? 'paused' : page.isPaused ? `paused, ${text}` : text}
+        {since && <span aria-hidden="true">{since}</span>}
       </p>
       {missed >= 2 && (
         <p class="state bad" title={gaps.map((gap) => `${moment(gap.from)} to ${moment(gap.to)}`).join(', ')}>
@@ -99,9 +105,4 @@ function State({ page }: { page: Page }) {
       )}
     </div>
   );
-}
-
-function stopped({ service }: Page, since: string): string {
-  if (service.isOver) return `stopped: the study is ${service.study?.state}`;
-  return `stopped${since}`;
 }

@@ -8,6 +8,7 @@ import type { BucketTable } from '../model/buckets.ts';
 import type { Sum } from '../model/sum.ts';
 import type { Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import type { Mark } from '../protocol.ts';
 
 let latest: { key: unknown[]; around: Surroundings } | null = null;
@@ -24,11 +25,18 @@ export function surroundings({ address, service }: Page): Surroundings {
   return latest.around;
 }
 
-export function Tiles({ sum, timeline, inFlight, buckets }: {
+export function Tiles({
+  sum,
+  timeline,
+  inFlight,
+  buckets,
+  isLive,
+}: {
   sum: Sum;
   timeline: Timeline;
   inFlight: number | null;
   buckets: BucketTable;
+  isLive: boolean;
 }) {
   const isKnown = timeline.seconds > 0;
   const [p50, p90, p99] = sum.quantiles(buckets);
@@ -44,14 +52,19 @@ export function Tiles({ sum, timeline, inFlight, buckets }: {
       <Tile name="p50">{quantile(p50)}</Tile>
       <Tile name="p90">{quantile(p90)}</Tile>
       <Tile name="p99">{quantile(p99)}</Tile>
-      <Tile name="in flight" note={inFlight === null ? '' : 'now'}>
+      <Tile name="in flight" note={inFlight === null ? '' : isLive ? 'now' : 'at the end'}>
         {level(inFlight)}
       </Tile>
     </dl>
   );
 }
 
-function Tile({ name, note, kind = '', children }: {
+function Tile({
+  name,
+  note,
+  kind = '',
+  children,
+}: {
   name: string;
   note?: string;
   kind?: string;
@@ -95,14 +108,14 @@ export function Marks({ around: { window, marks } }: { around: Surroundings }) {
   if (!seen.length) return null;
   return (
     <section class="card marks" aria-label="Marks">
-      <ul>
+      <ul tabIndex={seen.length > 2 ? 0 : -1}>
         {seen.slice(0, 50).map((mark) => (
           <li key={`${mark.t} ${mark.kind} ${mark.of}`}>
             <MarkName mark={mark} />
             <time dateTime={new Date(mark.t).toISOString()}>{moment(mark.t)}</time>
             <span>
-              {mark.of && <b>{mark.of}: </b>}
-              {mark.text}
+              {mark.of && <b>{printable(mark.of)}: </b>}
+              {printable(mark.text)}
             </span>
           </li>
         ))}

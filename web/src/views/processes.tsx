@@ -1,10 +1,11 @@
 // The processes that record, and how the service is.
 
 import { Small } from '../charts/small.tsx';
-import { Scrubber } from '../charts/requests.tsx';
-import { curve, line } from '../charts/curves.ts';
+import { binAt, curve, line } from '../charts/curves.ts';
+import { Scrubber } from '../charts/scrubber.tsx';
 import { duration, inUnit, moment, unitOf } from '../figures.ts';
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import type { Process } from '../protocol.ts';
 import { Marks, Showing, surroundings } from './parts.tsx';
 
@@ -15,7 +16,9 @@ export function Processes({ page }: { page: Page }) {
   const shape = curve(timeline);
   const names = new Set<string>();
   for (const bin of timeline.bins) for (const name of Object.keys(bin.health)) names.add(name);
-  const ordered = [...service.processes].sort((a, b) => Number(b.alive) - Number(a.alive) || (b.died ?? 0) - (a.died ?? 0) || a.pid - b.pid);
+  const ordered = [...service.processes].sort(
+    (a, b) => Number(b.alive) - Number(a.alive) || (b.died ?? 0) - (a.died ?? 0) || a.pid - b.pid,
+  );
   return (
     <>
       <Showing page={page} timeline={timeline} />
@@ -38,11 +41,17 @@ export function Processes({ page }: { page: Page }) {
             </thead>
             <tbody>
               {ordered.map((process) => (
-                <RowOf key={`${process.region} ${process.pid} ${process.started}`} process={process} now={service.now()} />
+                <RowOf
+                  key={`${process.region} ${process.pid} ${process.started}`}
+                  process={process}
+                  now={service.now()}
+                />
               ))}
             </tbody>
           </table>
-          {ordered.length === 0 && <p class="nothing">No process is known. A page that is read by URL does not tell its processes.</p>}
+          {ordered.length === 0 && (
+            <p class="nothing">No process is known. A page that is read by URL does not tell its processes.</p>
+          )}
         </div>
       </section>
       <section aria-labelledby="health-title">
@@ -52,8 +61,8 @@ export function Processes({ page }: { page: Page }) {
         </div>
         {names.size === 0 ? (
           <p class="card words">
-            The service shows no numbers about itself. The collectors of Talea add them: processor time, memory, open files,
-            tasks.
+            The service shows no numbers about itself. The collectors of Talea add them: processor time, memory, open
+            files, tasks.
           </p>
         ) : (
           <div class="smalls">
@@ -64,6 +73,7 @@ export function Processes({ page }: { page: Page }) {
                 unit={unitOf(name)}
                 x={shape.x}
                 values={line(shape, (bin) => bin.health[name] ?? null)}
+                valueAt={(ms) => binAt(timeline, ms)?.health[name] ?? null}
                 around={around}
                 zoom={(span) => page.zoom(span)}
               />
@@ -73,8 +83,15 @@ export function Processes({ page }: { page: Page }) {
         {names.size > 0 && (
           <Scrubber
             window={around.window}
-            timeline={timeline}
-            describe={(bin) => Object.entries(bin.health).map(([name, value]) => `${name} ${inUnit(value, unitOf(name))}`).join(', ')}
+            describe={(at) => {
+              const bin = binAt(timeline, at);
+              return (
+                bin &&
+                Object.entries(bin.health)
+                  .map(([name, value]) => `${name} ${inUnit(value, unitOf(name))}`)
+                  .join(', ')
+              );
+            }}
             zoom={(span) => page.zoom(span)}
           />
         )}
@@ -100,7 +117,7 @@ function RowOf({ process: { region, pid, started, alive, died }, now }: { proces
           <span aria-hidden="true">{alive ? '●' : '✕'}</span> {alive ? 'alive' : 'dead'}
         </span>
       </td>
-      <td>{region || '–'}</td>
+      <td>{printable(region) || '–'}</td>
       <td>{started === null ? '–' : moment(started)}</td>
       <td>{died === null ? '–' : moment(died)}</td>
       <td>{lived === null ? '–' : duration(lived)}</td>

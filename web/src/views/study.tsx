@@ -3,9 +3,10 @@
 import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
 
-import { curve, lonely } from '../charts/curves.ts';
+import { binAt, curve, lonely } from '../charts/curves.ts';
 import { logarithmic, timesAxis } from '../charts/frame.ts';
 import { Plot } from '../charts/plot.tsx';
+import { Scrubber } from '../charts/scrubber.tsx';
 import { NONE, measured, quantile, rate, share, whole } from '../figures.ts';
 import { drawn } from '../model/buckets.ts';
 import { Sum } from '../model/sum.ts';
@@ -40,7 +41,8 @@ export function StudyView({ page }: { page: Page }) {
   );
 }
 
-const ms = (value: number | null | undefined): string => (value === null || value === undefined ? NONE : measured(value));
+const ms = (value: number | null | undefined): string =>
+  value === null || value === undefined ? NONE : measured(value);
 
 function Cases({ cases }: { cases: readonly StudyCase[] }) {
   return (
@@ -120,7 +122,9 @@ function Sides({ page }: { page: Page }) {
     { name: 'At the clients', lines: linesOf(clients), sum: timeline.clients },
     { name: 'At the server', lines: linesOf(servers), sum: timeline.all },
   ];
-  const all = sides.flatMap(({ lines }) => lines.flat()).filter((value): value is number => value !== null && value > 0);
+  const all = sides
+    .flatMap(({ lines }) => lines.flat())
+    .filter((value): value is number => value !== null && value > 0);
   const bounds = logarithmic(Math.min(...all, Infinity), Math.max(...all, 0));
   return (
     <>
@@ -138,12 +142,33 @@ function Sides({ page }: { page: Page }) {
           />
         ))}
       </div>
-      <p class="note">The latencies of the whole time that is shown stand above each chart. Clients count the way through the network too.</p>
+      <Scrubber
+        window={around.window}
+        describe={(at) => {
+          const bin = binAt(timeline, at);
+          if (!bin) return null;
+          const texts = [clients, servers].map((of) => of(bin).quantiles(buckets).map(quantile).join(', '));
+          return `p50, p90 and p99 at the clients ${texts[0]}, at the server ${texts[1]}`;
+        }}
+        zoom={(span) => page.zoom(span)}
+      />
+      <p class="note">
+        The latencies of the whole time that is shown stand above each chart. Clients count the way through the network
+        too.
+      </p>
     </>
   );
 }
 
-function Side({ name, x, lines, found, bounds, around, zoom }: {
+function Side({
+  name,
+  x,
+  lines,
+  found,
+  bounds,
+  around,
+  zoom,
+}: {
   name: string;
   x: number[];
   lines: (number | null)[][];
@@ -188,4 +213,3 @@ function Side({ name, x, lines, found, bounds, around, zoom }: {
     </figure>
   );
 }
-
