@@ -47,7 +47,9 @@ fn main() -> Result<()> {
     thread::spawn(move || service.run(requests));
     let mut agent = Agent::start(&path)?;
     println!("{} endpoints, {requests} requests a second to each", arguments.endpoints);
-    println!("pages  agent's CPU, share of a core  bytes a second to a page  history, bytes");
+    println!(
+        "pages  agent's CPU, share of a core  updates a second  bytes a second to a page  history, bytes"
+    );
     for pages in arguments.pages {
         let connections = (0..pages).map(|_| agent.events()).collect::<Result<Vec<_>>>()?;
         let readers: Vec<_> = connections.into_iter().map(Reader::begin).collect();
@@ -55,12 +57,18 @@ fn main() -> Result<()> {
         sleep(Duration::from_secs(3));
         let (began, before) = (Instant::now(), agent.cpu()?);
         let bytes_before: u64 = readers.iter().map(Reader::bytes).sum();
+        let events_before: u64 = readers.iter().map(Reader::events).sum();
         sleep(Duration::from_secs(arguments.seconds));
         let (took, cpu) = (began.elapsed().as_secs_f64(), agent.cpu()? - before);
         let bytes: u64 = readers.iter().map(Reader::bytes).sum();
         let a_page = (bytes - bytes_before) as f64 / took / pages.max(1) as f64;
+        let events: u64 = readers.iter().map(Reader::events).sum();
+        let updates = (events - events_before) as f64 / took / pages.max(1) as f64;
         let history = agent.history()?;
-        println!("{pages:>5}  {:>28.2}%  {a_page:>24.0}  {history:>14}", cpu / took * 100.0);
+        println!(
+            "{pages:>5}  {:>28.2}%  {updates:>16.2}  {a_page:>24.0}  {history:>14}",
+            cpu / took * 100.0
+        );
         drop(readers);
     }
     agent.child.kill()?;
@@ -205,24 +213,31 @@ impl Drop for Agent {
 /// Takes all events and discards them.
 struct Reader {
     bytes: Arc<AtomicU64>,
+    events: Arc<AtomicU64>,
     stream: TcpStream,
 }
 
 impl Reader {
     fn begin(stream: TcpStream) -> Self {
         let bytes = Arc::<AtomicU64>::default();
-        let (count, mut input) = (bytes.clone(), stream.try_clone());
+        let events = Arc::<AtomicU64>::default();
+        let (to_bytes, to_events, input) = (bytes.clone(), events.clone(), stream.try_clone());
         thread::spawn(move || {
-            let mut buffer = [0; 1 << 16];
-            while let Ok(Ok(read @ 1..)) = input.as_mut().map(|input| input.read(&mut buffer)) {
-                count.fetch_add(read as u64, Ordering::Relaxed);
+            let Ok(input) = input else { return };
+            for line in BufReader::new(input).lines().map_while(Result::ok) {
+                to_bytes.fetch_add(line.len() as u64 + 1, Ordering::Relaxed);
+                to_events.fetch_add(u64::from(line == "event: point"), Ordering::Relaxed);
             }
         });
-        Self { bytes, stream }
+        Self { bytes, events, stream }
     }
 
     fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn events(&self) -> u64 {
+        self.events.load(Ordering::Relaxed)
     }
 }
 

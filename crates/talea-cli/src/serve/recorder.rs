@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use rustix::time::{ClockId, clock_gettime};
 use talea::{Escaping, Format, Scraper};
 
 use super::agent::Agent;
@@ -43,7 +44,7 @@ impl Recorder {
 
     /// Records what is shown now.
     pub(super) fn record(&mut self) {
-        let began = Instant::now();
+        let (began, cpu_before) = (Instant::now(), cpu_time());
         let time = now();
         let large = &self.large;
         self.scraper.begin(|name| !large.contains(name));
@@ -70,8 +71,15 @@ impl Recorder {
             }
             Err(error) => self.errors.write_seldom(&format!("nothing is recorded: {error:#}")),
         }
-        self.rests_until = Some(began + began.elapsed() * REST);
+        let took = cpu_time().saturating_sub(cpu_before);
+        self.rests_until = Some(began + took * REST);
     }
+}
+
+/// The processor time of this thread: on a busy machine the clock would count the work of others.
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 fn scraper(agent: &Agent) -> Scraper<Agent> {
