@@ -10,8 +10,11 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-# The crates that `make lint` and `make test-rust` take: all, or the one of CRATE=talea-http.
-CRATES := $(if $(CRATE),-p $(CRATE),$(ALL))
+# The crates that `make lint` and `make test-rust` take: all, or the one of CRATE=talea-http. Cargo builds a
+# dependency again for each set of its features, so the steps for all crates ask for the same ones, those of
+# the tests, and options that cover the whole workspace.
+CRATES := $(if $(CRATE),-p $(CRATE),$(ALL) --features talea-collectors/jemalloc)
+TRACING := $(if $(CRATE),,--features talea-http/tracing)
 
 # cargo-deny, if it is not installed already, is where `scripts/setup --lint` puts it.
 export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
@@ -60,12 +63,15 @@ build: setup ## Build the talea program and the items API
 MODELS := RUSTFLAGS="--cfg loom"
 MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
 
-test: setup-test lint test-rust test-models test-php test-python test-packages ## Run everything that CI runs
+# Loom computes with few threads and has a target folder of its own, while tests of Rust often wait.
+test: setup-test lint ## Run everything that CI runs
+	scripts/beside '$(MAKE) test-models' '$(MAKE) test-rust'
+	$(MAKE) test-php test-python test-packages
 
 lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked $(CRATES) --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) --no-deps
+	$(CARGO) clippy --locked $(CRATES) $(TRACING) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) $(TRACING) --no-deps --lib --bins --examples
 	$(CARGO) deny --locked check bans licenses sources
 
 # Apart from `lint`: this downloads a database.
@@ -73,10 +79,8 @@ deny-advisories: setup-lint ## Check the dependencies against the RustSec adviso
 	$(CARGO) deny --locked check advisories
 
 test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's client (CRATE=name: one crate)
-	$(if $(CRATE),,$(CARGO) build --locked $(ALL))
 	$(CARGO) test --locked --no-fail-fast $(CRATES)
-	$(if $(CRATE),,$(CARGO) test --locked -p talea-collectors --all-features)
-	$(if $(CRATE),,$(CARGO) test --locked -p talea -p talea-http --features talea-http/tracing --test traces)
+	$(if $(CRATE),,$(CARGO) test --locked $(CRATES) $(TRACING) --test traces)
 
 # Before a commit. The examples are built too, since tests run them.
 LIBRARIES := -p talea-region -p talea-derive -p talea-parse -p talea -p talea-http -p talea-collectors -p shop-axum
@@ -114,6 +118,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	TALEA_WORKERS=20000 scripts/python -k replaced
 	scripts/python sdist
+	scripts/publishable install
 	$(MAKE) php
 	scripts/php zts
 	scripts/miri

@@ -60,7 +60,7 @@ pub(crate) enum Command {
     #[command(long_about = regions::SERVE)]
     Serve(ServeArguments),
     /// Watch the endpoints of a service as it runs, in a terminal
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "top"))]
     #[command(long_about = regions::TOP)]
     Top(TopArguments),
     /// Print what completes commands in a shell
