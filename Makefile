@@ -108,13 +108,13 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea --test integration killed_observers
-	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea-tests --test native
+	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea-tests -- native::
 	TALEA_MUTATIONS=10000 $(CARGO) test --release --locked -p talea-cli --test serve_damaged
 	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-cli --test everything_at_once
 	$(CARGO) build --release --locked -p items-api
 	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-cli --test integration study_of_databases
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
-		--test current --test dashboard
+		-- current:: dashboard::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	TALEA_WORKERS=20000 scripts/python -k replaced
 	scripts/python sdist
