@@ -15,6 +15,9 @@ ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 # the tests, and options that cover the whole workspace.
 CRATES := $(if $(CRATE),-p $(CRATE),$(ALL) --features talea-collectors/jemalloc)
 TRACING := $(if $(CRATE),,--features talea-http/tracing)
+# All that `cargo doc` takes by itself (no program with the name of a library), and examples: with them it takes
+# the features of the tests.
+DOCUMENTED := $(if $(CRATE),,--lib --bin 'talea-*' --bin 'shop-*' --examples)
 
 # cargo-deny, if it is not installed already, is where `scripts/setup --lint` puts it.
 export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
@@ -71,7 +74,7 @@ test: setup-test lint ## Run everything that CI runs
 lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked $(CRATES) $(TRACING) --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) $(TRACING) --no-deps --lib --bins --examples
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) $(TRACING) --no-deps $(DOCUMENTED)
 	$(CARGO) deny --locked check bans licenses sources
 
 # Apart from `lint`: this downloads a database.
