@@ -10,8 +10,14 @@ RUST := $(shell rustc --version 2>/dev/null | cut -d' ' -f2)
 OLDER := $(shell printf '%s\n' $(BENCH_RUST) $(RUST) | sort -V | head -n 1)
 ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 
-# The crates that `make lint` and `make test-rust` take: all, or the one of CRATE=talea-http.
-CRATES := $(if $(CRATE),-p $(CRATE),$(ALL))
+# The crates that `make lint` and `make test-rust` take: all, or the one of CRATE=talea-http. Cargo builds a
+# dependency again for each set of its features, so the steps for all crates ask for the same ones, those of
+# the tests, and options that cover the whole workspace.
+CRATES := $(if $(CRATE),-p $(CRATE),$(ALL) --features talea-collectors/jemalloc)
+TRACING := $(if $(CRATE),,--features talea-http/tracing)
+# All that `cargo doc` takes by itself (no program with the name of a library), and examples: with them it takes
+# the features of the tests.
+DOCUMENTED := $(if $(CRATE),,--lib --bin 'talea-*' --bin 'shop-*' --examples)
 
 # cargo-deny, if it is not installed already, is where `scripts/setup --lint` puts it.
 export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
@@ -20,7 +26,7 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 # Parts of `make test` share Cargo's target folder and the machine's two cores.
 .NOTPARALLEL:
 .PHONY: help demo study-postgres study-overhead study-agent build
-.PHONY: lint deny-advisories test test-quick test-rust test-models test-php test-python test-packages test-long
+.PHONY: lint deny-advisories test test-quick test-rust test-models test-php test-python test-web test-packages test-long
 .PHONY: dist test-dist
 .PHONY: bench bench-build bench-http bench-live bench-load bench-php bench-python bench-python-http bench-scale php setup setup-lint setup-test
 
@@ -60,12 +66,15 @@ build: setup ## Build the talea program and the items API
 MODELS := RUSTFLAGS="--cfg loom"
 MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
 
-test: setup-test lint test-rust test-models test-php test-python test-packages ## Run everything that CI runs
+# Loom computes with few threads and has a target folder of its own, while tests of Rust often wait.
+test: setup-test lint ## Run everything that CI runs
+	scripts/beside '$(MAKE) test-models' '$(MAKE) test-rust'
+	$(MAKE) test-php test-python test-web test-packages
 
 lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --locked $(CRATES) --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) --no-deps
+	$(CARGO) clippy --locked $(CRATES) $(TRACING) --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) $(TRACING) --no-deps $(DOCUMENTED)
 	$(CARGO) deny --locked check bans licenses sources
 
 # Apart from `lint`: this downloads a database.
@@ -73,10 +82,8 @@ deny-advisories: setup-lint ## Check the dependencies against the RustSec adviso
 	$(CARGO) deny --locked check advisories
 
 test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's client (CRATE=name: one crate)
-	$(if $(CRATE),,$(CARGO) build --locked $(ALL))
 	$(CARGO) test --locked --no-fail-fast $(CRATES)
-	$(if $(CRATE),,$(CARGO) test --locked -p talea-collectors --all-features)
-	$(if $(CRATE),,$(CARGO) test --locked -p talea -p talea-http --features talea-http/tracing --test traces)
+	$(if $(CRATE),,$(CARGO) test --locked $(CRATES) $(TRACING) --test traces)
 
 # Before a commit. The examples are built too, since tests run them.
 LIBRARIES := -p talea-region -p talea-derive -p talea-parse -p talea -p talea-http -p talea-collectors -p shop-axum
@@ -97,6 +104,11 @@ test-python: setup-test ## Build and test the package for Python
 	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-cli
 	PROFILE=debug scripts/python
 
+# In Chromium too, beside the programs that `test-rust` built.
+test-web: setup-test ## Test the live page: types, units, in Chromium, and that the committed page is current
+	@[ -x $(DEBUG)/talea ] && [ -x $(DEBUG)/items-api ] || $(CARGO) build --locked --quiet -p talea-cli -p items-api
+	PROFILE=debug scripts/web
+
 test-packages: setup ## Pack the library crates, build them with the oldest Rust
 	scripts/publishable
 
@@ -104,16 +116,17 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea --test integration killed_observers
-	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea-tests --test native
+	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea-tests -- native::
 	TALEA_MUTATIONS=10000 $(CARGO) test --release --locked -p talea-cli --test serve_damaged
 	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-cli --test everything_at_once
 	$(CARGO) build --release --locked -p items-api
 	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-cli --test integration study_of_databases
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
-		--test current --test dashboard
+		-- current:: dashboard::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	TALEA_WORKERS=20000 scripts/python -k replaced
 	scripts/python sdist
+	scripts/publishable install
 	$(MAKE) php
 	scripts/php zts
 	scripts/miri

@@ -60,7 +60,7 @@ struct Observer(Child);
 impl Observer {
     fn start(path: &Path) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "observes_until_killed_when_asked"]);
+        command.args(["--exact", "native::observes_until_killed_when_asked"]);
         let command = command.env("TALEA_TEST_KILLED", path).stdout(std::process::Stdio::null());
         Self(command.spawn().unwrap())
     }

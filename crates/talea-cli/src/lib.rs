@@ -16,6 +16,8 @@
 //! and samples → case results → report. Client numbers come from `load` alone, server numbers from
 //! the target's metrics alone; only `report` sets them side by side.
 
+// Without `talea top`, its arguments and readings are unused.
+#[cfg_attr(not(feature = "top"), allow(dead_code, unused_imports))]
 mod arguments;
 mod check;
 mod compare;
@@ -30,6 +32,7 @@ mod history;
 #[cfg(target_os = "linux")]
 mod inspect;
 #[cfg(target_os = "linux")]
+#[cfg_attr(not(feature = "top"), allow(dead_code, unused_imports))]
 mod live;
 mod live_page;
 mod load;
@@ -52,7 +55,7 @@ pub mod serve;
 pub mod stop;
 mod study;
 mod study_command;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "top"))]
 mod top;
 #[cfg(target_os = "linux")]
 mod upkeep;
@@ -96,7 +99,7 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Expire(arguments) => upkeep::expire(arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Serve(arguments) => serve::command::run(arguments, stop).await,
-            #[cfg(target_os = "linux")]
+            #[cfg(all(target_os = "linux", feature = "top"))]
             Command::Top(arguments) => top::run(arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Postmortem(arguments) => postmortem::run(arguments, stop).await,

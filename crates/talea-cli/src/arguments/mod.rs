@@ -61,7 +61,7 @@ pub(crate) enum Command {
     #[command(long_about = regions::SERVE)]
     Serve(ServeArguments),
     /// Watch the endpoints of a service as it runs, in a terminal
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", feature = "top"))]
     #[command(long_about = regions::TOP)]
     Top(TopArguments),
     /// Show what happened before a process died, from what the agent recorded and the region holds

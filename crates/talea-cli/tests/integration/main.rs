@@ -37,7 +37,7 @@ mod study_of_a_stand_in;
 mod study_of_databases;
 #[cfg(unix)]
 mod study_under_faults;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "top"))]
 mod top;
 #[cfg(target_os = "linux")]
 mod upkeep;

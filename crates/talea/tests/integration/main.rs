@@ -10,7 +10,6 @@ mod constant_labels;
 mod corpus;
 mod debug_form;
 mod definitions;
-mod derives;
 mod exposition;
 mod families;
 mod from_env;

@@ -1,0 +1,13 @@
+//! Claims that need several crates, or programs that others wrote.
+
+mod check;
+mod contrib;
+mod current;
+mod dashboard;
+mod native;
+mod prometheus;
+mod promtool;
+mod python;
+mod report;
+mod rules;
+mod study_files;
