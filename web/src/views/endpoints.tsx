@@ -45,7 +45,7 @@ export function Endpoints({ page }: { page: Page }) {
           latenciesFirst={page.isNarrow}
           isLive={!page.isPaused}
         />
-        <Marks around={around} />
+        <Marks page={page} around={around} />
         <Rows page={page} timeline={timeline} around={around} />
       </div>
     </>
