@@ -138,6 +138,12 @@ export class Server {
       return json(response, { t: Date.now(), families: families.sort((a, b) => (a.name < b.name ? -1 : 1)) });
     }
     if (path === 'live/series') return this.series(url, response);
+    if (path === 'postmortem') {
+      response.setHeader('Content-Type', TYPES.html);
+      return response.end(
+        '<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>Postmortem</title><h1>Postmortem</h1>',
+      );
+    }
     const file = path || 'index.html';
     if (!/^(index\.html|page\.(js|css))$/.test(file)) {
       response.statusCode = 404;

@@ -520,6 +520,23 @@ describe('the development server', () => {
     await close(page);
   });
 
+  test('a page that was asleep goes on with what it missed', async () => {
+    const server = await serve();
+    const page = await open(server.url, { allowed: refused });
+    await isLive(page);
+    await hasRows(page);
+    const session = await page.context().newCDPSession(page);
+    await session.send('Page.setWebLifecycleState', { state: 'frozen' });
+    const frozen = Date.now();
+    await until('some seconds have passed', (now) => now > frozen + 5000, Date.now);
+    await session.send('Page.setWebLifecycleState', { state: 'active' });
+    const sentence = () => page.locator('.plot').nth(1).getAttribute('aria-label');
+    const before = await sentence();
+    await until('the page goes on', (now) => now !== before, sentence);
+    assert.equal(await state(page), 'live');
+    await close(page);
+  });
+
   test('a server that is busy is asked again', async () => {
     const server = await serve();
     server.refusals = 2;
@@ -541,6 +558,10 @@ describe('the development server', () => {
       (text) => text.includes('dead'),
       () => row.innerText(),
     );
+    await page.getByRole('link', { name: 'The minute before', exact: true }).click();
+    await page.getByRole('heading', { name: 'Postmortem' }).waitFor();
+    await page.goBack();
+    await isLive(page);
     await close(page);
   });
 
@@ -611,6 +632,19 @@ describe('the development server', () => {
       (found) => found[0] === 'GET /api/reports/monthly',
       () => names(page),
     );
+    // Rows that cannot be seen are as current as the others once the page is paused.
+    await page.keyboard.press('Escape');
+    await page.locator('h1').click();
+    await page.keyboard.press(' ');
+    await page.locator('.showing').waitFor();
+    const table = (of) => of.locator('table.endpoints tbody').innerText();
+    const colleague = await open(page.url());
+    await until(
+      'both show the same',
+      ([one, other]) => one === other && one.split('\n').length >= 200,
+      async () => [await table(page), await table(colleague)],
+    );
+    await close(colleague);
     await close(page);
   });
 

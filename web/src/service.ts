@@ -165,7 +165,8 @@ export class Service {
     on<Study>('study', (study) => (this.study = study));
     on<unknown>('lagged', () => void this.catchUp());
     events.onerror = () => {
-      if (events === this.events) this.reconnect(Math.min(5000, 500 * 2 ** this.attempts));
+      const delay = this.isOver ? 60_000 : Math.min(5000, 500 * 2 ** this.attempts);
+      if (events === this.events) this.reconnect(delay);
     };
   }
 

@@ -71,7 +71,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
           latenciesFirst={page.isNarrow}
           isLive={!page.isPaused}
         />
-        <Marks around={around} />
+        <Marks page={page} around={around} />
         <div class="halves">
           <Counts
             title="Statuses"

@@ -1,19 +1,20 @@
 // All endpoints: what they do together, and a table of them.
 
+import type { VNode } from 'preact';
 import { memo } from 'preact/compat';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { type Address, COLUMNS, type Column } from '../address.ts';
 import type { Surroundings } from '../charts/frame.ts';
 import { Requests } from '../charts/requests.tsx';
 import { NONE, count, level, quantile, rate, share } from '../figures.ts';
-import { drawn } from '../model/buckets.ts';
 import { type Row, rows, sorted } from '../model/rows.ts';
 import type { Bin, Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
 import { Empty } from './empty.tsx';
 import { Marks, Showing, Tiles, surroundings } from './parts.tsx';
+import { useSeen } from './seen.ts';
 
 const allOf = (bin: Bin) => bin.all;
 const allInFlight = (bin: Bin) => bin.inFlight;
@@ -45,7 +46,7 @@ export function Endpoints({ page }: { page: Page }) {
           latenciesFirst={page.isNarrow}
           isLive={!page.isPaused}
         />
-        <Marks around={around} />
+        <Marks page={page} around={around} />
         <Rows page={page} timeline={timeline} around={around} />
       </div>
     </>
@@ -66,28 +67,62 @@ const NARROW_ORDER: readonly Column[] = ['name', 'p50', 'p90', 'p99', 'rate', 'e
 /** The rows are made after the charts were drawn, so that many of them hold up neither charts nor keys. */
 function Rows({ page, timeline, around }: { page: Page; timeline: Timeline; around: Surroundings }) {
   const { names } = page.service;
-  const [all, setAll] = useState(() => rows(timeline, names, around.window));
+  const make = () => ({ timeline, all: rows(timeline, names, around.window) });
+  const [made, setMade] = useState(make);
   useEffect(() => {
-    const timer = setTimeout(() => setAll(rows(timeline, names, around.window)));
+    const timer = setTimeout(() => setMade(make()));
     return () => clearTimeout(timer);
   }, [timeline, around, names.size]);
-  return <Table page={page} address={page.address} isNarrow={page.isNarrow} all={all} />;
+  return <Table page={page} address={page.address} isNarrow={page.isNarrow} {...made} />;
 }
 
 interface TableProps {
   page: Page;
   address: Address;
   isNarrow: boolean;
+  timeline: Timeline;
   all: Row[];
 }
 
-const Table = memo(({ page, address, isNarrow, all }: TableProps) => {
+/** At every fifth time rows are sorted anew, and each row that cannot be seen is made anew. */
+const TURNS = 5;
+
+/** What a table keeps as long as the same is to be seen. */
+interface Kept {
+  address: Address;
+  isNarrow: boolean;
+  timeline: Timeline;
+  turn: number;
+  /** The numbers of the rows as they were sorted. */
+  order: number[];
+  rows: Map<number, VNode>;
+}
+
+/** Rows that are almost equal do not change places each second: the order is kept for some time. */
+function inOrder(rows: Row[], kept: Kept, sort: (rows: Row[]) => Row[]): Row[] {
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  const isSame = kept.order.length === rows.length && kept.order.every((id) => byId.has(id));
+  if (isSame && kept.turn !== 0) return kept.order.map((id) => byId.get(id)!);
+  const found = sort(rows);
+  kept.order = found.map(({ id }) => id);
+  return found;
+}
+
+const Table = memo(({ page, address, isNarrow, timeline, all }: TableProps) => {
   const { service } = page;
+  const body = useRef<HTMLTableSectionElement>(null);
+  const seen = useSeen(body);
+  const kept = useRef<Kept | null>(null);
+  if (kept.current?.address !== address || kept.current.isNarrow !== isNarrow || kept.current.timeline !== timeline) {
+    kept.current = { address, isNarrow, timeline, turn: 0, order: [], rows: new Map() };
+  }
   const columns = isNarrow ? NARROW_ORDER : COLUMNS;
   const wanted = address.filter.toLowerCase();
   const found = all.filter(({ title }) => title.toLowerCase().includes(wanted));
-  const shown = sorted(found, address.sort, address.isDescending, service.buckets);
-  const busiest = Math.max(0, ...all.map((row) => row.rate ?? 0));
+  const shown = inOrder(found, kept.current, (rows) =>
+    sorted(rows, address.sort, address.isDescending, service.buckets),
+  );
+  const turn = (kept.current.turn = (kept.current.turn + 1) % TURNS);
   const isAmbiguous = new Set(all.map(({ name }) => name)).size < all.length;
   const sort = (column: Column): void => {
     const isDescending = address.sort === column ? !address.isDescending : column !== 'name';
@@ -134,29 +169,32 @@ const Table = memo(({ page, address, isNarrow, all }: TableProps) => {
               </th>
             </tr>
           </thead>
-          <tbody onClick={(event) => follow(event)}>
-            {shown.map((row) => {
+          <tbody ref={body} onClick={(event) => follow(event)}>
+            {shown.map((row, at) => {
+              const before = kept.current!.rows.get(row.id);
+              if (before && !seen.has(String(row.id)) && at % TURNS !== turn) return before;
               const [p50, p90, p99] = row.sum.quantiles(service.buckets);
               const errors = row.sum.errors();
-              return (
+              const made = (
                 <RowOf
                   key={row.id}
+                  id={row.id}
                   columns={columns}
                   name={row.title}
                   family={isAmbiguous ? printable(row.family) : ''}
                   link={page.link({ endpoint: row.name, of: isAmbiguous ? row.family : null })}
                   rate={row.rate === null ? NONE : rate(row.rate)}
-                  load={busiest > 0 ? Math.round(((row.rate ?? 0) / busiest) * 100) : 0}
                   errors={share(errors)}
                   wrong={errors === null ? 0 : Math.ceil(Math.min(1, errors) * 100)}
                   p50={quantile(p50)}
                   p90={quantile(p90)}
                   p99={quantile(p99)}
-                  slow={(drawn(p99 ?? null) ?? 0) >= 1}
                   inflight={level(row.inFlight)}
                   trend={row.trend}
                 />
               );
+              kept.current!.rows.set(row.id, made);
+              return made;
             })}
           </tbody>
         </table>
@@ -180,25 +218,23 @@ function follow(event: MouseEvent): void {
 }
 
 interface RowProps {
+  id: number;
   columns: readonly Column[];
   name: string;
   family: string;
   link: string;
   rate: string;
-  load: number;
   errors: string;
   wrong: number;
   p50: string;
   p90: string;
   p99: string;
-  slow: boolean;
   inflight: string;
   trend: string;
 }
 
-// With 200 rows each second, those that did not change are left as they are.
 const RowOf = memo((row: RowProps) => (
-  <tr>
+  <tr data-id={row.id}>
     {row.columns.map((column) =>
       column === 'name' ? (
         <th scope="row" class="name">

@@ -22,10 +22,15 @@ export function Processes({ page }: { page: Page }) {
   return (
     <>
       <Showing page={page} timeline={timeline} />
-      <Marks around={around} />
+      <Marks page={page} around={around} />
       <section aria-labelledby="processes-title">
         <div class="section-head">
           <h2 id="processes-title">Processes</h2>
+          {service.hello?.history && ordered.some(({ alive }) => !alive) && (
+            <a class="soft" href="postmortem">
+              The minute before the latest death
+            </a>
+          )}
         </div>
         <div class="scroll" tabIndex={0} role="region" aria-label="Table of processes">
           <table class="rows processes">
