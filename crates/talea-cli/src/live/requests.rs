@@ -39,7 +39,7 @@ impl Counts {
     }
 
     /// Adds what another counts; requests in flight stay.
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.family = other.family.clone().or(self.family.take());
         self.times.add(&other.times);
         for (sums, others) in

@@ -73,6 +73,15 @@ impl Model {
         }
     }
 
+    /// How long requests are made, if that is known beforehand.
+    pub(crate) fn time(&self) -> Option<Duration> {
+        match self {
+            Self::Closed { until: Until::Time(time), .. } => Some(*time),
+            Self::Closed { until: Until::Iterations(_), .. } => None,
+            Self::Open { arrivals, .. } => Some(arrivals.stages.iter().map(|it| it.time).sum()),
+        }
+    }
+
     /// This model limited to a time, to warm up.
     #[must_use]
     pub(crate) fn only_for(&self, time: Duration) -> Self {

@@ -58,7 +58,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         let window = meters.window();
         let number = usize::try_from(round)?;
         if let Some(watcher) = live.watcher() {
-            watcher.begin_case(number, &window, plan.requests());
+            watcher.begin_case(number, &window, &plan);
         }
         let mut outcome = one(&plan, &window, &stop).await?;
         kept.push(std::mem::take(&mut outcome.samples));

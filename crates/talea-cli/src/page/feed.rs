@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::broadcast;
 
+use super::clients::clients;
 use super::numbering::Numbering;
 use super::point::Point;
 use crate::families::protobuf::MetricFamily;
@@ -43,7 +44,7 @@ struct State {
     announced: (usize, usize),
     /// The latest reading; `None` while nobody looks.
     last: Option<Moment>,
-    last_clients: Counts,
+    last_clients: Option<Counts>,
     watch: Watch,
     marks: VecDeque<Mark>,
     processes: Vec<Process>,
@@ -69,8 +70,6 @@ pub(crate) struct Recorded {
     pub(crate) families: Vec<MetricFamily>,
     /// The processes that live.
     pub(crate) processes: Vec<Process>,
-    /// What the clients of a load have seen until now.
-    pub(crate) clients: Option<Counts>,
 }
 
 /// A process of a region.
@@ -127,7 +126,8 @@ impl Feed {
     /// Adds a reading, and gives it to the browsers that look. An error says that the file of the history
     /// could not be written; memory has it.
     pub(crate) fn add(&self, recorded: Recorded) -> Result<()> {
-        let Recorded { time, began, ended, families, processes, clients } = recorded;
+        let Recorded { time, began, ended, families, processes } = recorded;
+        let clients = clients(&families);
         let written = self.history().add(time, &families);
         let mut state = self.state();
         let marks = state.watch.next(time.unix_millis, &families);
@@ -142,8 +142,8 @@ impl Feed {
         let moment = is_watched.then(|| Moment::of(&reading, state.last.as_ref()));
         let latest = Latest { unix_millis: time.unix_millis, families: Arc::new(reading.families) };
         state.latest = latest.clone();
-        let clients_grown = clients.as_ref().map(|now| now.since(&state.last_clients));
-        state.last_clients = clients.unwrap_or_default();
+        let clients_before = std::mem::replace(&mut state.last_clients, clients.clone());
+        let clients_grown = clients.map(|now| now.since(&clients_before.unwrap_or_default()));
         let before = std::mem::replace(&mut state.last, moment);
         if let (Some(before), Some(now)) = (before, &state.last) {
             let step = Step::between(&before, now);

@@ -8,6 +8,7 @@
 //! load while it runs.
 
 mod assets;
+mod clients;
 mod events;
 mod feed;
 mod numbering;

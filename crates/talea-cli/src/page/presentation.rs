@@ -13,11 +13,9 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::feed::{Feed, Recorded, now};
 use super::routes::routes;
-use crate::families::protobuf::MetricFamily;
 use crate::families::{Between, Quantiles};
 use crate::history::{Extent, History};
-use crate::live::Counts;
-use crate::load::{Meters, Window};
+use crate::load::{Meters, Plan, Window};
 use crate::study::{CaseEnd, Scraper, Watcher};
 
 /// All of a study is kept, as far as there is room.
@@ -54,7 +52,9 @@ struct Scene {
 struct UnderWay {
     number: usize,
     window: Window,
+    /// How many requests it makes, or else how long it goes on, as far as that is known.
     requests: Option<u64>,
+    time: Option<Duration>,
     begun: Instant,
 }
 
@@ -84,7 +84,7 @@ struct CaseStatus {
     name: String,
     text: String,
     state: State,
-    /// The share of the requests that are done; `None` if it is not known how many there will be.
+    /// The share that is done; `None` if it is not known how much there is to do.
     progress: Option<f64>,
     seconds: Option<f64>,
     requests: u64,
@@ -182,13 +182,18 @@ impl Watcher for Stage {
         self.scene().scraper = Some(scraper);
     }
 
-    fn begin_case(&self, number: usize, window: &Window, requests: Option<u64>) {
+    fn begin_case(&self, number: usize, window: &Window, plan: &Plan) {
         let mut scene = self.scene();
         if let Some(case) = scene.status.cases.get_mut(number) {
             case.state = State::Running;
         }
-        let (window, begun) = (window.clone(), Instant::now());
-        scene.under_way = Some(UnderWay { number, window, requests, begun });
+        scene.under_way = Some(UnderWay {
+            number,
+            window: window.clone(),
+            requests: plan.requests(),
+            time: plan.model.time(),
+            begun: Instant::now(),
+        });
         self.feed.set_study(&scene.status);
     }
 
@@ -206,14 +211,19 @@ impl Watcher for Stage {
 impl Scene {
     /// Notes how far the case is that is under way.
     fn note_under_way(&mut self) {
-        let Some(UnderWay { number, window, requests, begun }) = &self.under_way else { return };
+        let Some(UnderWay { number, window, requests, time, begun }) = &self.under_way else {
+            return;
+        };
         let Some(case) = self.status.cases.get_mut(*number) else { return };
         let (done, times) = (window.requests_done(), window.response_times());
         let ms = |quantile| times.quantile(quantile).map(|seconds| seconds * 1e3);
         let seconds = begun.elapsed().as_secs_f64();
         case.seconds = Some(seconds);
         case.requests = done;
-        case.progress = requests.filter(|all| *all > 0).map(|all| done as f64 / all as f64);
+        let by_requests = requests.filter(|all| *all > 0).map(|all| done as f64 / all as f64);
+        // Requests that are under way then are finished.
+        let by_time = time.map(|all| (seconds / all.as_secs_f64()).min(1.0));
+        case.progress = by_requests.or(by_time);
         case.rate = (seconds > 0.0).then(|| done as f64 / seconds);
         case.errors = (done > 0).then(|| window.requests_failed() as f64 / done as f64);
         (case.p50_ms, case.p90_ms, case.p99_ms) = (ms(0.5), ms(0.9), ms(0.99));
@@ -259,26 +269,9 @@ async fn show(stage: Arc<Stage>) {
         stage.feed.set_study(&scene.status);
         let of_clients = scene.meters.as_ref().map(Meters::families).unwrap_or_default();
         drop(scene);
-        let clients = Some(clients(&of_clients));
         families.extend(of_clients);
-        let recorded = Recorded { time, began, ended, families, processes: Vec::new(), clients };
+        let recorded = Recorded { time, began, ended, families, processes: Vec::new() };
         // Its history has no file.
         let _ = stage.feed.add(recorded);
     }
-}
-
-/// What the clients have seen until now.
-fn clients(families: &[MetricFamily]) -> Counts {
-    let mut counts = Counts::default();
-    let of_name = |name: &str| {
-        let family = families.iter().find(|family| family.name == name);
-        family.into_iter().flat_map(|family| &family.metric)
-    };
-    for histogram in of_name(Meters::RESPONSE_TIME).filter_map(|it| it.histogram.as_ref()) {
-        counts.times.add_histogram(histogram, 1.0);
-    }
-    let answered = counts.times.durations.count;
-    let failed: f64 = of_name(Meters::FAILED).filter_map(|metric| metric.value()).sum();
-    counts.statuses = [("answered".to_owned(), answered), ("failed".to_owned(), failed)].into();
-    counts
 }

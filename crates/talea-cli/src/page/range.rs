@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::clients::{clients, is_of_clients};
 use super::feed::Feed;
 use super::numbering::{Bucket, Endpoint};
 use super::point::Point;
 use super::query::Span;
 use crate::families::protobuf::MetricFamily;
 use crate::history::{Stretch, Time};
-use crate::live::{Mark, Moment, Reading, Step, Watch, is_of_live, is_of_marks};
+use crate::live::{Counts, Mark, Moment, Reading, Step, Watch, is_of_live, is_of_marks};
 
 /// The most ticks that are looked at because counters fell there, beside the ends of bins.
 const MOST_FALLS: usize = 1_000;
@@ -36,20 +37,25 @@ impl Range {
         let stretch = feed.between(span.from, span.to);
         let (mut bins, mut marks): (Vec<Bin>, _) = (Vec::new(), Vec::new());
         let (mut last, mut watch): (Option<Moment>, _) = (None, Watch::default());
-        let is_wanted = |name: &str| is_of_live(name) || is_of_marks(name);
+        let mut last_clients = None;
+        let is_wanted = |name: &str| is_of_live(name) || is_of_marks(name) || is_of_clients(name);
         replay(&stretch, span, is_wanted, |tick, families| {
             marks.extend(watch.next(tick.time.unix_millis, &families));
+            let seen = clients(&families);
+            let seen_before = std::mem::replace(&mut last_clients, seen.clone());
+            let clients = seen.map(|now| now.since(&seen_before.unwrap_or_default()));
             let now = Moment::of(&Reading::recorded(tick.after, families), last.as_ref());
             if let Some(before) = last.replace(now.clone()) {
                 let step = Step::between(&before, &now);
                 let bin = span.bin_of(tick.time.unix_millis);
                 match bins.last_mut().filter(|last| last.number == bin) {
-                    Some(last) => last.extend(&tick, step),
+                    Some(last) => last.extend(&tick, step, clients),
                     None => bins.push(Bin {
                         number: bin,
                         unix_millis: tick.time.unix_millis,
                         steps: tick.steps,
                         step,
+                        clients,
                     }),
                 }
             }
@@ -57,7 +63,8 @@ impl Range {
         let is_within = |bin: &&Bin| bin.unix_millis >= span.from;
         feed.with_numbers(|numbering| {
             let point = |bin: &Bin| {
-                Point::of(bin.unix_millis, (bin.steps, &bin.step), None, numbering, |_| false)
+                let clients = bin.clients.as_ref();
+                Point::of(bin.unix_millis, (bin.steps, &bin.step), clients, numbering, |_| false)
             };
             let points = bins.iter().filter(is_within).map(point).collect();
             let (endpoints, buckets) = numbering.since((0, 0));
@@ -77,10 +84,15 @@ struct Bin {
     /// The number of ticks in them.
     steps: u64,
     step: Step,
+    /// What the clients of a load saw.
+    clients: Option<Counts>,
 }
 
 impl Bin {
-    fn extend(&mut self, tick: &Tick, step: Step) {
+    fn extend(&mut self, tick: &Tick, step: Step, clients: Option<Counts>) {
+        if let Some(clients) = clients {
+            self.clients.get_or_insert_default().add(&clients);
+        }
         self.unix_millis = tick.time.unix_millis;
         self.steps += tick.steps;
         self.step.extend(step);

@@ -64,7 +64,7 @@ impl Recorder {
                 }
                 families.retain(|family| !is_large(family));
                 let processes = self.agent.processes();
-                let recorded = Recorded { time, began, ended, families, processes, clients: None };
+                let recorded = Recorded { time, began, ended, families, processes };
                 if let Err(error) = self.feed.add(recorded) {
                     self.errors.write_seldom(&format!("{error:#}; memory has it"));
                 }

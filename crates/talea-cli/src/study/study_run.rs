@@ -120,8 +120,8 @@ impl<'a> StudyRun<'a> {
             let window = self.meters.window();
             self.under_way = Some((case, window.clone()));
             if let Some(watcher) = self.watcher {
-                let requests = self.plan(&served.addresses, case.model.clone()).requests();
-                watcher.begin_case(number, &window, requests);
+                let plan = self.plan(&served.addresses, case.model.clone());
+                watcher.begin_case(number, &window, &plan);
             }
             let result = self.run_case(case, &window, &mut served).await;
             let result = result.with_context(|| case.to_string())?;

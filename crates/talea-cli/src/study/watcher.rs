@@ -3,7 +3,7 @@
 use super::case_result::CaseResult;
 use super::scraper::Scraper;
 use crate::families::Quantiles;
-use crate::load::{Meters, Window};
+use crate::load::{Meters, Plan, Window};
 
 /// Is informed of how far a study or a load is.
 pub(crate) trait Watcher: Send + Sync {
@@ -13,8 +13,8 @@ pub(crate) trait Watcher: Send + Sync {
     /// The service's metrics can be read.
     fn serves(&self, scraper: Scraper);
 
-    /// A case begins, by its number; so many requests, if that is known.
-    fn begin_case(&self, number: usize, window: &Window, requests: Option<u64>);
+    /// A case begins, by its number.
+    fn begin_case(&self, number: usize, window: &Window, plan: &Plan);
 
     /// A case has ended.
     fn end_case(&self, number: usize, end: &CaseEnd);

@@ -314,6 +314,12 @@ fn a_study_shows_both_sides_while_it_runs() {
     };
     let point = stream.until("point", both);
     assert_eq!(point["c"][4]["answered"], point["c"][1], "{point}");
+    let is_half = |study: &Value| study["cases"][1]["progress"].as_f64().is_some_and(|it| it > 0.2);
+    stream.until("study", is_half);
+    // A browser that comes later has what the clients saw before.
+    let past = range(&address, 1);
+    let clients = past["points"][0]["c"][1].as_u64();
+    assert!(clients >= point["c"][1].as_u64() && clients > Some(0), "{past}");
     let done = stream.until("study", |study| study["state"] == "done");
     let cases = done["cases"].as_array().unwrap();
     assert_eq!(cases.len(), 2, "{done}");
