@@ -10,6 +10,7 @@
 
 mod asgi;
 mod blocks;
+mod callable;
 mod family;
 mod http;
 mod metrics;
@@ -21,7 +22,7 @@ use pyo3::prelude::*;
 #[pymodule(name = "_talea")]
 mod extension {
     #[pymodule_export]
-    use crate::asgi::{AsgiMiddleware, AsgiRoute};
+    use crate::asgi::{AsgiMiddleware, asgi_route};
     #[pymodule_export]
     use crate::blocks::{CountedExceptions, InProgress, Timer};
     #[pymodule_export]
