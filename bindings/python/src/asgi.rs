@@ -97,10 +97,19 @@ impl AsgiMiddleware {
 #[cold]
 fn ended(py: Python<'_>, exchange: &HttpExchange, error: &PyErr) {
     // Not if it was cancelled.
-    if error.is_instance_of::<PyException>(py) {
-        exchange.failed();
+    if error.is_instance_of::<PyException>(py) && !is_of_client(py, error) {
+        exchange.failed_after_head();
     }
     exchange.end();
+}
+
+/// Whether an exception says that the client left: Starlette's, after a `send` that raised.
+fn is_of_client(py: Python<'_>, error: &PyErr) -> bool {
+    let class = || {
+        let modules = py.import("sys")?.getattr("modules")?;
+        modules.get_item("starlette.requests")?.getattr("ClientDisconnect")
+    };
+    class().is_ok_and(|class| error.matches(py, class).unwrap_or(false))
 }
 
 fn coroutine<'py>(exchange: &Bound<'py, HttpExchange>) -> PyResult<Bound<'py, PyAny>> {

@@ -288,6 +288,18 @@ impl HttpExchange {
         state.exchange.failed();
     }
 
+    /// The service's code failed with an exception. A head that it sent before is on its way to the client:
+    /// servers of ASGI do not wait for the body.
+    pub(crate) fn failed_after_head(&self) {
+        let mut state = self.state();
+        if let Some(status) = state.status.take() {
+            let _inside = fork::enter();
+            state.exchange.begin_response(status);
+        }
+        drop(state);
+        self.failed();
+    }
+
     /// Ends the request: as aborted, if it has not ended already.
     pub(crate) fn end(&self) {
         let mut state = self.state();
