@@ -166,9 +166,13 @@ fn known_method(method: &str) -> Method {
 fn declared_len(scope: &Bound<'_, PyDict>) -> PyResult<Option<u64>> {
     let Some(headers) = scope.get_item(intern!(scope.py(), "headers"))? else { return Ok(None) };
     for header in headers.try_iter()? {
-        let (name, value): (Vec<u8>, Vec<u8>) = header?.extract()?;
-        if name.eq_ignore_ascii_case(b"content-length") {
-            return Ok(std::str::from_utf8(&value).ok().and_then(|text| text.trim().parse().ok()));
+        // A tuple or a list.
+        let header = header?;
+        let name = header.get_item(0)?;
+        if name.extract::<&[u8]>()?.eq_ignore_ascii_case(b"content-length") {
+            let value = header.get_item(1)?;
+            let text = std::str::from_utf8(value.extract()?).ok();
+            return Ok(text.and_then(|text| text.trim().parse().ok()));
         }
     }
     Ok(None)
@@ -229,12 +233,20 @@ impl Drop for State {
     fn drop(&mut self) {
         if self.exchange.is_open() {
             let _inside = fork::enter();
-            self.exchange.close();
+            self.end();
         }
     }
 }
 
 impl State {
+    /// Records the head of a response whose body has not begun, and ends the request.
+    fn end(&mut self) {
+        if let Some(status) = self.status.take() {
+            self.exchange.begin_response(status);
+        }
+        self.exchange.close();
+    }
+
     fn new(exchange: ManualExchange, method: Method, version: Version, is_https: bool) -> Self {
         Self { exchange, send: None, coroutine: None, method, version, is_https, status: None }
     }
@@ -304,10 +316,7 @@ impl HttpExchange {
     pub(crate) fn end(&self) {
         let mut state = self.state();
         let inside = fork::enter();
-        if let Some(status) = state.status.take() {
-            state.exchange.begin_response(status);
-        }
-        state.exchange.close();
+        state.end();
         let kept = (state.send.take(), state.coroutine.take());
         // Without the lock: the last reference to an object of Python may run any code.
         drop((state, inside));
