@@ -181,7 +181,7 @@ def test_a_fork_catches_no_lock_of_talea(registry):
     def fork():
         own = region.info("info_own", "Info.", [])
         try:
-            for n in range(30):
+            for n in range(15):
                 child = os.fork()
                 if child == 0:
                     own.set([], [("n", str(n))])
