@@ -174,9 +174,12 @@ def test_a_fork_catches_no_lock_of_talea(registry):
     def change(at):
         info = region.info(f"info_{at}", "Info.", [])
         while not is_over.is_set():
-            region.render("", False, [])
             info.set([], [("at", at)])
-            region.info(f"info_{at}", "Info.", [])
+            for n in range(20):
+                region.info(f"other_{at}_{n}", "Info.", [])
+            region.render("", False, [])
+            for n in range(20):
+                region.unregister(f"other_{at}_{n}")
 
     def fork():
         own = region.info("info_own", "Info.", [])
@@ -185,6 +188,7 @@ def test_a_fork_catches_no_lock_of_talea(registry):
                 child = os.fork()
                 if child == 0:
                     own.set([], [("n", str(n))])
+                    region.info(f"child_{n}", "Info.", []).set([], [])
                     page, _ = region.render("", False, [])
                     os._exit(0 if f'info_own_info{{n="{n}"}} 1' in page.decode() else 1)
                 deadline = time.monotonic() + 60
