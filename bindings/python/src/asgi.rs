@@ -1,13 +1,15 @@
 //! The middleware for ASGI. Its calls are Rust's, and it adds no coroutine: what an application awaits it
-//! is the application inside, and the exchange takes part in how that ends.
+//! is the exchange, which runs the application inside, and takes part in how that ends.
 
+use std::ffi::CStr;
 use std::sync::OnceLock;
 
-use pyo3::exceptions::{PyException, PyRuntimeError};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyStopIteration, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyIterator, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
+use crate::callable::{self, Callable, Step, ThreeArguments};
 use crate::http::{HttpExchange, HttpMeter, HttpRoute};
 
 fn key(py: Python<'_>) -> &Bound<'_, PyString> {
@@ -24,8 +26,10 @@ pub(crate) struct AsgiMiddleware {
 }
 
 struct Inside {
-    app: Py<PyAny>,
+    app: Callable,
     meter: Py<HttpMeter>,
+    /// The class of what an `async def` returns.
+    coroutine: Py<PyAny>,
 }
 
 #[pymethods]
@@ -37,8 +41,11 @@ impl AsgiMiddleware {
     }
 
     /// Sets the application inside and the metrics.
-    fn _begin(&self, app: Py<PyAny>, meter: Py<HttpMeter>) {
-        self.inside.get_or_init(|| Inside { app, meter });
+    fn _begin(&self, app: Bound<'_, PyAny>, meter: Py<HttpMeter>) -> PyResult<()> {
+        let coroutine = app.py().import("types")?.getattr("CoroutineType")?.unbind();
+        let app = Callable::new(app)?;
+        self.inside.get_or_init(|| Inside { app, meter, coroutine });
+        Ok(())
     }
 
     fn __call__<'py>(
@@ -48,36 +55,35 @@ impl AsgiMiddleware {
         send: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, this) = (slf.py(), slf.get());
-        let inside = this.inside.get();
-        let Inside { app, meter } =
-            inside.ok_or_else(|| PyRuntimeError::new_err("the middleware has no application"))?;
-        let app = app.bind(py);
+        let Some(Inside { app, meter, coroutine }) = this.inside.get() else {
+            return Err(PyRuntimeError::new_err("the middleware has no application"));
+        };
         if this.declared.get().is_none() {
             if let Some(application) = scope.get_item(intern!(py, "app"))? {
                 slf.call_method1(intern!(py, "_declare"), (&application,))?;
                 this.declared.get_or_init(|| application.unbind());
             }
         }
-        let kind = scope.get_item(intern!(py, "type"))?;
-        let is_http = match &kind {
-            Some(kind) => kind.extract::<&str>()? == "http",
+        let is_http = match scope.get_item(intern!(py, "type"))? {
+            Some(kind) => callable::is_text(&kind, intern!(py, "http"))?,
             None => false,
         };
         // Installed twice, the outer one records.
         if !is_http || scope.contains(key(py))? {
-            return app.call1((scope, receive, send));
+            return app.call([scope, receive, send]);
         }
-        let exchange =
-            Bound::new(py, HttpMeter::asgi(meter.bind(py), scope, send.clone().unbind())?)?;
+        let exchange = Bound::new(py, HttpMeter::asgi(meter.bind(py), scope, send)?)?;
         scope.set_item(key(py), &exchange)?;
-        let awaited = app
-            .call1((scope, receive, &exchange))
-            .and_then(|awaitable| awaitable.call_method0(intern!(py, "__await__")))
-            .and_then(|awaited| awaited.try_iter());
-        match awaited {
-            Ok(inner) => {
-                let (inner, exchange) = (inner.unbind(), exchange.unbind());
-                Ok(Bound::new(py, Running { inner, exchange })?.into_any())
+        let send = callable::of_one(&exchange)?;
+        match app.call([scope, receive, &send]).and_then(|awaitable| {
+            match awaitable.get_type().is(coroutine) {
+                true => Ok(awaitable),
+                false => awaitable.call_method0(intern!(py, "__await__")),
+            }
+        }) {
+            Ok(awaited) => {
+                exchange.get().begin(awaited);
+                Ok(exchange.into_any())
             }
             Err(error) => {
                 ended(py, exchange.get(), &error);
@@ -91,106 +97,97 @@ impl AsgiMiddleware {
 #[cold]
 fn ended(py: Python<'_>, exchange: &HttpExchange, error: &PyErr) {
     // Not if it was cancelled.
-    if error.is_instance_of::<PyException>(py) {
-        exchange.failed();
+    if error.is_instance_of::<PyException>(py) && !is_of_client(py, error) {
+        exchange.failed_after_head();
     }
-    exchange.close();
+    exchange.end();
 }
 
-/// A request that is being answered, to be awaited.
-#[pyclass(frozen, module = "talea._talea")]
-struct Running {
-    inner: Py<PyIterator>,
-    exchange: Py<HttpExchange>,
+/// Whether an exception says that the client left: Starlette's, after a `send` that raised.
+fn is_of_client(py: Python<'_>, error: &PyErr) -> bool {
+    let class = || {
+        let modules = py.import("sys")?.getattr("modules")?;
+        modules.get_item("starlette.requests")?.getattr("ClientDisconnect")
+    };
+    class().is_ok_and(|class| error.matches(py, class).unwrap_or(false))
 }
 
-#[pymethods]
-impl Running {
-    fn __await__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
+fn coroutine<'py>(exchange: &Bound<'py, HttpExchange>) -> PyResult<Bound<'py, PyAny>> {
+    let ended = || PyRuntimeError::new_err("the request has ended, and is awaited again");
+    exchange.get().coroutine(exchange.py()).ok_or_else(ended)
+}
 
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.inner.bind(py).clone().next() {
-            Some(Ok(future)) => Ok(Some(future)),
-            Some(Err(error)) => {
-                ended(py, self.exchange.get(), &error);
-                Err(error)
-            }
-            None => {
-                self.exchange.get().close();
+/// Runs the application inside until it waits, or ends.
+#[inline]
+pub(crate) fn next<'py>(
+    exchange: &Bound<'py, HttpExchange>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match callable::step(&coroutine(exchange)?) {
+        Ok(Step::Yielded(future)) => Ok(Some(future)),
+        Ok(Step::Returned(value)) => {
+            exchange.get().end();
+            if value.is_none() {
                 Ok(None)
+            } else {
+                Err(PyStopIteration::new_err((value.unbind(),)))
             }
         }
-    }
-
-    /// What `await` calls in place of `__next__` if it has a value; ASGI's futures have none.
-    fn send<'py>(&self, py: Python<'py>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        self.delegated(py, intern!(py, "send"), (value,))
-    }
-
-    #[pyo3(signature = (*exception))]
-    fn throw<'py>(
-        &self,
-        py: Python<'py>,
-        exception: &Bound<'py, PyTuple>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        self.delegated(py, intern!(py, "throw"), exception)
-    }
-
-    fn close(&self, py: Python<'_>) -> PyResult<()> {
-        let closed = self.inner.bind(py).call_method0(intern!(py, "close"));
-        self.exchange.get().close();
-        closed.map(drop)
+        Err(error) => {
+            ended(exchange.py(), exchange.get(), &error);
+            Err(error)
+        }
     }
 }
 
-impl Running {
-    fn delegated<'py>(
-        &self,
-        py: Python<'py>,
-        method: &Bound<'py, PyString>,
-        arguments: impl pyo3::call::PyCallArgs<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        // The application ends by an exception, StopIteration if it returned.
-        self.inner.bind(py).call_method1(method, arguments).inspect_err(|error| {
-            match error.is_instance_of::<pyo3::exceptions::PyStopIteration>(py) {
-                true => self.exchange.get().close(),
-                false => ended(py, self.exchange.get(), error),
-            }
-        })
-    }
+/// Calls a method of the application's coroutine.
+pub(crate) fn delegated<'py>(
+    exchange: &Bound<'py, HttpExchange>,
+    method: &Bound<'py, PyString>,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = exchange.py();
+    // The application ends by an exception, StopIteration if it returned.
+    coroutine(exchange)?.call_method1(method, arguments).inspect_err(|error| match error
+        .is_instance_of::<PyStopIteration>(
+        py,
+    ) {
+        true => exchange.get().end(),
+        false => ended(py, exchange.get(), error),
+    })
 }
 
 /// The application of a route, which says that the route has taken the request.
 #[pyclass(frozen, module = "talea._talea")]
-pub(crate) struct AsgiRoute {
-    app: Py<PyAny>,
+struct AsgiRoute {
+    app: Callable,
     route: Py<HttpRoute>,
 }
 
-#[pymethods]
-impl AsgiRoute {
-    #[new]
-    fn new(app: Py<PyAny>, route: Py<HttpRoute>) -> Self {
-        Self { app, route }
-    }
+/// The application of a route, so that the exchange of a request knows the route.
+#[pyfunction]
+pub(crate) fn asgi_route<'py>(
+    app: Bound<'py, PyAny>,
+    route: Py<HttpRoute>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = app.py();
+    callable::of_three(&Bound::new(py, AsgiRoute { app: Callable::new(app)?, route })?)
+}
 
-    fn __call__<'py>(
-        &self,
-        py: Python<'py>,
-        scope: &Bound<'py, PyDict>,
-        receive: &Bound<'py, PyAny>,
-        send: &Bound<'py, PyAny>,
+impl ThreeArguments for AsgiRoute {
+    const FUNCTION: &'static CStr = c"asgi_route";
+
+    fn call<'py>(
+        this: &Bound<'py, Self>,
+        arguments: [&Bound<'py, PyAny>; 3],
     ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, this) = (this.py(), this.get());
+        let Ok(scope) = arguments[0].cast::<PyDict>() else {
+            return Err(PyTypeError::new_err("the scope of a request is not a dict"));
+        };
         if let Some(exchange) = scope.get_item(key(py))? {
-            exchange.cast::<HttpExchange>()?.get().enter(self.route.get());
+            exchange.cast::<HttpExchange>()?.get().enter(this.route.get());
         }
         // The coroutine of the application, not one around it.
-        self.app.bind(py).call1((scope, receive, send))
+        this.app.call(arguments)
     }
 }

@@ -1,11 +1,15 @@
 //! Context managers, which are decorators of functions too.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 use talea::{FloatCounter, FloatGauge};
+
+use crate::metrics::{Gauge, Histogram};
 
 /// Wraps a function, so that each call of it runs within the block.
 fn decorate<'py>(
@@ -21,38 +25,58 @@ const _: () = assert!(align_of::<CountedExceptions>() <= 16 && align_of::<InProg
 /// Measures a block or each call of a function.
 #[pyclass(frozen, module = "talea")]
 pub(crate) struct Timer {
-    metric: Mutex<Py<PyAny>>,
-    /// The method of the metric that takes seconds.
-    method: Py<PyString>,
-    /// When the blocks began that are open, the innermost last.
-    began: Mutex<Vec<Instant>>,
-    /// The duration of the last block, in seconds.
-    duration: Mutex<Option<f64>>,
+    metric: Py<PyAny>,
+    /// The child that takes the duration, if its label values were given in the block.
+    child: OnceLock<Py<PyAny>>,
+    /// How many blocks are open.
+    depth: AtomicUsize,
+    /// When the outermost block began.
+    began: AtomicU64,
+    /// When those within it began, the innermost last.
+    inner: Mutex<Vec<u64>>,
+    /// The bits of the duration of the last block, in seconds; NaN if none has ended.
+    duration: AtomicU64,
+}
+
+/// Nanoseconds since this process measured first.
+fn now() -> u64 {
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    FIRST.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }
 
 impl Timer {
-    pub(crate) fn new(metric: &Bound<'_, PyAny>, method: &str) -> Self {
+    pub(crate) fn new(metric: &Bound<'_, PyAny>) -> Self {
         Self {
-            metric: Mutex::new(metric.clone().unbind()),
-            method: PyString::intern(metric.py(), method).unbind(),
-            began: Mutex::default(),
-            duration: Mutex::default(),
+            metric: metric.clone().unbind(),
+            child: OnceLock::new(),
+            depth: AtomicUsize::new(0),
+            began: AtomicU64::new(0),
+            inner: Mutex::default(),
+            duration: AtomicU64::new(f64::NAN.to_bits()),
         }
     }
-}
 
-/// No code panics while such a lock is held, and none waits for it with the interpreter.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    fn metric<'py>(&self, py: Python<'py>) -> &Bound<'py, PyAny> {
+        self.child.get().unwrap_or(&self.metric).bind(py)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Vec<u64>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[pymethods]
 impl Timer {
     /// Observes a duration in seconds.
     fn _observe(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
-        let metric = lock(&self.metric).clone_ref(py);
-        metric.call_method1(py, &self.method, (seconds,))?;
-        Ok(())
+        let metric = self.metric(py);
+        // A class that is derived from these may have a method of its own.
+        if let Ok(histogram) = metric.cast_exact::<Histogram>() {
+            return histogram.get().observe_seconds(seconds);
+        }
+        let is_gauge = metric.is_instance_of::<Gauge>();
+        let method = if is_gauge { intern!(py, "set") } else { intern!(py, "observe") };
+        metric.call_method1(method, (seconds,)).map(drop)
     }
 
     /// The label values of the series that takes the duration: they may be known only in the block.
@@ -63,29 +87,46 @@ impl Timer {
         labelvalues: Bound<'_, PyTuple>,
         labelkwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<()> {
-        let family = lock(&self.metric).clone_ref(py);
-        let child = family.call_method(py, "labels", labelvalues, labelkwargs)?;
-        *lock(&self.metric) = child;
+        let child = self.metric(py).call_method("labels", labelvalues, labelkwargs)?;
+        // A child has no children, so this is the first.
+        let _ = self.child.set(child.unbind());
         Ok(())
     }
 
     /// The duration of the last block in seconds, if one has ended.
     #[getter]
     fn duration(&self) -> Option<f64> {
-        *lock(&self.duration)
+        let seconds = f64::from_bits(self.duration.load(Relaxed));
+        (!seconds.is_nan()).then_some(seconds)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
-        lock(&slf.get().began).push(Instant::now());
+        let timer = slf.get();
+        if timer.depth.fetch_add(1, Relaxed) == 0 {
+            timer.began.store(now(), Relaxed);
+        } else {
+            timer.inner().push(now());
+        }
         slf
     }
 
-    #[pyo3(signature = (*_exception))]
-    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        let began = lock(&self.began).pop();
-        let Some(began) = began else { return Ok(()) };
-        let seconds = began.elapsed().as_secs_f64();
-        *lock(&self.duration) = Some(seconds);
+    fn __exit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        _value: &Bound<'_, PyAny>,
+        _traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let py = kind.py();
+        let ended = now();
+        let depth = self.depth.fetch_update(Relaxed, Relaxed, |depth| depth.checked_sub(1));
+        let began = match depth {
+            Err(_) => return Ok(()),
+            Ok(1) => self.began.load(Relaxed),
+            // Of threads that share a timer, one may have counted itself, and not begun.
+            Ok(_) => self.inner().pop().unwrap_or(ended),
+        };
+        let seconds = ended.saturating_sub(began) as f64 / 1e9;
+        self.duration.store(seconds.to_bits(), Relaxed);
         self._observe(py, seconds)
     }
 

@@ -5,8 +5,9 @@ use std::sync::{Arc, OnceLock};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use talea::{DynamicLabels, Family, Metric, SeriesGuard};
+use talea::{DynamicLabels, Family, Metric};
 
+use crate::fork;
 use crate::region::Region;
 
 /// The definition of a metric, which it shares with its children.
@@ -53,10 +54,13 @@ impl<M: Metric> Default for Parts<M> {
 impl<M: Metric + Clone> Parts<M> {
     pub(crate) fn define(&self, py: Python<'_>, defined: Defined<M>) -> PyResult<()> {
         if defined.labelnames.is_empty() {
-            let series = defined.family.with_values(&[""; 0]).keep();
-            self.series.get_or_init(|| Box::new(series));
+            let series = {
+                let _inside = fork::enter();
+                defined.family.with_values(&[""; 0]).keep()
+            };
+            let _ = self.series.set(Box::new(series));
         } else {
-            self.children.get_or_init(|| PyDict::new(py).unbind());
+            let _ = self.children.set(PyDict::new(py).unbind());
         }
         let is_new = self.defined.set(Arc::new(defined)).is_ok();
         if is_new { Ok(()) } else { Err(PyValueError::new_err("this metric is defined already")) }
@@ -111,17 +115,17 @@ impl<M: Metric + Clone> Parts<M> {
             return Ok(child);
         }
         let child = Self::default();
-        let series = self.looked_up(&key)?.keep();
+        let texts: Vec<String> = key.extract()?;
+        let series = {
+            let _inside = fork::enter();
+            self.defined()?.family.with_values(&texts).keep()
+        };
         begin(&series);
         child.series.get_or_init(|| Box::new(series));
         child.defined.get_or_init(|| Arc::clone(self.defined.get().expect("it has children")));
         child.labelvalues.get_or_init(|| key.clone().unbind());
         // Another thread may have made one meanwhile: all get the first.
         children.call_method1("setdefault", (key, make(child)?))
-    }
-
-    fn looked_up(&self, key: &Bound<'_, PyTuple>) -> PyResult<SeriesGuard<M>> {
-        Ok(self.defined()?.family.with_values(&key.extract::<Vec<String>>()?))
     }
 
     pub(crate) fn children<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
@@ -158,6 +162,7 @@ impl<M: Metric + Clone> Parts<M> {
         children.call_method1("pop", (key, py.None()))?;
         let defined = self.defined()?;
         defined.region.get().forget_functions(&defined.name, Some(&texts));
+        let _inside = fork::enter();
         defined.family.remove_values(&texts);
         Ok(())
     }
@@ -193,6 +198,7 @@ impl<M: Metric + Clone> Parts<M> {
         // Also those that only other processes have.
         let pairs: Vec<(&str, &str)> =
             wanted.iter().map(|(at, value)| (&*defined.labelnames[*at], &**value)).collect();
+        let _inside = fork::enter();
         defined.family.remove_matching(&pairs);
         Ok(())
     }
@@ -203,6 +209,7 @@ impl<M: Metric + Clone> Parts<M> {
             let defined = self.defined()?;
             children.bind(py).clear();
             defined.region.get().forget_functions(&defined.name, None);
+            let _inside = fork::enter();
             defined.family.remove_matching(&[]);
         }
         Ok(())
@@ -245,12 +252,14 @@ impl<M: Metric + Clone> Parts<M> {
         match self.labelvalues.get() {
             Some(values) => {
                 let texts: Vec<String> = values.extract(py)?;
+                let _inside = fork::enter();
                 defined.family.remove_values(&texts);
                 // So that it is shown at once.
                 let _ = defined.family.with_values(&texts);
             }
             None => {
                 let shown = format!("{}_total", defined.name);
+                let _inside = fork::enter();
                 defined.region.get().registry.wipe(|name| name == shown);
             }
         }

@@ -1,15 +1,20 @@
 //! The hot part of the middleware: a request from its arrival to its end.
 
 use std::collections::HashMap;
+use std::ffi::CStr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::http::{Method, Version};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyIterator};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
 use talea_http::{Convention, Endpoint, Endpoints, ManualExchange, Opts, StatusLabel};
 
+use crate::asgi;
+use crate::callable::{self, OneArgument};
+use crate::fork;
 use crate::region::Region;
 
 /// The HTTP metrics of a region.
@@ -19,6 +24,8 @@ pub(crate) struct HttpMeter {
     unmatched: Endpoint,
     /// Whether bytes of bodies are recorded.
     has_sizes: bool,
+    /// Whether the protocol's version and the scheme are labels.
+    has_protocol: bool,
 }
 
 /// A declared route: its endpoints by the methods that it answers.
@@ -69,14 +76,17 @@ impl HttpMeter {
             opts = opts.constant_label(name, value);
         }
         let has_sizes = detailed || convention != "prometheus";
+        let has_protocol = convention == "opentelemetry";
+        let _inside = fork::enter();
         let endpoints = opts.register(&region.registry);
         let endpoints = endpoints.map_err(|e| PyValueError::new_err(e.to_string()))?;
         let unmatched = endpoints.unmatched();
-        Ok(Self { endpoints, unmatched, has_sizes })
+        Ok(Self { endpoints, unmatched, has_sizes, has_protocol })
     }
 
     /// Declares a route with the methods that it answers; without methods it answers all.
     fn route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
+        let _inside = fork::enter();
         let mut known: Vec<(Method, Endpoint)> = Vec::new();
         let methods = methods.unwrap_or_default();
         let parsed = methods.iter().filter_map(|method| method.to_uppercase().parse().ok());
@@ -106,44 +116,45 @@ impl HttpMeter {
         exchange.received(length);
         let version = if is_http_10 { Version::HTTP_10 } else { Version::HTTP_11 };
         let method = known_method(method);
-        let state = State { exchange, send: None, method, version, is_https, status: None };
-        HttpExchange { meter: slf.clone().unbind(), state: Mutex::new(state) }
+        HttpExchange::new(slf, State::new(exchange, method, version, is_https))
     }
 }
 
 impl HttpMeter {
-    /// A request of ASGI that arrives now: a `send` that records what it sends by the server's.
+    /// A request of ASGI that arrives now, and the `send` of its server.
     pub(crate) fn asgi(
         slf: &Bound<'_, Self>,
         scope: &Bound<'_, PyDict>,
-        send: Py<PyAny>,
+        send: &Bound<'_, PyAny>,
     ) -> PyResult<HttpExchange> {
-        let py = slf.py();
-        let method = scope.get_item(intern!(py, "method"))?;
-        let version = scope.get_item(intern!(py, "http_version"))?;
-        let scheme = scope.get_item(intern!(py, "scheme"))?;
-        let version = match version.as_ref().map(|v| v.extract::<&str>()).transpose()? {
-            Some("2") => Version::HTTP_2,
-            Some("3") => Version::HTTP_3,
-            Some("1.0") => Version::HTTP_10,
-            _ => Version::HTTP_11,
-        };
-        let is_https = match scheme {
-            Some(scheme) => scheme.extract::<&str>()? == "https",
-            None => false,
-        };
-        let method = match method {
+        let (py, meter) = (slf.py(), slf.get());
+        let method = match scope.get_item(intern!(py, "method"))? {
             Some(method) => known_method(method.extract::<&str>()?),
             None => Method::GET,
         };
+        let (mut version, mut is_https) = (Version::HTTP_11, false);
+        if meter.has_protocol {
+            if let Some(text) = scope.get_item(intern!(py, "http_version"))? {
+                version = match text.extract::<&str>()? {
+                    "2" => Version::HTTP_2,
+                    "3" => Version::HTTP_3,
+                    "1.0" => Version::HTTP_10,
+                    _ => Version::HTTP_11,
+                };
+            }
+            if let Some(scheme) = scope.get_item(intern!(py, "scheme"))? {
+                is_https = scheme.extract::<&str>()? == "https";
+            }
+        }
         let mut exchange = ManualExchange::arrived();
-        if slf.get().has_sizes {
+        if meter.has_sizes {
             if let Some(bytes) = declared_len(scope)? {
                 exchange.received(bytes);
             }
         }
-        let state = State { exchange, send: Some(send), method, version, is_https, status: None };
-        Ok(HttpExchange { meter: slf.clone().unbind(), state: Mutex::new(state) })
+        let mut state = State::new(exchange, method, version, is_https);
+        state.send = Some(send.clone().unbind());
+        Ok(HttpExchange::new(slf, state))
     }
 }
 
@@ -155,9 +166,13 @@ fn known_method(method: &str) -> Method {
 fn declared_len(scope: &Bound<'_, PyDict>) -> PyResult<Option<u64>> {
     let Some(headers) = scope.get_item(intern!(scope.py(), "headers"))? else { return Ok(None) };
     for header in headers.try_iter()? {
-        let (name, value): (Vec<u8>, Vec<u8>) = header?.extract()?;
-        if name.eq_ignore_ascii_case(b"content-length") {
-            return Ok(std::str::from_utf8(&value).ok().and_then(|text| text.trim().parse().ok()));
+        // A tuple or a list.
+        let header = header?;
+        let name = header.get_item(0)?;
+        if name.extract::<&[u8]>()?.eq_ignore_ascii_case(b"content-length") {
+            let value = header.get_item(1)?;
+            let text = std::str::from_utf8(value.extract()?).ok();
+            return Ok(text.and_then(|text| text.trim().parse().ok()));
         }
     }
     Ok(None)
@@ -175,6 +190,8 @@ struct State {
     /// The server's `send`, if the interface is ASGI, until the exchange is closed: it leads back to the
     /// scope, and thereby to the exchange.
     send: Option<Py<PyAny>>,
+    /// The coroutine of the application inside, likewise.
+    coroutine: Option<Py<PyAny>>,
     method: Method,
     version: Version,
     is_https: bool,
@@ -182,13 +199,72 @@ struct State {
     status: Option<u16>,
 }
 
+/// A message of ASGI.
+enum Message {
+    Head(u16),
+    Piece { bytes: u64, is_last: bool },
+    Other,
+}
+
+impl Message {
+    #[inline]
+    fn of(message: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = message.py();
+        let message = message.cast::<PyDict>()?;
+        let Some(kind) = message.get_item(intern!(py, "type"))? else { return Ok(Self::Other) };
+        Ok(match kind.extract::<&str>()? {
+            "http.response.start" => match message.get_item(intern!(py, "status"))? {
+                Some(status) => Self::Head(status.extract()?),
+                None => Self::Other,
+            },
+            "http.response.body" => {
+                let body = message.get_item(intern!(py, "body"))?;
+                let bytes = body.map_or(Ok(0), |body| body.len())? as u64;
+                let more = message.get_item(intern!(py, "more_body"))?;
+                Self::Piece { bytes, is_last: !more.map_or(Ok(false), |more| more.is_truthy())? }
+            }
+            "http.response.pathsend" => Self::Piece { bytes: 0, is_last: true },
+            _ => Self::Other,
+        })
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if self.exchange.is_open() {
+            let _inside = fork::enter();
+            self.end();
+        }
+    }
+}
+
 impl State {
+    /// Records the head of a response whose body has not begun, and ends the request.
+    fn end(&mut self) {
+        if let Some(status) = self.status.take() {
+            self.exchange.begin_response(status);
+        }
+        self.exchange.close();
+    }
+
+    fn new(exchange: ManualExchange, method: Method, version: Version, is_https: bool) -> Self {
+        Self { exchange, send: None, coroutine: None, method, version, is_https, status: None }
+    }
+
+    /// The status of the response. A request that no route has taken is unmatched.
+    fn head(&mut self, status: u16, unmatched: Endpoint) {
+        self.enter(unmatched);
+        self.status = Some(status);
+    }
+
     fn enter(&mut self, endpoint: Endpoint) {
+        let _inside = fork::enter();
         self.exchange.enter(endpoint, &self.method, self.version, self.is_https);
     }
 
     /// A piece of the body, of which more may follow.
     fn body(&mut self, bytes: u64, is_last: bool) {
+        let _inside = fork::enter();
         match self.status.take() {
             Some(status) if is_last => return self.exchange.respond(status, bytes),
             Some(status) => self.exchange.begin_response(status),
@@ -202,6 +278,51 @@ impl State {
 }
 
 impl HttpExchange {
+    fn new(meter: &Bound<'_, HttpMeter>, state: State) -> Self {
+        Self { meter: meter.clone().unbind(), state: Mutex::new(state) }
+    }
+
+    /// Sets the coroutine of the application inside.
+    pub(crate) fn begin(&self, coroutine: Bound<'_, PyAny>) {
+        self.state().coroutine = Some(coroutine.unbind());
+    }
+
+    /// The coroutine of the application inside, until the exchange is closed.
+    pub(crate) fn coroutine<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.state().coroutine.as_ref().map(|coroutine| coroutine.bind(py).clone())
+    }
+
+    /// The service's code failed with an exception.
+    pub(crate) fn failed(&self) {
+        let mut state = self.state();
+        state.enter(self.meter.get().unmatched);
+        let _inside = fork::enter();
+        state.exchange.failed();
+    }
+
+    /// The service's code failed with an exception. A head that it sent before is on its way to the client:
+    /// servers of ASGI do not wait for the body.
+    pub(crate) fn failed_after_head(&self) {
+        let mut state = self.state();
+        if let Some(status) = state.status.take() {
+            let _inside = fork::enter();
+            state.exchange.begin_response(status);
+        }
+        drop(state);
+        self.failed();
+    }
+
+    /// Ends the request: as aborted, if it has not ended already.
+    pub(crate) fn end(&self) {
+        let mut state = self.state();
+        let inside = fork::enter();
+        state.end();
+        let kept = (state.send.take(), state.coroutine.take());
+        // Without the lock: the last reference to an object of Python may run any code.
+        drop((state, inside));
+        drop(kept);
+    }
+
     /// No code panics while it is held, and none waits for it with the interpreter.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -222,9 +343,7 @@ impl HttpExchange {
 
     /// The status of the response. A request that no route has taken is unmatched.
     fn head(&self, status: u16) {
-        let mut state = self.state();
-        state.enter(self.meter.get().unmatched);
-        state.status = Some(status);
+        self.state().head(status, self.meter.get().unmatched);
     }
 
     /// A piece of the response's body, of which more may follow.
@@ -232,60 +351,88 @@ impl HttpExchange {
         self.state().body(bytes, is_last);
     }
 
-    /// Sends a message of ASGI by the server's `send`.
-    fn __call__<'py>(
-        &self,
-        py: Python<'py>,
-        message: &Bound<'py, PyDict>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        let kind = message.get_item(intern!(py, "type"))?;
-        match kind.as_ref().map(|kind| kind.extract::<&str>()).transpose()? {
-            Some("http.response.start") => {
-                if let Some(status) = message.get_item(intern!(py, "status"))? {
-                    self.head(status.extract()?);
-                }
-            }
-            Some("http.response.body") => {
-                let body = message.get_item(intern!(py, "body"))?;
-                let bytes = body.map_or(Ok(0), |body| body.len())?;
-                let more = message.get_item(intern!(py, "more_body"))?;
-                let is_last = !more.map_or(Ok(false), |more| more.is_truthy())?;
-                self.body(bytes as u64, is_last);
-            }
-            Some("http.response.pathsend") => self.body(0, true),
-            _ => {}
-        }
-        let send = self.state().send.as_ref().map(|send| send.clone_ref(py));
-        match send {
-            Some(send) => send.into_bound(py).call1((message,)),
-            None => Err(PyRuntimeError::new_err("the application has ended, and sends a message")),
-        }
-    }
-
     /// The service's code failed with an exception.
-    pub(crate) fn failed(&self) {
-        let mut state = self.state();
-        state.enter(self.meter.get().unmatched);
-        state.exchange.failed();
+    #[pyo3(name = "failed")]
+    fn py_failed(&self) {
+        self.failed();
     }
 
-    /// Ends the request: as aborted, if it has not ended already.
-    pub(crate) fn close(&self) {
-        let mut state = self.state();
-        if let Some(status) = state.status.take() {
-            state.exchange.begin_response(status);
-        }
-        state.exchange.close();
-        let send = state.send.take();
-        // Without the lock: the last reference to a server's object may run any code.
-        drop(state);
-        drop(send);
+    /// Ends the request: as aborted, if it has not ended already. An application that is still awaited is
+    /// closed before.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = match self.coroutine(py) {
+            Some(coroutine) => coroutine.call_method0(intern!(py, "close")).map(drop),
+            None => Ok(()),
+        };
+        self.end();
+        closed
     }
 
     /// The body of WSGI's response, recorded as it passes.
     fn watch(slf: Py<Self>, py: Python<'_>, body: Py<PyAny>) -> PyResult<WsgiBody> {
         let pieces = body.bind(py).try_iter()?.unbind();
         Ok(WsgiBody { exchange: slf, body, pieces })
+    }
+
+    fn __await__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        asgi::next(slf)
+    }
+
+    /// What `await` calls in place of `__next__` if it has a value; ASGI's futures have none.
+    fn send<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        asgi::delegated(slf, intern!(slf.py(), "send"), (value,))
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn throw<'py>(
+        slf: &Bound<'py, Self>,
+        exception: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        asgi::delegated(slf, intern!(slf.py(), "throw"), exception)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Locked if this thread's own garbage collection begins while it holds the lock.
+        let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        visit.call(&state.send)?;
+        visit.call(&state.coroutine)
+    }
+
+    fn __clear__(&self) {
+        self.end();
+    }
+}
+
+impl OneArgument for HttpExchange {
+    const FUNCTION: &'static CStr = c"send";
+
+    /// Sends a message of ASGI by the server's `send`.
+    fn call<'py>(
+        this: &Bound<'py, Self>,
+        argument: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, exchange) = (this.py(), this.get());
+        let message = Message::of(argument)?;
+        let mut state = exchange.state();
+        match message {
+            Message::Head(status) => state.head(status, exchange.meter.get().unmatched),
+            Message::Piece { bytes, is_last } => state.body(bytes, is_last),
+            Message::Other => {}
+        }
+        let send = state.send.as_ref().map(|send| send.bind(py).clone());
+        drop(state);
+        match send {
+            Some(send) => callable::call1(&send, argument),
+            None => Err(PyRuntimeError::new_err("the application has ended, and sends a message")),
+        }
     }
 }
 
@@ -329,7 +476,7 @@ impl WsgiBody {
             Some(close) => close.call0().map(drop),
             None => Ok(()),
         };
-        self.exchange.get().close();
+        self.exchange.get().end();
         closed
     }
 }

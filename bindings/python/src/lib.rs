@@ -1,16 +1,18 @@
 //! The extension module `talea._talea`: registries and metrics. The package around it is in
 //! `python/talea`.
 //!
-//! All of it runs while its thread is attached to the interpreter, so where there is a global interpreter
-//! lock, no other Python thread is in here during a fork, and no lock of a registry stays locked in the
-//! child. Talea's own thread, which refreshes a region from the environment, only takes locks for reading.
+//! All of it runs while its thread is attached to the interpreter. While a lock is held, no code of Python
+//! is called: a garbage collection waits for all threads, and would wait for one that waits for the lock.
+//! `fork.rs` keeps forks and locks apart.
 
 // Python's classes have their documentation in `python/talea`.
 #![allow(missing_docs)]
 
 mod asgi;
 mod blocks;
+mod callable;
 mod family;
+mod fork;
 mod http;
 mod metrics;
 mod parse;
@@ -18,10 +20,10 @@ mod region;
 
 use pyo3::prelude::*;
 
-#[pymodule(name = "_talea")]
+#[pymodule(name = "_talea", gil_used = false)]
 mod extension {
     #[pymodule_export]
-    use crate::asgi::{AsgiMiddleware, AsgiRoute};
+    use crate::asgi::{AsgiMiddleware, asgi_route};
     #[pymodule_export]
     use crate::blocks::{CountedExceptions, InProgress, Timer};
     #[pymodule_export]

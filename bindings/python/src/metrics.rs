@@ -13,6 +13,7 @@ use talea::{
 
 use crate::blocks::{CountedExceptions, InProgress, Timer};
 use crate::family::{Defined, Parts, no_such_state};
+use crate::fork;
 use crate::region::{Region, help};
 
 /// The registry that a metric is asked to be in.
@@ -65,12 +66,19 @@ fn registered<M: Metric>(
     labelnames: &[String],
 ) -> PyResult<(Py<Region>, Family<DynamicLabels, M>)> {
     let refused = |error: Error| PyValueError::new_err(error.to_string());
-    match region.get().registry.family(opts, labelnames) {
+    let found = {
+        let _inside = fork::enter();
+        region.get().registry.family(opts, labelnames)
+    };
+    match found {
         Err(error @ Error::Full { .. }) => {
             let message = format!("{error}. Until then this process alone shows the metric");
             PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(message)?, 2)?;
             let private = Py::new(py, Region::private()?)?;
-            let family = private.get().registry.family(opts, labelnames).map_err(refused)?;
+            let family = {
+                let _inside = fork::enter();
+                private.get().registry.family(opts, labelnames).map_err(refused)?
+            };
             Ok((private, family))
         }
         family => Ok((region, family.map_err(refused)?)),
@@ -361,7 +369,7 @@ class! {
 
     /// Sets the duration of a block or a function, in seconds.
     fn time(slf: &Bound<'_, Self>) -> Timer {
-        Timer::new(slf.as_any(), "set")
+        Timer::new(slf.as_any())
     }
 
     /// Adds one while a block or a function runs.
@@ -408,7 +416,7 @@ class! {
 
     /// Observes the duration of a block or a function, in seconds.
     fn time(slf: &Bound<'_, Self>) -> Timer {
-        Timer::new(slf.as_any(), "observe")
+        Timer::new(slf.as_any())
     }
 
     #[classattr]
@@ -437,7 +445,7 @@ class! {
 
     /// Observes the duration of a block or a function, in seconds.
     fn time(slf: &Bound<'_, Self>) -> Timer {
-        Timer::new(slf.as_any(), "observe")
+        Timer::new(slf.as_any())
     }
 }
 
@@ -459,6 +467,14 @@ class! {
     #[getter]
     fn _states(&self) -> PyResult<Vec<String>> {
         Ok(self.0.defined()?.states.clone())
+    }
+}
+
+impl Histogram {
+    /// Observes the duration of a block.
+    pub(crate) fn observe_seconds(&self, seconds: f64) -> PyResult<()> {
+        self.0.series()?.observe(seconds);
+        Ok(())
     }
 }
 

@@ -13,7 +13,7 @@ use talea::{
 };
 use talea_parse::Syntax;
 
-use crate::parse;
+use crate::{fork, parse};
 
 // Python aligns its objects to no more.
 const _: () = assert!(align_of::<Region>() <= 16);
@@ -61,6 +61,7 @@ fn opened(registry: Result<Registry, impl ToString>) -> PyResult<Region> {
 impl Region {
     /// Memory of this process and those that it forks, for a metric that is in no registry.
     pub(crate) fn private() -> PyResult<Self> {
+        let _inside = fork::enter();
         opened(Registry::with_config(Config::with_len(PRIVATE_LEN)))
     }
 
@@ -72,6 +73,7 @@ impl Region {
         function: Py<PyAny>,
     ) {
         self.forget_functions(&of.0, Some(&of.1));
+        let _inside = fork::enter();
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         functions.push(Function { of, gauge, function });
     }
@@ -79,12 +81,13 @@ impl Region {
     /// Calls no functions any more for a gauge of this name: for one series, or for all.
     pub(crate) fn forget_functions(&self, name: &str, labelvalues: Option<&[String]>) {
         let is_of = |f: &Function| f.of.0 == name && labelvalues.is_none_or(|of| f.of.1 == of);
+        let inside = fork::enter();
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         let (forgotten, kept): (Vec<_>, Vec<_>) =
             std::mem::take(&mut *functions).into_iter().partition(is_of);
         *functions = kept;
         // Without the lock: the last reference to a function may run any code.
-        drop(functions);
+        drop((functions, inside));
         drop(forgotten);
     }
 
@@ -103,6 +106,7 @@ impl Region {
     /// Calls the functions of gauges.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         let functions: Vec<(FloatGauge, Py<PyAny>)> = {
+            let _inside = fork::enter();
             let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
             let copied = functions.iter().map(|f| (f.gauge.clone(), f.function.clone_ref(py)));
             copied.collect()
@@ -121,6 +125,7 @@ impl Region {
     #[new]
     #[pyo3(signature = (path=None, size=None))]
     fn new(path: Option<PathBuf>, size: Option<u64>) -> PyResult<Self> {
+        let _inside = fork::enter();
         let config = size.map_or_else(Config::default, Config::with_len);
         match path {
             Some(path) => opened(Registry::open_with(path, config)),
@@ -131,6 +136,7 @@ impl Region {
     /// Opens the file that `TALEA_REGION` names; without it, memory as `Region()`.
     #[staticmethod]
     fn from_env() -> PyResult<Self> {
+        let _inside = fork::enter();
         opened(Registry::from_env())
     }
 
@@ -146,12 +152,17 @@ impl Region {
     ) -> PyResult<(Bound<'py, PyBytes>, String)> {
         self.refresh(py)?;
         let (format, escaping) = negotiated(accept, is_binary);
-        let mut scraper = self.scraper(format, escaping);
         let content_type = content_type(format, escaping, accept);
+        let inside = fork::enter();
+        let mut scraper = self.scraper(format, escaping);
         if names.is_empty() {
-            return Ok((PyBytes::new(py, scraper.scrape()), content_type));
+            let page = scraper.scrape();
+            drop(inside);
+            return Ok((PyBytes::new(py, page), content_type));
         }
-        Ok((PyBytes::new(py, &named(&mut scraper, &names)), content_type))
+        let page = named(&mut scraper, &names);
+        drop(inside);
+        Ok((PyBytes::new(py, &page), content_type))
     }
 
     /// Families with all of their samples: those that have any of the names, or samples of that name;
@@ -164,15 +175,20 @@ impl Region {
         names: Option<Vec<String>>,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         self.refresh(py)?;
-        let mut scraper = self.scraper(Format::OpenMetrics, Escaping::AllowUtf8);
-        let page = named(&mut scraper, &names.unwrap_or_default());
+        let page = {
+            let _inside = fork::enter();
+            let mut scraper = self.scraper(Format::OpenMetrics, Escaping::AllowUtf8);
+            named(&mut scraper, &names.unwrap_or_default())
+        };
         let page = String::from_utf8_lossy(&page);
         parse::families(py, &page, Syntax::OpenMetrics)
     }
 
     /// Removes a family, in all processes.
     fn unregister(&self, name: &str) {
+        let inside = fork::enter();
         self.registry.unregister(name);
+        drop(inside);
         self.forget_functions(name, None);
     }
 
@@ -184,6 +200,7 @@ impl Region {
         labelnames: Vec<String>,
     ) -> PyResult<InfoFamily> {
         let opts = Opts::new(name, help(documentation)).lenient_names(true).utf8_names(true);
+        let _inside = fork::enter();
         let info = self.registry.info(opts, &labelnames);
         Ok(InfoFamily(info.map_err(|e| PyValueError::new_err(e.to_string()))?))
     }
@@ -232,11 +249,13 @@ impl InfoFamily {
     /// Sets the facts of label values, in place of earlier ones.
     fn set(&self, labelvalues: Vec<String>, facts: Vec<(String, String)>) {
         let facts: Vec<(&str, &str)> = facts.iter().map(|(k, v)| (&**k, &**v)).collect();
+        let _inside = fork::enter();
         self.0.set_pairs(&labelvalues, &facts);
     }
 
     /// Removes the facts of label values.
     fn remove(&self, labelvalues: Vec<String>) {
+        let _inside = fork::enter();
         self.0.remove_pairs(&labelvalues);
     }
 }

@@ -1,15 +1,20 @@
 """The middleware, called as servers call it."""
 
 import asyncio
+import contextlib
 import gc
+import types
 import weakref
 
 import pytest
 from fastapi import APIRouter, FastAPI, HTTPException
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, StreamingResponse
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, WebSocketRoute
 
 import talea
 from talea.asgi import Middleware
@@ -304,3 +309,170 @@ def test_conventions_name_the_metrics(registry, convention, counter, labels):
 def test_an_unknown_convention_is_explained(registry):
     with pytest.raises(ValueError, match='"other".*expected prometheus'):
         talea.http_meter(registry, convention="other")
+
+
+ENDS = ["returns", "raises", "is cancelled", "is closed", "is forgotten", "loses its client"]
+
+
+@given(
+    status=st.sampled_from([None, 200, 404, 500]),
+    pieces=st.integers(0, 3),
+    has_last=st.booleans(),
+    waits=st.booleans(),
+    end=st.sampled_from(ENDS),
+)
+@settings(max_examples=40, deadline=None)
+def test_each_request_ends_once_whatever_its_application_does(status, pieces, has_last, waits, end):
+    registry = talea.CollectorRegistry(size=4 << 20)
+
+    async def app(scope, receive, send):
+        if status is not None:
+            await send({"type": "http.response.start", "status": status, "headers": []})
+            for _ in range(pieces):
+                await send({"type": "http.response.body", "body": b"x", "more_body": True})
+            if has_last:
+                await send({"type": "http.response.body", "body": b"x"})
+        if waits or end in ("is closed", "is forgotten"):
+            await pause()
+        if end == "raises":
+            raise KeyError("no item")
+        if end == "loses its client":
+            raise ClientDisconnect()
+        if end == "is cancelled":
+            raise asyncio.CancelledError()
+
+    @types.coroutine
+    def pause():
+        yield
+
+    async def send(message):
+        pass
+
+    metered = Middleware(app, registry=registry, route=lambda scope: "/x")
+    awaited = metered({"type": "http", "method": "GET", "path": "/x"}, None, send).__await__()
+    raised = (StopIteration, KeyError, ClientDisconnect, asyncio.CancelledError)
+    with contextlib.suppress(*raised):
+        next(awaited)
+        if end == "is closed":
+            awaited.close()
+        elif end == "is forgotten":
+            del awaited
+            # The exchange, its coroutine and the scope refer to each other.
+            gc.collect()
+        else:
+            next(awaited)
+    if status is not None and has_last:
+        expected = "complete"
+    else:
+        expected = "panicked" if end == "raises" else "aborted"
+    is_seen = status is not None or end == "raises"
+    route = "/x" if status is not None else "_unmatched"
+    found = {key[1:]: value for key, value in outcomes(registry).items()}
+    assert found == ({(route, expected): 1} if is_seen else {})
+    if is_seen:
+        assert [key[1:] for key in statuses(registry)] == [(route, f"{(status or 500) // 100}xx")]
+    assert in_flight(registry) == {}
+
+
+def test_a_send_that_raises_is_a_client_that_left(registry):
+    def pieces():
+        yield from ["a", "b", "c"]
+
+    app = Starlette(routes=[Route("/", lambda request: StreamingResponse(pieces()))])
+    app.add_middleware(Middleware, registry=registry)
+    sent = []
+
+    def take(message):
+        sent.append(message)
+        if len(sent) == 3:
+            raise OSError("the client left")
+
+    with pytest.raises(ClientDisconnect):
+        request(app, "/", take=take)
+    assert outcomes(registry) == {("GET", "/", "aborted"): 1}
+    assert in_flight(registry) == {}
+
+
+def test_other_scopes_pass(registry):
+    seen = []
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app):
+        seen.append("started")
+        yield
+        seen.append("ended")
+
+    async def talk(websocket):
+        await websocket.accept()
+        await websocket.send_text("hello")
+        await websocket.close()
+
+    app = Starlette(routes=[WebSocketRoute("/talk", talk)], lifespan=lifespan)
+    app.add_middleware(Middleware, registry=registry)
+
+    async def run(scope, *received):
+        messages, sent = list(received), []
+
+        async def receive():
+            return messages.pop(0)
+
+        async def send(message):
+            sent.append(message["type"])
+
+        await app(scope, receive, send)
+        return sent
+
+    sent = asyncio.run(
+        run({"type": "lifespan"}, {"type": "lifespan.startup"}, {"type": "lifespan.shutdown"})
+    )
+    assert sent == ["lifespan.startup.complete", "lifespan.shutdown.complete"] and len(seen) == 2
+    scope = {"type": "websocket", "path": "/talk", "headers": [], "query_string": b"", "root_path": ""}
+    sent = asyncio.run(run(scope, {"type": "websocket.connect"}))
+    assert sent == ["websocket.accept", "websocket.send", "websocket.close"]
+    assert outcomes(registry) == {} and in_flight(registry) == {}
+
+
+def test_odd_messages_and_calls_are_errors_and_leave_nothing_in_flight(registry):
+    messages = [[1], {"type": 5}, {"type": "http.response.start", "status": "x"}]
+    messages += [{"type": "http.response.body", "body": 7}, None]
+
+    async def app(scope, receive, send):
+        await send(scope["message"])
+
+    async def send(message):
+        pass
+
+    metered = Middleware(app, registry=registry)
+    for message in messages:
+        with pytest.raises(TypeError):
+            scope = {"type": "http", "method": "GET", "path": "/", "message": message}
+            metered(scope, None, send).__await__().__next__()
+    with pytest.raises(TypeError):
+        metered([], None, None)
+    assert sum(outcomes(registry).values()) == len(messages)
+    assert in_flight(registry) == {}
+
+
+def test_a_request_whose_server_forgets_it_is_collected(registry):
+    """Its coroutine, the scope and the exchange refer to each other."""
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        scope["send"] = send
+        await asyncio.sleep(3600)
+
+    class Send:
+        async def __call__(self, message):
+            pass
+
+    async def run():
+        send = Send()
+        scope = {"type": "http", "method": "GET", "path": "/", "send": send}
+        awaited = Middleware(app, registry=registry)(scope, None, send).__await__()
+        next(awaited)
+        return weakref.ref(send)
+
+    left = asyncio.run(run())
+    gc.collect()
+    assert left() is None
+    assert {key[2] for key in outcomes(registry)} == {"aborted"} and in_flight(registry) == {}

@@ -303,3 +303,60 @@ def test_both_libraries_write_the_same_lines(updates):
         assert found == expected
         # Families without series are left out.
         assert about <= about_all
+
+
+class Unprintable:
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+def test_odd_label_values_are_texts_or_errors(registry):
+    orders = talea.Counter("orders", "Orders.", ["of"], registry=registry)
+    for value in [5, 1.5, None, True, b"x", (1, 2), "", "\0", 'a"b\\c\n', "é", "x" * 5000, 10**400]:
+        orders.labels(value).inc()
+        shown = {"of": str(value)}
+        assert registry.get_sample_value("orders_total", shown) == 1, value
+    for value, error in [("\ud800", UnicodeEncodeError), (Unprintable(), RuntimeError)]:
+        with pytest.raises(error):
+            orders.labels(value)
+    # What the parser of the official client reads, since no series spoils the page.
+    page = talea.generate_latest(registry, "allow-utf-8").decode()
+    (family,) = [one for one in text_string_to_metric_families(page) if one.name == "orders"]
+    assert len([one for one in family.samples if one.name == "orders_total"]) == 12
+
+
+def test_odd_numbers_are_values_or_errors(registry):
+    level = talea.Gauge("level", "Level.", registry=registry)
+    sizes = talea.Histogram("sizes", "Sizes.", registry=registry)
+    orders = talea.Counter("orders", "Orders.", registry=registry)
+    for record in [level.set, level.inc, sizes.observe, orders.inc]:
+        for value, error in [(10**400, OverflowError), ("x", TypeError), (None, TypeError)]:
+            with pytest.raises(error):
+                record(value)
+    for value in [math.inf, -math.inf, 1e308, 5e-324, -0.0, True, 2**63]:
+        level.set(value)
+        assert registry.get_sample_value("level") == value
+    level.set(math.nan)
+    assert math.isnan(registry.get_sample_value("level"))
+    for value in [math.nan, math.inf, -math.inf, -1e308, 0, 1]:
+        sizes.observe(value)
+    assert orders._value.get() == 0
+    talea.generate_latest(registry)
+
+
+def test_a_function_that_raises_spoils_its_pages_alone(registry):
+    level = talea.Gauge("level", "Level.", registry=registry)
+    kept = talea.Counter("kept", "Kept.", registry=registry)
+    level.set_function(lambda: 1 / 0)
+    for _ in range(2):
+        kept.inc()
+        with pytest.raises(ZeroDivisionError):
+            talea.generate_latest(registry)
+    # A function may do anything, also change what is shown, or ask for a page.
+    level.set_function(lambda: (level.set_function(lambda: 7), kept.inc(), 6)[2])
+    assert registry.get_sample_value("level") == 6
+    assert registry.get_sample_value("level") == 7
+    assert registry.get_sample_value("kept_total") == 3
+    level.set_function(lambda: "many")
+    with pytest.raises(TypeError):
+        talea.generate_latest(registry)

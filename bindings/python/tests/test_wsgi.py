@@ -1,8 +1,11 @@
 """The middleware for WSGI and Django."""
 
+import contextlib
+
 import django
 import flask
 import pytest
+from hypothesis import given, settings as hypothesis_settings, strategies as st
 from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.urls import path
@@ -137,4 +140,61 @@ def test_django_is_metered_at_its_routes(registry):
         ("/later/", "complete"): 2,
         ("_unmatched", "complete"): 1,
     }
+    assert in_flight(registry) == {}
+
+
+@pytest.mark.parametrize("length", ["²", "9" * 30, "9" * 5000, "-1", "x", "", None])
+def test_an_odd_length_is_none(registry, length):
+    def app(environ, start_response):
+        start_response("204 No Content", [])
+        return []
+
+    metered = Middleware(app, registry=registry, detailed=True)
+    environ = {"REQUEST_METHOD": "GET", "CONTENT_LENGTH": length}
+    body = metered(environ, lambda status, headers: None)
+    assert list(body) == []
+    body.close()
+    assert sum(outcomes(registry).values()) == 1
+
+
+@given(
+    pieces=st.integers(0, 3),
+    read=st.integers(0, 4),
+    end=st.sampled_from(["reads", "closes", "forgets", "reads and closes", "raises"]),
+)
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_each_body_ends_once_however_it_is_read(pieces, read, end):
+    registry = talea.CollectorRegistry(size=4 << 20)
+    closed = []
+
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        try:
+            for _ in range(pieces):
+                yield b"x"
+            if end == "raises":
+                raise KeyError("no item")
+        finally:
+            closed.append(1)
+
+    metered = Middleware(app, registry=registry, route=lambda environ: "/x")
+    body = metered({"REQUEST_METHOD": "GET"}, lambda status, headers: None)
+    got = []
+    with contextlib.suppress(KeyError):
+        for piece in body:
+            got.append(piece)
+            if len(got) == read and end != "reads":
+                break
+    is_read = end in ("reads", "raises") or not 0 < read <= pieces
+    if end in ("closes", "reads and closes"):
+        body.close()
+    if end == "raises" and not 0 < read <= pieces:
+        expected = "panicked"
+    elif end != "raises" and is_read:
+        expected = "complete"
+    else:
+        expected = "aborted"
+    del body
+    assert closed == [1]
+    assert {key[1:]: value for key, value in outcomes(registry).items()} == {("/x", expected): 1}
     assert in_flight(registry) == {}

@@ -35,3 +35,8 @@ def template(prefix: str, route: Any) -> str:
     """The template of a route of Starlette or FastAPI, below a mount."""
     path: str = getattr(route, "path_format", None) or route.path
     return prefix + path or "/"
+
+
+def declared_length(text: Optional[str]) -> int:
+    """The length of a request's body that its head declares, or 0."""
+    return int(text) if text and text.isdecimal() and len(text) < 19 else 0

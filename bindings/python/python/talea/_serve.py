@@ -1,6 +1,5 @@
 """Servers of pages: a thread of this process, and applications for WSGI and ASGI servers."""
 
-import gzip
 import socket
 import ssl
 import threading
@@ -9,18 +8,10 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Optional
 from urllib.parse import parse_qs
 
-from talea.exposition import page
+from talea import exposition
 from talea.registry import REGISTRY
 
 Headers = list[tuple[str, str]]
-
-
-def _accepts_gzip(header: str) -> bool:
-    for entry in header.split(","):
-        coding, *parameters = entry.replace(" ", "").lower().split(";")
-        if coding in ("gzip", "*"):
-            return not any(parameter in ("q=0", "q=0.0", "q=0.00", "q=0.000") for parameter in parameters)
-    return False
 
 
 def respond(
@@ -31,13 +22,10 @@ def respond(
         return "200 OK", [("Allow", "OPTIONS,GET,HEAD")], b""
     if method not in ("GET", "HEAD"):
         return "405 Method Not Allowed", [("Allow", "OPTIONS,GET,HEAD")], b"metrics are read by GET\n"
-    body, content_type = page(registry, accept, parse_qs(query).get("name[]"))
-    headers = [("Content-Type", content_type)]
-    if compress and _accepts_gzip(accept_encoding):
-        body = gzip.compress(body, 1)
-        headers.append(("Content-Encoding", "gzip"))
-    headers.append(("Content-Length", str(len(body))))
-    return "200 OK", headers, b"" if method == "HEAD" else body
+    status, headers, body = exposition._bake_output(
+        registry, accept, accept_encoding, parse_qs(query), not compress
+    )
+    return status, headers, b"" if method == "HEAD" else body
 
 
 def make_wsgi_app(
@@ -92,7 +80,7 @@ def make_asgi_app(
             not disable_compression,
         )
         await receive()
-        encoded = [(name.lower().encode(), value.encode()) for name, value in headers]
+        encoded = [(name.encode(), value.encode()) for name, value in headers]
         await send({"type": "http.response.start", "status": int(status[:3]), "headers": encoded})
         await send({"type": "http.response.body", "body": body})
 
@@ -113,6 +101,8 @@ class MetricsHandler(BaseHTTPRequestHandler):
         self.send_response(int(status[:3]))
         for name, value in headers:
             self.send_header(name, value)
+        if self.command != "HEAD":
+            self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 

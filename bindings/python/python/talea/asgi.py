@@ -11,7 +11,7 @@ from typing import Any, Optional
 from talea import _http
 from talea._serve import Scope
 from talea._serve import make_asgi_app as make_asgi_app
-from talea._talea import AsgiMiddleware, AsgiRoute, HttpRoute
+from talea._talea import AsgiMiddleware, HttpRoute, asgi_route
 from talea.registry import REGISTRY, CollectorRegistry
 
 Application = Callable[[Scope, Any, Any], Any]
@@ -55,14 +55,15 @@ class Middleware(AsgiMiddleware):
         """The application, with a `send` that asks for the route before the head of the response."""
 
         def named(scope: Scope, receive: Any, send: Any) -> Any:
-            if scope["type"] != "http":
+            exchange = scope.get("talea.exchange")
+            if exchange is None:
                 return app(scope, receive, send)
 
             def sending(message: Any) -> Any:
                 if message["type"] == "http.response.start":
                     template = route(scope)
                     if template is not None:
-                        send.enter(self._known(template))
+                        exchange.enter(self._known(template))
                 return send(message)
 
             return app(scope, receive, sending)
@@ -100,4 +101,4 @@ class Middleware(AsgiMiddleware):
                 else:
                     # A mount of an application without routes, such as files.
                     declared = self._meter.route(f"{prefix}{route.path}/{{path}}", None)
-                route.app = AsgiRoute(application, declared)
+                route.app = asgi_route(application, declared)

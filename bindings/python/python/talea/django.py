@@ -53,12 +53,11 @@ class Middleware:
         return self._watched(exchange, response)
 
     def _arrived(self, request: Any) -> HttpExchange:
-        length = request.META.get("CONTENT_LENGTH") or "0"
         exchange = self._meter.arrived(
             request.method,
             request.META.get("SERVER_PROTOCOL") == "HTTP/1.0",
             request.is_secure(),
-            int(length) if length.isdigit() else 0,
+            _http.declared_length(request.META.get("CONTENT_LENGTH")),
         )
         request._talea_exchange = exchange
         return exchange

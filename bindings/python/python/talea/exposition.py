@@ -1,7 +1,7 @@
 """Pages: the values of a registry as bytes. Servers of them are in ``talea._serve``, pushes in ``_push``."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from talea import _encode
@@ -90,6 +90,32 @@ def page(
     end = b"# EOF\n"
     parts = [part[: -len(end)] for part, _ in rendered]
     return b"".join([*parts, _encode.openmetrics(families, quoted).encode(), end]), content_type
+
+
+def _accepts_gzip(header: str) -> bool:
+    for entry in header.split(","):
+        coding, *parameters = entry.replace(" ", "").lower().split(";")
+        if coding in ("gzip", "*"):
+            return not any(parameter in ("q=0", "q=0.0", "q=0.00", "q=0.000") for parameter in parameters)
+    return False
+
+
+def _bake_output(
+    registry: Any,
+    accept_header: str,
+    accept_encoding_header: str,
+    params: Mapping[str, Sequence[str]],
+    disable_compression: bool,
+) -> tuple[str, list[tuple[str, str]], bytes]:
+    """Status, headers and body of an answer with a page: the headers that the official client sends."""
+    body, content_type = page(registry, accept_header or "", params.get("name[]"))
+    headers = [("Content-Type", content_type)]
+    if not disable_compression and _accepts_gzip(accept_encoding_header or ""):
+        import gzip
+
+        body = gzip.compress(body, 1)
+        headers.append(("Content-Encoding", "gzip"))
+    return "200 OK", headers, body
 
 
 def generate_latest(registry: Any = REGISTRY, escaping: str = "underscores") -> bytes:

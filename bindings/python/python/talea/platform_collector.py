@@ -23,6 +23,14 @@ class PlatformCollector:
             "minor": minor,
             "patchlevel": patchlevel,
         }
+        if found.system() == "Java":
+            version, _, (name, release, vendor), _ = found.java_ver()
+            info |= {
+                "jvm_version": version,
+                "jvm_release": release,
+                "jvm_vendor": vendor,
+                "jvm_name": name,
+            }
         self._family = GaugeMetricFamily("python_info", "Python platform information", labels=info)
         self._family.add_metric(list(info.values()), 1)
         if registry is not None:

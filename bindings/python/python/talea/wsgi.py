@@ -6,6 +6,7 @@ One line meters a service of Flask, each request at its rule::
 """
 
 from collections.abc import Callable, Iterable, MutableMapping
+from importlib import import_module
 from typing import Any, Optional
 
 from talea import _http
@@ -42,18 +43,19 @@ class Middleware:
         self._routes: dict[str, HttpRoute] = {}
 
     def __call__(self, environ: Environment, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        length = environ.get("CONTENT_LENGTH") or "0"
         exchange = environ[_KEY] = self._meter.arrived(
             environ["REQUEST_METHOD"],
             environ.get("SERVER_PROTOCOL") == "HTTP/1.0",
             environ.get("wsgi.url_scheme") == "https",
-            int(length) if length.isdigit() else 0,
+            _http.declared_length(environ.get("CONTENT_LENGTH")),
         )
+        route = self._route
 
         def start(status: str, headers: Any, *exception: Any) -> Any:
-            template = self._route(environ) if self._route else None
-            if template is not None:
-                exchange.enter(self._known(template))
+            if route is not None:
+                template = route(environ)
+                if template is not None:
+                    exchange.enter(self._known(template))
             exchange.head(int(status[:3]))
             return start_response(status, headers, *exception)
 
@@ -91,16 +93,20 @@ def meter_flask(app: Any, **options: Any) -> None:
         route = meter.route(rule.rule, sorted(rule.methods or ()))
         return routes.setdefault((rule.rule, rule.endpoint), route)
 
-    def enter() -> None:
-        from flask import request
+    # Without a function ``before_request``: Flask asks of each whether it is async, which costs more than this.
+    current: Callable[[], Any] = import_module("flask").request._get_current_object
+    preprocess = app.preprocess_request
 
+    def enter(*arguments: Any) -> Any:
+        request = current()
         rule = request.url_rule
         exchange = request.environ.get(_KEY)
         if rule is not None and exchange is not None:
             exchange.enter(routes.get((rule.rule, rule.endpoint)) or declared(rule))
+        return preprocess(*arguments)
 
     # With those that Flask has already, so that their series exist before the first request.
     for rule in app.url_map.iter_rules():
         declared(rule)
-    app.before_request_funcs.setdefault(None, []).insert(0, enter)
+    app.preprocess_request = enter
     app.wsgi_app = middleware
