@@ -1,5 +1,6 @@
 //! The memory that the system has given to a process.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -23,14 +24,16 @@ pub(crate) fn figure(process: impl Display, name: &str) -> Result<u64> {
 }
 
 fn regions() -> Result<u64> {
-    let mut bytes = 0;
+    // A process has several descriptors of a region.
+    let mut regions = BTreeMap::new();
     for entry in fs::read_dir("/proc/self/fd").context("reading /proc/self/fd")? {
         let path = entry?.path();
         // The descriptor that the directory was read through is closed by now.
         let Ok(target) = fs::read_link(&path) else { continue };
         if target.to_string_lossy().starts_with("/memfd:talea") {
-            bytes += fs::metadata(&path)?.blocks() * 512;
+            let region = fs::metadata(&path)?;
+            regions.insert(region.ino(), region.blocks() * 512);
         }
     }
-    Ok(bytes)
+    Ok(regions.into_values().sum())
 }
