@@ -126,6 +126,8 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	TALEA_WORKERS=20000 scripts/python -k replaced
 	scripts/python sdist
+	scripts/python wheels
+	scripts/python free-threaded
 	scripts/publishable install
 	$(MAKE) php
 	scripts/php zts
