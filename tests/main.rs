@@ -5,7 +5,6 @@ mod contrib;
 mod current;
 mod dashboard;
 mod native;
-mod prometheus;
 mod promtool;
 mod python;
 mod report;
