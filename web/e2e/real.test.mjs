@@ -163,4 +163,24 @@ describe('the page of a real agent', { skip: !existsSync(`${programs}/items-api`
     const own = faults.filter((fault) => !/ERR_CONNECTION_REFUSED|ERR_INCOMPLETE_CHUNKED|ERR_CONNECTION_RESET/.test(fault));
     assert.deepEqual(own, []);
   });
+
+  test('a region that is replaced by another is followed', async () => {
+    const counted = await shown();
+    await ended(service.child, 'SIGKILL');
+    rmSync(region);
+    await startService();
+    await until('the new region', async () => (await scraped()) === 0);
+    // A reading has it before it counts: one that counted more than the old one by then would look like that.
+    const read = async () => (await (await fetch(`http://127.0.0.1:${port}/live/families`)).json()).t;
+    const before = await read();
+    await until('a reading', async () => (await read()) > before);
+    const clients = load(service.found);
+    await until('some requests', () => clients.answered > 100);
+    clients.over = true;
+    await clients.done;
+    // The new region counts from 0, the page goes on.
+    assert.equal(await scraped(), clients.answered);
+    await until('the last reading', async () => (await shown()) === counted + clients.answered);
+    await page.locator('.state.good').waitFor();
+  });
 });
