@@ -128,7 +128,7 @@ fn figure(
         figure.card {
             figcaption {
                 span { b { (title) } span.unit { (unit) } }
-                span.headline { "peak " (measured_or_none(most)) }
+                span.headline { "peak " (most.map_or_else(|| NONE.to_owned(), plain)) }
             }
             (PreEscaped(chart.to_svg()))
         }
