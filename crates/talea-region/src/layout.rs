@@ -69,11 +69,11 @@ mod size {
 }
 #[cfg(loom)]
 mod size {
-    pub(crate) const PAGE: u64 = 128;
+    pub(crate) const PAGE: u64 = 512;
     pub(crate) const LINE: u64 = 32;
     pub(crate) const CPUS: u64 = 2;
     pub(crate) const SLOT_COUNT: u64 = 2;
-    pub(super) const MIN_LEN: u64 = 28 * PAGE;
+    pub(super) const MIN_LEN: u64 = 16 * PAGE;
     pub(super) const MIN_GUARDS: u64 = 4 * LINE;
     pub(super) const MIN_OWNED: u64 = 128;
     pub(super) const MIN_FAMILIES: u64 = 2;
@@ -125,7 +125,7 @@ pub(crate) const M_SWEPT_AT: u64 = M_RECLAIMABLE + LINE;
 pub(crate) const M_SLOTS: u64 = M_SWEPT_AT + WORD;
 /// Not 0 once a series was ever pinned.
 pub(crate) const M_PINNED: u64 = M_SLOTS + WORD;
-const _: () = assert!(cfg!(loom) || M_SWEPT_AT + LINE <= PAGE);
+const _: () = assert!(M_SWEPT_AT + LINE <= PAGE);
 
 // A pool's marks, from its own `M_…` on.
 /// How far it was ever used, in bytes.
@@ -140,7 +140,7 @@ const _: () = assert!(TOP + WORD <= LINE);
 
 // The CPU table: the distance of a plane from plane 0, or 0, for each CPU: first of the planes for
 // plain adds, then of those for atomic adds.
-pub(crate) const CPU_TABLE: u64 = (M_SWEPT_AT + LINE).next_multiple_of(PAGE);
+pub(crate) const CPU_TABLE: u64 = PAGE;
 pub(crate) const CPU_ENTRIES: u64 = 2 * CPUS;
 
 // Process slots.

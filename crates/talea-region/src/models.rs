@@ -25,7 +25,7 @@ use crate::series::record::Head;
 use crate::threads::MODEL_THREAD;
 use crate::values::Storage;
 
-const LEN: u64 = 28 * PAGE;
+const LEN: u64 = 16 * PAGE;
 
 /// Runs a model, with a fresh region for every order of events.
 fn check(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {

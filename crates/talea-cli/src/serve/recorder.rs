@@ -46,23 +46,15 @@ impl Recorder {
     pub(super) fn record(&mut self) {
         let (began, cpu_before) = (Instant::now(), cpu_time());
         let time = now();
-        let large = &self.large;
-        self.scraper.begin(|name| !large.contains(name));
+        self.scraper.begin(|name| !self.large.contains(name));
+        if self.leave_out_large() {
+            self.scraper.begin(|name| !self.large.contains(name));
+        }
         let ended = Instant::now();
         let mut page = Vec::new();
         while self.scraper.write_some(&mut page, usize::MAX) {}
         match families::read(&page) {
-            Ok(mut families) => {
-                let is_large =
-                    |family: &families::protobuf::MetricFamily| family.metric.len() > MOST_SERIES;
-                for family in families.iter().filter(|family| is_large(family)) {
-                    let name = printable(&family.name);
-                    log(&format!("{name} is not recorded: it has more than {MOST_SERIES} series"));
-                    self.large.insert(family.name.clone());
-                    // The memory of what was read is given back.
-                    self.scraper = scraper(&self.agent);
-                }
-                families.retain(|family| !is_large(family));
+            Ok(families) => {
                 let processes = self.agent.processes();
                 let recorded = Recorded { time, began, ended, families, processes };
                 if let Err(error) = self.feed.add(recorded) {
@@ -73,6 +65,26 @@ impl Recorder {
         }
         let took = cpu_time().saturating_sub(cpu_before);
         self.rests_until = Some(began + took * REST);
+    }
+}
+
+impl Recorder {
+    /// Leaves large families out from now on, and gives back the memory of what was read of them; whether
+    /// there were any.
+    fn leave_out_large(&mut self) -> bool {
+        let families = self.scraper.page().parts().flat_map(|part| part.families());
+        let large = families.filter(|family| family.series().nth(MOST_SERIES).is_some());
+        let large: Vec<String> = large.map(|family| family.name().to_owned()).collect();
+        for name in &large {
+            let name = printable(name);
+            log(&format!("{name} is not recorded: it has more than {MOST_SERIES} series"));
+        }
+        let has_large = !large.is_empty();
+        self.large.extend(large);
+        if has_large {
+            self.scraper = scraper(&self.agent);
+        }
+        has_large
     }
 }
 
