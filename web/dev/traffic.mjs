@@ -49,7 +49,7 @@ function poisson(mean, next) {
 }
 
 export class Traffic {
-  /** `born` is the time that everything is told from: the spike, the death, the gap lie before it. */
+  /** `born` is the time that everything is measured from: the spike, the death, the gap lie before it. */
   constructor({ endpoints = 15, born = Date.now(), empty = false } = {}) {
     this.born = Math.floor(born / SECOND) * SECOND;
     this.bounds = [];

@@ -361,7 +361,7 @@ describe('any server', () => {
     await slider.focus();
     for (let times = 0; times < 3; times += 1) await page.keyboard.press('ArrowLeft');
     await until(
-      'the slider tells the time and the numbers',
+      'the slider says the time and the numbers',
       (text) => /\d+:\d+:\d+: .*(requests a second|no data)/.test(text),
       () => slider.getAttribute('aria-valuetext'),
     );

@@ -20,7 +20,7 @@ export class Page {
     addEventListener('popstate', () => this.follow());
     addEventListener('hashchange', () => this.follow());
     this.service.renewed = () => {
-      // Whoever opens the page of a study wants to see the study.
+      // The page of a study opens at the study.
       if (!location.hash && this.service.study) this.amend({ view: 'study' });
       this.service.show(this.address);
     };

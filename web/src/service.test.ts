@@ -134,7 +134,7 @@ test('a connection that was lost is made again, and what was missed is asked for
   expect(service.missed(START)).toEqual([]);
 });
 
-test('what the server does not have either is told as missed', async () => {
+test('what the server does not have either is reported as missed', async () => {
   answers.push(
     () => ({ points: [point(-1), point(0)] }),
     () => ({ points: [point(61), point(62)] }),
@@ -198,7 +198,7 @@ test('a server that is busy is asked again when it says', async () => {
   expect(ends(service)).toEqual([0]);
 });
 
-test('a range that cannot be loaded is told, and the page goes on', async () => {
+test('a range that cannot be loaded is reported, and the page goes on', async () => {
   answers.push(() => 400);
   const service = start();
   Events.last.send('hello', hello('one', 0));

@@ -1,4 +1,4 @@
-// The service as the server tells of it: the connection, and what was heard.
+// The service as the server reports it: the connection, and what was heard.
 
 import type { Address, Span } from './address.ts';
 import { BucketTable } from './model/buckets.ts';

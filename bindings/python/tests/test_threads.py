@@ -80,7 +80,7 @@ def test_threads_that_need_the_same_new_series_get_one(registry):
 
 
 def test_threads_that_define_the_same_metric_agree(registry):
-    """One of them has it, and the others are told so; all count in one series."""
+    """One of them has it, and the others are informed; all count in one series."""
     for n in range(20):
         refused = []
 

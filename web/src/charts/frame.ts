@@ -148,7 +148,7 @@ function drawGaps(chart: uPlot, { gaps }: Surroundings): void {
   ctx.restore();
 }
 
-/** Oblique lines: a gap is not told by its colour alone. */
+/** Oblique lines: a gap is not shown by its colour alone. */
 function hatch(ctx: CanvasRenderingContext2D, from: number, to: number, top: number, height: number): void {
   ctx.save();
   ctx.beginPath();

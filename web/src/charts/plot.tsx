@@ -1,4 +1,4 @@
-// A chart as a part of the page: drawn by uPlot, sized by its container, told by a sentence.
+// A chart as a part of the page: drawn by uPlot, sized by its container, described by a sentence.
 
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';

@@ -33,7 +33,7 @@ test('nothing that was counted has no quantile', () => {
   const buckets = table([0, 1]);
   expect(buckets.quantiles(counts(), [0.5])).toEqual([null]);
   expect(buckets.quantiles(counts([0, 0]), [0.5])).toEqual([null]);
-  // A bucket whose bounds were never told is left out.
+  // A bucket whose bounds were never announced is left out.
   expect(buckets.quantiles(counts([7, 3]), [0.5])).toEqual([null]);
 });
 

@@ -124,7 +124,7 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
           <Values table={table} found={found} unit={unit} isLive={!page.isPaused} />
           <Scrubber
             window={around.window}
-            describe={(at) => told(table, found, unit, at)}
+            describe={(at) => described(table, found, unit, at)}
             zoom={(span) => page.zoom(span)}
           />
           {table.more > 0 && (
@@ -289,7 +289,7 @@ function shownValue(table: SeriesTable, series: Series, unit: Unit, bin: number)
 }
 
 /** The values at a time, for those who cannot see the chart. */
-function told(table: SeriesTable, found: Series[], unit: Unit, at: number): string | null {
+function described(table: SeriesTable, found: Series[], unit: Unit, at: number): string | null {
   const bin = table.binAt(at);
   if (bin === null) return null;
   const texts = found.slice(0, 5).map((series) => {

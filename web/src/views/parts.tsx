@@ -106,8 +106,8 @@ export function Showing({ page, timeline }: { page: Page; timeline: Timeline }) 
 export function Marks({ page: { service }, around: { window, marks } }: { page: Page; around: Surroundings }) {
   const seen = marks.filter(({ t }) => t >= window.from && t <= window.to).reverse();
   if (!seen.length) return null;
-  // The agent tells of the latest death; the server of a study does not.
-  const told = service.hello?.history ? marks.findLast(({ kind }) => kind === 'died') : null;
+  // The agent has a page of the latest death; the server of a study does not.
+  const latest = service.hello?.history ? marks.findLast(({ kind }) => kind === 'died') : null;
   return (
     <section class="card marks" aria-label="Marks">
       <ul tabIndex={seen.length > 2 ? 0 : -1}>
@@ -117,7 +117,7 @@ export function Marks({ page: { service }, around: { window, marks } }: { page: 
             <time dateTime={new Date(mark.t).toISOString()}>{moment(mark.t)}</time>
             <span>
               {mark.of && <b>{printable(mark.of)}: </b>}
-              {printable(mark.text)} {mark === told && <a href="postmortem">The minute before</a>}
+              {printable(mark.text)} {mark === latest && <a href="postmortem">The minute before</a>}
             </span>
           </li>
         ))}

@@ -150,6 +150,17 @@ pub(crate) struct LoadArguments {
     /// Write a line of CSV for each request
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
+    /// A live page.
+    #[command(flatten)]
+    pub live: Live,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A live page of a load or a study.
+#[derive(Debug, Args)]
+pub(crate) struct Live {
     /// Serve a live page meanwhile, which shows both sides as they run; on a free port of this machine, or
     /// at an address
     #[arg(
@@ -160,9 +171,6 @@ pub(crate) struct LoadArguments {
         default_missing_value = "127.0.0.1:0"
     )]
     pub live: Option<SocketAddr>,
-    /// Print the summary as JSON
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// How clients connect to a service.
@@ -301,16 +309,9 @@ pub(crate) struct StudyArguments {
     /// The seed of random values: the same seed gives the same
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Serve a live page meanwhile, which shows both sides as they run; on a free port of this machine, or
-    /// at an address
-    #[arg(
-        long,
-        value_name = "ADDRESS",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "127.0.0.1:0"
-    )]
-    pub live: Option<SocketAddr>,
+    /// A live page.
+    #[command(flatten)]
+    pub live: Live,
     /// Further options of a study.
     #[command(subcommand)]
     pub then: Option<StudyCommand>,

@@ -10,7 +10,7 @@ use flate2::write::DeflateEncoder;
 use super::codec::{Bytes, put_number};
 use super::record::{Time, time_of};
 
-/// What a record is, by its first byte: the first tick of a block, a later one, or a whole block. The last
+/// The kinds of records, by their first byte: the first tick of a block, a later one, or a whole block. The last
 /// has the lengths of its records, and then these, compressed by DEFLATE (RFC 1951).
 pub(super) const LATER: u8 = 0;
 pub(super) const FIRST: u8 = 1;

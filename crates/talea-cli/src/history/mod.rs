@@ -1,4 +1,4 @@
-//! What a page showed in the last hour, second by second, and in the last day, minute by minute.
+//! The values of a page in the last hour, second by second, and in the last day, minute by minute.
 //!
 //! A `Store` holds ticks in blocks of bytes: the first tick of a block has all series, each later one what
 //! changed since (`record`, `codec`); a block that is full is compressed (`block`). `History` has a store for each of the two steps, and a file where
@@ -100,7 +100,7 @@ impl History {
         self.stores[0].last(last)
     }
 
-    /// What was recorded between two times of the wall clock, in milliseconds since 1970, and the tick
+    /// The ticks between two times of the wall clock, in milliseconds since 1970, and the tick
     /// before: by seconds as far back as those are kept, else by minutes, and by seconds after the last
     /// of these.
     pub(crate) fn between(&self, from: i64, to: i64) -> Stretch {

@@ -238,7 +238,7 @@ impl State {
         self.fell
     }
 
-    /// What a page showed then. Help texts and exemplars are not kept.
+    /// The families that a page showed then. Help texts and exemplars are not kept.
     pub(crate) fn families(&self) -> Vec<MetricFamily> {
         self.families_named(|_| true)
     }

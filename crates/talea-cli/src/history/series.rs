@@ -6,7 +6,7 @@ use crate::families::protobuf::{
     Bucket, BucketSpan, Histogram, Kind, LabelPair, Metric, MetricFamily, Number,
 };
 
-/// What stays the same of a series. One whose buckets become others is another series.
+/// The part of a series that stays the same. One whose buckets become others is another series.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Definition {
     pub(super) family: String,

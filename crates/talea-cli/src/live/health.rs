@@ -72,7 +72,7 @@ pub(super) fn is_of_health(name: &str) -> bool {
 }
 
 impl Health {
-    /// What a reading at that time says, without rates.
+    /// The numbers of a reading at that time, without rates.
     pub(super) fn of(families: &[MetricFamily], at: Instant) -> Self {
         let mut health = Self::default();
         for family in families {

@@ -37,7 +37,7 @@ pub(crate) enum Kind {
     Replaced,
 }
 
-/// What was found at the latest reading.
+/// The processes as they were found at the latest reading.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Watch(Option<Found>);
 
@@ -77,7 +77,7 @@ fn region_of(metric: &Metric) -> String {
 }
 
 impl Watch {
-    /// What happened since the latest reading, of which this is the next one.
+    /// The marks since the latest reading, of which this is the next one.
     pub(crate) fn next(&mut self, unix_millis: i64, families: &[MetricFamily]) -> Vec<Mark> {
         let now = Found::of(families);
         let Some(before) = self.0.replace(now.clone()) else { return Vec::new() };

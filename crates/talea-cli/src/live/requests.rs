@@ -27,7 +27,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// What was counted since an earlier reading. What is less than before began anew from 0.
+    /// The counts since an earlier reading. A count that is less than before began anew from 0.
     pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
             family: self.family.clone(),

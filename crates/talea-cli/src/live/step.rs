@@ -1,4 +1,4 @@
-//! What happened from one reading to the next one.
+//! The increases from one reading to the next one.
 
 use std::time::{Duration, Instant};
 

@@ -37,7 +37,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     let plan = Plan { target, ..plan };
 
     let meters = Meters::new(plan.scenario.steps.len())?;
-    let live = LivePage::start(arguments.live, "load")?;
+    let live = LivePage::start(arguments.live.live, "load")?;
     if let Some(watcher) = live.watcher() {
         let round = |round: u64| ((round + 1).to_string(), plan.model.to_string());
         let rounds = (0..arguments.rounds).map(round).collect();

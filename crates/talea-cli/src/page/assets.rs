@@ -14,7 +14,7 @@ use flate2::write::GzEncoder;
 pub(super) struct Asset {
     content_type: &'static str,
     content: &'static [u8],
-    /// Compressed, and what tells it from other versions.
+    /// Compressed, and the tag of this version.
     made: OnceLock<(Bytes, HeaderValue)>,
 }
 

@@ -1,4 +1,4 @@
-//! What the clients of a load saw, from the metrics that a load keeps of itself.
+//! The requests of a load as its clients saw them, from the metrics that a load keeps of itself.
 
 use crate::families::protobuf::{Metric, MetricFamily};
 use crate::live::Counts;

@@ -24,12 +24,12 @@ const BEHIND: usize = 8;
 const MARKS: usize = 200;
 const DEAD: usize = 20;
 
-/// What browsers look at. Readings are added by one thread, and given to any number of browsers.
+/// The data of a live page. Readings are added by one thread, and given to any number of browsers.
 #[derive(Debug)]
 pub(crate) struct Feed {
     /// Of which service, for people.
     title: String,
-    /// Tells this feed from those before and after it.
+    /// Distinguishes this feed from those before and after it.
     run: String,
     history: Mutex<History>,
     state: Mutex<State>,
@@ -48,7 +48,7 @@ struct State {
     watch: Watch,
     marks: VecDeque<Mark>,
     processes: Vec<Process>,
-    /// What is known of a study or load, as JSON.
+    /// The state of a study or load, as JSON.
     study: Option<serde_json::Value>,
     latest: Latest,
 }
@@ -93,7 +93,7 @@ impl Process {
     }
 }
 
-/// What browsers get.
+/// A message to browsers.
 #[derive(Clone, Debug)]
 pub(super) enum Event {
     /// An event of the stream.
@@ -228,7 +228,7 @@ impl Feed {
         self.state().latest.clone()
     }
 
-    /// What was recorded between two times, and the tick before.
+    /// The ticks between two times, and the tick before.
     pub(super) fn between(&self, from: i64, to: i64) -> Stretch {
         self.history().between(from, to)
     }

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use crate::families::Between;
 
-/// The most endpoints that have a number of their own, and the most buckets. Whoever makes metrics could make
+/// The most endpoints that have a number of their own, and the most buckets. Requests of strangers could make
 /// names without end.
 const MOST_ENDPOINTS: usize = 10_000;
 const MOST_BUCKETS: usize = 50_000;

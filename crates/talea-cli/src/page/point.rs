@@ -1,4 +1,4 @@
-//! What happened from one reading to the next one, as the page gets it.
+//! The increases from one reading to the next one, as the page gets them.
 
 use std::collections::BTreeMap;
 
@@ -25,7 +25,7 @@ pub(super) struct Point {
     endpoints: Vec<Requests>,
     #[serde(rename = "h")]
     health: BTreeMap<&'static str, Number>,
-    /// What the clients of a load saw.
+    /// The requests of a load as its clients saw them.
     #[serde(rename = "c", skip_serializing_if = "Option::is_none")]
     clients: Option<Requests>,
     #[serde(rename = "ne", skip_serializing_if = "Vec::is_empty")]

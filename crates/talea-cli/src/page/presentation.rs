@@ -35,7 +35,7 @@ pub(crate) struct Presentation {
     thread: JoinHandle<()>,
 }
 
-/// What is shown, and where it comes from.
+/// The data that is shown, and its sources.
 struct Stage {
     feed: Arc<Feed>,
     scene: Mutex<Scene>,

@@ -1,4 +1,4 @@
-//! What a request asks for, by its query.
+//! The parameters of a request for the past.
 
 use std::collections::HashMap;
 
@@ -46,7 +46,7 @@ impl Span {
 
     /// The bin that a time is in; bins begin at multiples of their length, the first one in part.
     pub(super) fn bin_of(&self, unix_millis: i64) -> i64 {
-        // What ends at a boundary is of the bin before it.
+        // A step that ends at a boundary is of the bin before it.
         (unix_millis - 1).div_euclid(self.bin)
     }
 }

@@ -84,7 +84,7 @@ struct Bin {
     /// The number of ticks in them.
     steps: u64,
     step: Step,
-    /// What the clients of a load saw.
+    /// The requests of a load as its clients saw them.
     clients: Option<Counts>,
 }
 

@@ -198,7 +198,7 @@ pub(super) struct Follower {
     at: i64,
 }
 
-/// What a follower has to say: the series that are new, and the values that changed.
+/// The changes that a follower found: the series that are new, and the values that changed.
 #[derive(Debug)]
 pub(super) struct News<'a> {
     pub(super) series: Vec<NewSeries<'a>>,
@@ -226,7 +226,7 @@ impl Follower {
         Self { family, last: BTreeMap::new(), began: false, at: 0 }
     }
 
-    /// What changed since the page before. Increases of series that only grow, values of others; those of the
+    /// The changes since the page before. Increases of series that only grow, values of others; those of the
     /// first page are no increases.
     pub(super) fn next<'a>(&mut self, latest: &'a Latest) -> News<'a> {
         let (mut series, mut values) = (Vec::new(), Vec::new());

@@ -46,7 +46,7 @@ fn verdict(record: Option<&Record>) -> Markup {
     }
 }
 
-/// What was in flight, and where most.
+/// The requests in flight, and where most of them were.
 fn in_flight(record: &Record) -> Markup {
     let of = |endpoint: &super::record::Endpoint| endpoint.in_flight.unwrap_or(0.0);
     let total: f64 = record.endpoints.iter().map(of).sum();

@@ -1,5 +1,5 @@
-//! What happened before a process died: the last seconds as the agent recorded them, and what the region
-//! still holds.
+//! The time before a process died: the last seconds as the agent recorded them, and the values that the
+//! region still holds.
 //!
 //! `record` is what a history says, `region` what a region says; `text` and `html` show both.
 
@@ -18,10 +18,10 @@ pub(crate) use self::region::Remains;
 /// All that is known.
 #[derive(Debug, Serialize)]
 pub(crate) struct Postmortem {
-    /// What the agent recorded; `None` if it was not there.
+    /// The seconds that the agent recorded; `None` if it was not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) record: Option<Record>,
-    /// What the region holds.
+    /// The values that the region holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) region: Option<Remains>,
 }

@@ -28,7 +28,7 @@ pub(crate) struct Record {
     pub(crate) endpoints: Vec<Endpoint>,
 }
 
-/// What happened from one reading to the next one.
+/// The numbers of the time from one reading to the next one.
 #[derive(Debug, Serialize)]
 pub(crate) struct Second {
     /// When it ended, in milliseconds since 1970.

@@ -1,4 +1,4 @@
-//! What a region still holds of processes that died.
+//! The values that a region still holds of processes that died.
 
 use serde::Serialize;
 use talea::outside::Look;

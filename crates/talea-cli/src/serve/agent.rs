@@ -110,7 +110,7 @@ impl Agent {
         self.0.state().regions.keys().cloned().collect()
     }
 
-    /// What a region holds now, and where it is; `None` if it cannot be read.
+    /// The values that a region holds now, and where it is; `None` if it cannot be read.
     pub(super) fn look(&self, name: &str) -> Option<(String, Look)> {
         let (source, region) = {
             let state = self.0.state();

@@ -55,7 +55,7 @@ impl Source {
 pub(super) type Unlisted = (PathBuf, io::Error);
 
 impl Sources {
-    /// What is served, in a few words: the names of regions, or how many places there are.
+    /// The regions that are served, in a few words: the names of regions, or how many places there are.
     pub(super) fn title(&self) -> String {
         let files = self.files.iter().map(|path| region_name_of(path));
         let processes = self.processes.iter().map(|pid| format!("process {pid}"));

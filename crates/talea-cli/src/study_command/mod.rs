@@ -43,7 +43,7 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     }
     let design = design::design(arguments, design::service(arguments)?)?;
     let folder = ReportFolder::prepare(&arguments.out)?;
-    let live = LivePage::start(arguments.live, "study")?;
+    let live = LivePage::start(arguments.live.live, "study")?;
     let rounds = arguments.rounds.unwrap_or(1);
     let Some(studies) = finished(rounds::run(&[design], rounds, live.watcher(), stop).await?)
     else {
@@ -74,7 +74,7 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
     let of_each =
         (1..=designs.len()).map(|n| ReportFolder::prepare(&arguments.out.join(n.to_string())));
     let of_each = of_each.collect::<Result<Vec<_>>>()?;
-    let live = LivePage::start(arguments.live, "study")?;
+    let live = LivePage::start(arguments.live.live, "study")?;
     let rounds = arguments.rounds.unwrap_or(ROUNDS_OF_VARIANTS);
     let Some(studies) = finished(rounds::run(&designs, rounds, live.watcher(), stop).await?) else {
         live.end(None);

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 use talea::{Config, Counter, Opts, Registry};
@@ -168,6 +170,43 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
         }
         std::fs::remove_file(&path).ok();
     }
+}
+
+#[test]
+fn a_postmortem_has_what_was_in_flight_and_the_latest_exemplars() {
+    let folder = RegionFolder::new();
+    let mut service = ItemsApi::start(Some(&folder.region()));
+    let agent = Agent::start([folder.region()]);
+    // The service waits for a body that does not come.
+    let mut hanging = TcpStream::connect(&service.items).unwrap();
+    let head = "POST /api/items HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n\
+                Content-Length: 100\r\n\r\n{";
+    hanging.write_all(head.as_bytes()).unwrap();
+    let mut stream = EventStream::open(&agent.address, "/live/events");
+    // In two readings at least.
+    for _ in 0..2 {
+        stream.until("point", |point| point["e"].as_array().unwrap().iter().any(|it| it[3] == 1));
+    }
+    service.kill();
+    stream.until("point", |point| point["marks"].as_array().is_some());
+    let known: Value =
+        serde_json::from_slice(&agent.get("/postmortem?format=json", &[]).body).unwrap();
+    let endpoints = known["record"]["endpoints"].as_array().unwrap();
+    let hung = endpoints.iter().find(|it| it["name"] == "POST /api/items").unwrap();
+    assert_eq!(hung["in_flight"], 1.0, "{known}");
+    let page = agent.get("/postmortem", &[]).text();
+    assert!(page.contains("1 request in flight when it was last seen alive"), "{page}");
+
+    let path = folder.at("traced.talea");
+    let registry = Registry::open_with(&path, Config::default()).unwrap();
+    let waits: talea::Histogram<talea::Seconds> =
+        registry.register(Opts::new("wait_seconds", "W.")).unwrap();
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    waits.observe_with_exemplar(Duration::from_millis(20), &[("trace_id", trace)]).unwrap();
+    let output = talea(["postmortem".as_ref(), path.as_os_str()]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(&format!("trace_id={trace}")) && text.contains("20.0 ms"), "{text}");
+    assert!(text.starts_with("No history: no agent recorded"), "{text}");
 }
 
 #[test]
