@@ -9,7 +9,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::arguments::Arguments;
-use crate::stop::Ending;
+use crate::ending::Ending;
 
 /// Prints the completions for a shell.
 /// Fails if they cannot be written.

@@ -42,7 +42,7 @@ pub fn ensure(_clients: u64) -> Result<()> {
 
 #[cfg(unix)]
 fn too_low(clients: u64, needed: u64, soft: u64, hard: Option<u64>) -> String {
-    use crate::figures::{counted, whole};
+    use talea_load::figures::{counted, whole};
 
     let hard = hard.map_or_else(|| "unlimited".to_owned(), whole);
     format!(

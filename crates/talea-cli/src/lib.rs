@@ -1,7 +1,6 @@
 //! The `talea` program as a library, module by module. Public is what its tests start in their own
 //! process.
 //!
-//! - `load`: concurrent clients that run the same requests over and over, counted exactly.
 //! - `study`: the load cases against a service in a child process, with the service's own
 //!   metrics sampled while each case runs.
 //! - `compare`: two or more variants of a service beside each other, as ratios with intervals.
@@ -12,8 +11,10 @@
 //! - `upkeep`: `wipe` and `expire`, for such a region.
 //! - [`serve`]: the agent, which serves any number of regions as one page.
 //!
+//! The load itself is the crate `talea-load`.
+//!
 //! The way of a study: cases → target (the child process) → for each case reset, baseline, load
-//! and samples → case results → report. Client numbers come from `load` alone, server numbers from
+//! and samples → case results → report. Client numbers come from `talea-load` alone, server numbers from
 //! the target's metrics alone; only `report` sets them side by side.
 
 // Without `talea top`, its arguments and readings are unused.
@@ -23,10 +24,9 @@ mod check;
 mod compare;
 #[cfg(feature = "completions")]
 mod completions;
-mod connect;
 pub mod descriptors;
+pub mod ending;
 mod families;
-mod figures;
 #[cfg(target_os = "linux")]
 mod history;
 #[cfg(target_os = "linux")]
@@ -35,7 +35,6 @@ mod inspect;
 #[cfg_attr(not(feature = "top"), allow(dead_code, unused_imports))]
 mod live;
 mod live_page;
-mod load;
 mod load_command;
 mod machine;
 #[cfg(target_os = "linux")]
@@ -48,11 +47,9 @@ mod progress;
 #[cfg(target_os = "linux")]
 mod region_command;
 mod report;
-mod scenario;
 mod screen;
 #[cfg(target_os = "linux")]
 pub mod serve;
-pub mod stop;
 mod study;
 mod study_command;
 #[cfg(all(target_os = "linux", feature = "top"))]
@@ -64,9 +61,10 @@ pub mod web;
 use std::process::ExitCode;
 
 use clap::Parser;
+use talea_load::stop::Stop;
 
 use self::arguments::{Arguments, Command};
-use self::stop::{Ending, Stop};
+use self::ending::Ending;
 
 /// The exit status of a command that could not be done: wrong usage, no target, no place for the
 /// report.

@@ -8,8 +8,8 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval_at};
 
-use crate::figures::whole;
-use crate::load::Window;
+use talea_load::Window;
+use talea_load::figures::whole;
 
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(3);

@@ -6,9 +6,10 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow, bail};
 use talea::outside::{FamilyFacts, Look, Reader};
 use talea::{OpenError, Registry};
+use talea_load::stop::Stop;
 
 use crate::arguments::{RegionFamilies, RegionSource, User};
-use crate::stop::{Ending, Stop};
+use crate::ending::Ending;
 
 /// A region that is there.
 pub(crate) enum RegionPlace<'a> {

@@ -8,13 +8,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use talea_load::Rate;
+use talea_load::connect::{self, Trust};
+use talea_load::{Protocol, Target};
 use talea_parse::Syntax;
 
 use crate::check::Source;
 use crate::compare::Condition;
-use crate::connect::{self, Trust};
-use crate::load::Rate;
-use crate::load::{Protocol, Target};
 use crate::study::{Case, KNOWN, LONG};
 
 #[cfg(target_os = "linux")]

@@ -4,12 +4,13 @@ use std::io::{self, BufWriter, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 use serde_json::json;
+use talea_load::figures::counted;
+use talea_load::stop::Stop;
 use talea_parse::{Finding, Severity, Syntax, check};
 
 use super::Source;
 use crate::arguments::CheckArguments;
-use crate::figures::counted;
-use crate::stop::{Ending, Stop};
+use crate::ending::Ending;
 
 /// Checks a text and prints what was found to standard output.
 /// Fails when the text cannot be read: no such file, no answer, not UTF-8.

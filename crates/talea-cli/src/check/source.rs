@@ -7,10 +7,10 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use hyper::Uri;
+use talea_load::connect::{self, Trust};
 use talea_parse::Syntax;
 
 use crate::arguments::Tls;
-use crate::connect::{self, Trust};
 
 /// A file, a URL or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! A comparison as text: a table for each case, and what it says in words.
 
+use talea_load::figures::{NONE, bytes, counted, measured, whole};
+
 use super::comparison::{Comparison, MeasureComparison, VariantComparison, Verdict};
-use crate::figures::{NONE, bytes, counted, measured, whole};
 use crate::screen;
 use crate::study::Measure;
 

@@ -1,11 +1,12 @@
 //! `talea inspect`: opens, looks, prints.
 
 use anyhow::Result;
+use talea_load::stop::Stop;
 
 use super::{Inspection, table};
 use crate::arguments::InspectArguments;
+use crate::ending::Ending;
 use crate::region_command::{RegionPlace, print_result};
-use crate::stop::{Ending, Stop};
 
 /// Looks into a region and prints what was found to standard output. Fails when the region cannot be
 /// read, or has no family of the name that was asked for.

@@ -4,11 +4,11 @@ use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
 use comfy_table::Table;
+use talea_load::figures::{NONE, bytes, counted, in_unit, whole};
 
 use super::inspection::{
     FamilyLine, Header, Inspection, PartUsage, Process, Series, SeriesValue, Usage,
 };
-use crate::figures::{NONE, bytes, counted, in_unit, whole};
 use crate::printable::printable;
 use crate::screen::table;
 

@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use hyper::Uri;
 use talea::outside::{Reader, Standing};
 use talea::{Escaping, Format, Snapshot};
+use talea_load::connect::{self, Trust};
 
-use crate::connect::{self, Trust};
 use crate::families;
 use crate::families::protobuf::MetricFamily;
 use crate::region_command::{RegionPlace, region_error};

@@ -1,7 +1,8 @@
 //! The numbers of a row in words.
 
+use talea_load::figures::{NONE, in_unit, measured};
+
 use crate::families::Between;
-use crate::figures::{NONE, in_unit, measured};
 
 /// What is known of a quantile, which is in milliseconds: `12.3 ms`, or where the buckets are wide, their
 /// bound: `<250 ms`, `>10.0 s`.
@@ -32,7 +33,7 @@ pub(crate) fn share(share: Option<f64>) -> String {
 
 /// What lasts now, such as requests in flight.
 pub(crate) fn level(level: Option<f64>) -> String {
-    level.map_or_else(|| NONE.to_owned(), |level| crate::figures::plain(level.max(0.0)))
+    level.map_or_else(|| NONE.to_owned(), |level| talea_load::figures::plain(level.max(0.0)))
 }
 
 /// The latest numbers as a line of bars, the highest of them at full height: `▁▃█`.

@@ -7,18 +7,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use talea_load::scenario::Scenario;
+use talea_load::stop::Stop;
+use talea_load::{
+    self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window, samples,
+};
 
 use self::rounds::{Rounds, measures};
 use crate::arguments::LoadArguments;
 use crate::compare::{Condition, report_conditions};
 use crate::descriptors;
+use crate::ending::Ending;
 use crate::live_page::LivePage;
-use crate::load::{
-    self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window, samples,
-};
 use crate::progress::Progress;
-use crate::scenario::Scenario;
-use crate::stop::{Ending, Stop};
 use crate::study::CaseEnd;
 
 /// Runs the load and prints its summary to standard output.
@@ -110,7 +111,7 @@ fn case_end(summary: &Summary) -> CaseEnd {
 
 async fn one(plan: &Plan, window: &Window, stop: &Stop) -> Result<Outcome> {
     let progress = Progress::begin(&plan.model.to_string(), plan.requests(), window.clone());
-    let outcome = load::run(plan, window, stop.clone()).await;
+    let outcome = talea_load::run(plan, window, stop.clone()).await;
     progress.end();
     outcome.map_err(|error| anyhow!(error))
 }

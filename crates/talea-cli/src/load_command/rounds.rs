@@ -3,9 +3,9 @@
 use std::fmt;
 
 use serde::Serialize;
+use talea_load::Summary;
+use talea_load::figures::measured;
 
-use crate::figures::measured;
-use crate::load::Summary;
 use crate::study::{Measure, Measures};
 use talea_statistics::Mean;
 

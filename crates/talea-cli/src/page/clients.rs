@@ -1,8 +1,9 @@
 //! The requests of a load as its clients saw them, from the metrics that a load keeps of itself.
 
+use talea_load::Meters;
+
 use crate::families::protobuf::{Metric, MetricFamily};
 use crate::live::Counts;
-use crate::load::Meters;
 
 /// The families that it is read from.
 pub(super) fn is_of_clients(name: &str) -> bool {

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde::Serialize;
 use talea_http::server::{Limits, OpenGate, Server};
+use talea_load::{Meters, Plan, Window};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::feed::{Feed, Recorded, now};
 use super::routes::routes;
-use crate::families::{Between, Quantiles};
+use crate::families::{self, Between, Quantiles};
 use crate::history::{Extent, History};
-use crate::load::{Meters, Plan, Window};
 use crate::study::{CaseEnd, Scraper, Watcher};
 
 /// All of a study is kept, as far as there is room.
@@ -267,7 +267,8 @@ async fn show(stage: Arc<Stage>) {
         let mut scene = stage.scene();
         scene.note_under_way();
         stage.feed.set_study(&scene.status);
-        let of_clients = scene.meters.as_ref().map(Meters::families).unwrap_or_default();
+        let of_clients = scene.meters.as_ref().map(Meters::page).unwrap_or_default();
+        let of_clients = families::read(&of_clients).unwrap_or_default();
         drop(scene);
         families.extend(of_clients);
         let recorded = Recorded { time, began, ended, families, processes: Vec::new() };

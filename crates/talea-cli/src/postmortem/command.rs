@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use talea_load::stop::Stop;
 
 use super::{Postmortem, Record, Remains};
 use crate::arguments::PostmortemArguments;
+use crate::ending::Ending;
 use crate::history::{Extent, History};
 use crate::region_command::{RegionPlace, print_result};
 use crate::serve::region_name_of;
-use crate::stop::{Ending, Stop};
 
 /// All that a file has, whatever an agent kept.
 const ALL: Extent = Extent { seconds: Duration::MAX, minutes: Duration::MAX, bytes: usize::MAX };

@@ -1,11 +1,11 @@
 //! A postmortem as a page of its own, in the frame and the style of the reports.
 
 use maud::{Markup, PreEscaped, html};
+use talea_load::figures::{NONE, bytes, counted, measured_or_none, plain, whole};
 
 use super::record::Second;
 use super::text::{clock, date, value};
 use super::{Postmortem, Record, Remains};
-use crate::figures::{NONE, bytes, counted, measured_or_none, plain, whole};
 use crate::live::words::{level, share, time};
 use crate::report::{Chart, document};
 

@@ -3,9 +3,10 @@
 use std::fmt::Write;
 use std::time::{Duration, UNIX_EPOCH};
 
+use talea_load::figures::{NONE, bytes, in_unit, measured_or_none, plain, whole};
+
 use super::region::Reference;
 use super::{Postmortem, Record, Remains};
-use crate::figures::{NONE, bytes, in_unit, measured_or_none, plain, whole};
 use crate::live::words::{level, share, time};
 use crate::printable::printable;
 use crate::screen;

@@ -1,8 +1,9 @@
 //! The conclusions from the numbers of a study, in sentences. Each has the numbers that it rests
 //! on, and is there only where they carry it.
 
+use talea_load::figures::{counted, measured, whole};
+
 use super::throughput::by_clients;
-use crate::figures::{counted, measured, whole};
 use crate::study::{CaseResult, Server, Study};
 
 /// The share that counts as all of the best throughput.

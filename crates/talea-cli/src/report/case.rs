@@ -1,11 +1,11 @@
 //! The section of one case.
 
 use maud::{Markup, PreEscaped, html};
+use talea_load::figures::{NONE, bytes, counted, measured, measured_or_none, whole, whole_or_none};
 
 use super::metrics::{self, Key, Metric};
 use super::table::briefly;
 use super::{heat, latencies};
-use crate::figures::{NONE, bytes, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::study::{CaseResult, Clients};
 
 /// The fewest points that make a chart.

@@ -8,7 +8,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::ValueFormatter;
 use plotters::prelude::*;
 
-use crate::figures::{measured, whole};
+use talea_load::figures::{measured, whole};
 
 /// Width and height in the page's pixels, before the page scales them.
 pub(super) const SIZE: (u32, u32) = (380, 220);

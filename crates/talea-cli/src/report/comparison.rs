@@ -1,11 +1,11 @@
 //! The page of a comparison.
 
 use maud::{Markup, html};
+use talea_load::figures::counted;
 
 use super::document::document;
 use crate::compare::{Comparison, MeasureComparison, VariantComparison, Verdict};
 use crate::compare::{in_words, interval, ratio, titled, value, verdict};
-use crate::figures::counted;
 
 pub(crate) fn comparison_page(comparison: &Comparison, command: &str) -> String {
     let rounds = counted(comparison.rounds, "round");

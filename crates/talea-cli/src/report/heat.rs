@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use maud::{Markup, PreEscaped, html};
+use talea_load::figures::whole;
 
 use super::chart::{self, short, tick};
-use crate::figures::whole;
 use crate::study::Times;
 
 const WIDTH: f64 = chart::SIZE.0 as f64;

@@ -2,12 +2,12 @@
 //! [`super::chart`] draws, go in as they are.
 
 use maud::{Markup, PreEscaped, html};
+use talea_load::figures::{NONE, counted, whole, whole_or_none};
 
 use super::document::document;
 use super::pairs::{self, Pair};
 use super::table::{Column, briefly, columns, unsampled};
 use super::{analysis, case, prometheus, provenance, rounds, throughput};
-use crate::figures::{NONE, counted, whole, whole_or_none};
 use crate::study::{CaseResult, Study};
 
 pub(crate) fn page(study: &Study) -> String {

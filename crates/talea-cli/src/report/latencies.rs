@@ -2,11 +2,11 @@
 //! rows of the table share.
 
 use maud::{Markup, html};
+use talea_load::figures::{NONE, measured, measured_or_none, whole};
 
 use super::chart::short;
 use super::table::in_ms;
 use crate::families::Between;
-use crate::figures::{NONE, measured, measured_or_none, whole};
 use crate::study::{Clients, EndpointSummary, Server};
 
 /// Response times at the clients, with the server's beside them.

@@ -1,7 +1,8 @@
 //! The metrics of a case over time, each as a titled chart.
 
+use talea_load::figures::{NONE, bytes, measured_or_none, whole, whole_or_none};
+
 use super::chart::{Chart, Curve, PEAK, THIRD};
-use crate::figures::{NONE, bytes, measured_or_none, whole, whole_or_none};
 use crate::study::{CaseResult, Server, WINDOW};
 
 /// A chart with its words.

@@ -1,6 +1,7 @@
 //! Cases that make the same number of requests with clients and iterations distributed otherwise.
 
-use crate::figures::{NONE, measured, plain};
+use talea_load::figures::{NONE, measured, plain};
+
 use crate::study::CaseResult;
 
 /// Two cases of one T; the one with more clients first.

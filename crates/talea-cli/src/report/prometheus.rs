@@ -1,8 +1,8 @@
 //! The values by a Prometheus, beside the study's own samples.
 
 use maud::{Markup, html};
+use talea_load::figures::{NONE, bytes, measured_or_none, plain, whole_or_none};
 
-use crate::figures::{NONE, bytes, measured_or_none, plain, whole_or_none};
 use crate::study::{CaseResult, Server};
 
 /// Both ways side by side; nothing where no Prometheus took part.

@@ -1,8 +1,8 @@
 //! Where the numbers come from.
 
 use maud::{Markup, html};
+use talea_load::figures::{NONE, bytes, counted};
 
-use crate::figures::{NONE, bytes, counted};
 use crate::study::Study;
 
 /// The machine, the versions, and the command that does it again.

@@ -1,9 +1,9 @@
 //! The values that several rounds of a study have in common.
 
 use maud::{Markup, html};
+use talea_load::figures::{NONE, counted};
 
 use crate::compare::{titled, value};
-use crate::figures::{NONE, counted};
 use crate::study::{CaseResult, Measure};
 use talea_statistics::Mean;
 

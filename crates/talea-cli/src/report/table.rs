@@ -1,7 +1,8 @@
 //! The table on the screen.
 
+use talea_load::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
+
 use crate::families::Between;
-use crate::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 use crate::screen;
 use crate::study::{CaseResult, Server};
 

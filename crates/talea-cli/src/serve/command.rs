@@ -6,15 +6,16 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use talea::Snapshot;
 use talea_http::server::{Limits, Server};
+use talea_load::stop::Stop;
 
 use super::recorder::Recorder;
 use super::routes::routes;
 use super::{Agent, Sources, connections};
 use crate::arguments::ServeArguments;
 use crate::descriptors;
+use crate::ending::Ending;
 use crate::history::{Extent, History};
 use crate::page::Feed;
-use crate::stop::{Ending, Stop};
 use crate::web::Web;
 
 /// The number of connections that may be open at once.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::load::{Arrivals, Model, Stage, Until};
+use talea_load::{Arrivals, Model, Stage, Until};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {

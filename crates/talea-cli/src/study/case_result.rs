@@ -1,12 +1,12 @@
 //! The results of one case.
 
 use serde::{Deserialize, Serialize};
+use talea_load::Model;
 
 use super::case::Case;
 use super::clients::Clients;
 use super::measure::{Measure, Measures};
 use super::server::Server;
-use crate::load::Model;
 
 /// The numbers of one case. Client numbers come from the clients, server numbers from the server's
 /// metrics; neither is derived from the other.

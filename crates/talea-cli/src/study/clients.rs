@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use talea::HistogramSnapshot;
 
-use crate::load::{KindOfFailure, Outcome, Phases, Plan, StepSummary, Window, kinds_of_failure};
+use talea_load::{KindOfFailure, Outcome, Phases, Plan, StepSummary, Window, kinds_of_failure};
 
 /// The requests of the clients of one case, and their answers. Response times are by their clock,
 /// in milliseconds.

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use talea_load::scenario::{Names, Scenario};
+use talea_load::{Protocol, Target};
+
 use super::case::Case;
-use crate::load::{Protocol, Target};
-use crate::scenario::{Names, Scenario};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Design {

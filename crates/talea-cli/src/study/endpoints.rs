@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use talea_load::scenario::{Names, Quantity, Selector};
 
 use crate::families::protobuf::{LabelPair, MetricFamily};
 use crate::families::{self, Quantiles, Times, endpoint_of};
-use crate::scenario::{Names, Quantity, Selector};
 
 /// The response times of each endpoint in a service's histogram of durations.
 #[derive(Clone, Debug, Default)]

@@ -1,10 +1,10 @@
 //! The values that a study reads from the service's metrics.
 
 use anyhow::{Context, Result};
+use talea_load::scenario::{Names, Quantity, Selector};
 use talea_parse::Sample;
 
 use crate::families::Durations;
-use crate::scenario::{Names, Quantity, Selector};
 
 /// The service's numbers at one instant.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,14 +1,14 @@
 //! Studies that are run some times over, side by side.
 
 use anyhow::{Context, Result};
+use talea_load::Meters;
+use talea_load::stop::Stop;
 
 use super::case_result::CaseResult;
 use super::design::Design;
 use super::outcome::{RunEnd, Study};
 use super::run::run as run_once;
 use super::watcher::Watcher;
-use crate::load::Meters;
-use crate::stop::Stop;
 
 /// Runs each design once a round, so that a change with time affects all of them; the design that
 /// is first changes from round to round. Gives a study of each, with the numbers of all its rounds.

@@ -3,6 +3,8 @@
 use std::time::SystemTime;
 
 use anyhow::{Context, Result};
+use talea_load::Meters;
+use talea_load::stop::Stop;
 
 use super::design::{Addresses, Design, Service};
 use super::outcome::{RunEnd, Study, Versions};
@@ -10,9 +12,7 @@ use super::sampler::SAMPLE_EVERY;
 use super::study_run::StudyRun;
 use super::target_process::{self, TargetProcess};
 use super::watcher::Watcher;
-use crate::load::Meters;
 use crate::machine::Machine;
-use crate::stop::Stop;
 
 /// Runs a study from the start of its target to its end.
 ///

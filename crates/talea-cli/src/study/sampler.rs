@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use talea_load::Window;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
 
@@ -14,7 +15,6 @@ use super::clients::{Observed, ResponseTimeline};
 use super::reading::Reading;
 use super::scraper::Scraper;
 use super::series::Sample;
-use crate::load::Window;
 
 /// The time between two samples, as aimed at.
 pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(100);

@@ -7,13 +7,13 @@ use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::Full;
 use hyper::header::{ACCEPT, HOST, HeaderValue};
 use hyper::{Method, Request, StatusCode};
+use talea_load::scenario::Names;
+use talea_load::{Answer, Protocol, Session, Target};
 
 use super::endpoints::EndpointTimes;
 use super::reading::Reading;
 use crate::families;
 use crate::families::protobuf::MetricFamily;
-use crate::load::{Answer, Protocol, Session, Target};
-use crate::scenario::Names;
 
 const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use talea_load::scenario::Quantity;
 
 use super::reading::Reading;
 use crate::families::Durations;
-use crate::scenario::Quantity;
 
 /// The window of rates and means over time.
 pub(crate) const WINDOW: Duration = Duration::from_secs(2);

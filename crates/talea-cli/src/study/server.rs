@@ -1,12 +1,12 @@
 //! The server's numbers of one case, from samples of its metrics.
 
 use serde::{Deserialize, Serialize};
+use talea_load::figures::{counted as counted_in_words, whole};
+use talea_load::scenario::Quantity;
 
 use super::endpoints::EndpointSummary;
 use super::series::{Sample, Series, counted, is_sampled, most};
 use crate::families::Quantiles;
-use crate::figures::{counted as counted_in_words, whole};
-use crate::scenario::Quantity;
 
 /// The values of a server's metrics in one case; none if it does not report them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

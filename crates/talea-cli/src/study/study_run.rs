@@ -6,6 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
+use talea_load::figures::{counted, measured, whole};
+use talea_load::scenario::Quantity;
+use talea_load::stop::Stop;
+use talea_load::{self, Meters, Model, Plan, Until, Window};
 use tokio::process::Command;
 
 use super::case::Case;
@@ -19,11 +23,7 @@ use super::sampler::{Sampler, Samples};
 use super::scraper::Scraper;
 use super::server::Server;
 use super::watcher::{CaseEnd, Watcher};
-use crate::figures::{counted, measured, whole};
-use crate::load::{self, Meters, Model, Plan, Until, Window};
 use crate::progress::Progress;
-use crate::scenario::Quantity;
-use crate::stop::Stop;
 
 /// A study that runs. Its results stay when it is stopped.
 pub(super) struct StudyRun<'a> {
@@ -179,7 +179,7 @@ impl<'a> StudyRun<'a> {
 
     async fn uncounted(&self, addresses: &Addresses, model: Model) -> Result<()> {
         let plan = Plan { seed: !self.design.seed, ..self.plan(addresses, model) };
-        let outcome = load::run(&plan, &self.meters.window(), Stop::never()).await;
+        let outcome = talea_load::run(&plan, &self.meters.window(), Stop::never()).await;
         outcome.map(drop).map_err(|error| anyhow!(error))
     }
 
@@ -227,7 +227,7 @@ impl<'a> StudyRun<'a> {
 
         let progress = Progress::begin(&case.to_string(), plan.requests(), window.clone());
         let sampler = Sampler::begin(begun, baseline, window.clone())?;
-        let outcome = load::run(&plan, window, Stop::never()).await;
+        let outcome = talea_load::run(&plan, window, Stop::never()).await;
         let outcome = outcome.map_err(|error| anyhow!(error))?;
         let samples = sampler.end().await?;
         progress.end();
@@ -348,8 +348,8 @@ impl fmt::Display for StoppedStudy {
 mod tests {
     use super::super::design::Service;
     use super::*;
-    use crate::load::Protocol;
-    use crate::scenario::Scenario;
+    use talea_load::Protocol;
+    use talea_load::scenario::Scenario;
 
     #[test]
     fn a_stopped_study_says_what_is_finished_and_what_is_not() {

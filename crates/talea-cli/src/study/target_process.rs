@@ -5,13 +5,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use talea_load::Target;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::design::{AddressSource, Addresses, Program};
-use crate::load::Target;
 
 /// How long the target may take from its start until it accepts requests.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);

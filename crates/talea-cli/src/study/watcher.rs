@@ -1,9 +1,10 @@
 //! Somebody who looks on while loads are made.
 
+use talea_load::{Meters, Plan, Window};
+
 use super::case_result::CaseResult;
 use super::scraper::Scraper;
 use crate::families::Quantiles;
-use crate::load::{Meters, Plan, Window};
 
 /// Is informed of how far a study or a load is.
 pub(crate) trait Watcher: Send + Sync {

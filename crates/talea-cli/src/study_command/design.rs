@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
+use talea_load::Target;
+use talea_load::scenario::Scenario;
 
 use super::variant::Variant;
 use crate::arguments::StudyArguments;
-use crate::load::Target;
-use crate::scenario::Scenario;
 use crate::study::{
     AddressSource, Addresses, Design, Program, PrometheusSource, STUDY_ARGUMENTS, Service,
 };

@@ -7,13 +7,14 @@ mod variant;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
+use talea_load::stop::Stop;
 
 use crate::arguments::{CompareArguments, StudyArguments, StudyCommand};
 use crate::compare::{self, Comparison, report_conditions};
 use crate::descriptors;
+use crate::ending::Ending;
 use crate::live_page::LivePage;
 use crate::report::{self, ReportFolder};
-use crate::stop::{Ending, Stop};
 use crate::study::{Case, CaseResult, RunEnd, Study, rounds};
 
 /// How often variants are run side by side, where it is not said.

@@ -7,10 +7,10 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, TableState};
+use talea_load::figures::{bytes, count, in_unit, measured, plain};
 
 use super::keys::KEYS;
 use super::state::{Column, State, View};
-use crate::figures::{bytes, count, in_unit, measured, plain};
 use crate::live;
 use crate::live::words::{level, rate, share, sparkline, time};
 use crate::printable::printable;

@@ -15,13 +15,14 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
+use talea_load::connect::Trust;
+use talea_load::stop::Stop;
 use tokio::sync::mpsc;
 
 use self::state::{Next, State};
 use crate::arguments::TopArguments;
-use crate::connect::Trust;
+use crate::ending::Ending;
 use crate::live::{Reading, Source, Window};
-use crate::stop::{Ending, Stop};
 
 /// Shows a source until the user quits, or prints it once. Fails if the source cannot be read at first.
 pub(crate) async fn run(arguments: TopArguments, mut stop: Stop) -> Result<Ending> {

@@ -1,6 +1,7 @@
 //! The table as text, for files, pipes and one look.
 
-use crate::figures::measured;
+use talea_load::figures::measured;
+
 use crate::live::words::{level, rate, share, time};
 use crate::live::{Row, Table};
 use crate::printable::printable;
@@ -21,7 +22,7 @@ pub(super) fn text(table: &Table) -> String {
             time(row.p90_ms),
             time(row.p99_ms),
             level(row.in_flight),
-            crate::figures::plain(row.requests),
+            talea_load::figures::plain(row.requests),
         ]);
     }
     let seconds = measured(table.length.as_secs_f64());

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use talea_load::figures::count;
 
 use crate::arguments::ExpireArguments;
-use crate::figures::count;
 use crate::region_command::{RegionPlace, chosen};
 
 /// Longer than the minute between two sweeps of a service that is scraped.

@@ -11,10 +11,11 @@ mod expire;
 mod wipe;
 
 use anyhow::Result;
+use talea_load::stop::Stop;
 
 use crate::arguments::{ExpireArguments, WipeArguments};
+use crate::ending::Ending;
 use crate::region_command::print_result;
-use crate::stop::{Ending, Stop};
 
 /// Resets counts to 0, and prints which were reset.
 /// Fails when the region cannot be taken part in, has no such family, or no room to note what its

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use anyhow::{Result, bail};
 use talea::Kind;
 use talea::outside::{FamilyFacts, Look};
+use talea_load::figures::count;
 
 use crate::arguments::WipeArguments;
-use crate::figures::count;
 use crate::region_command::{RegionPlace, chosen};
 
 /// Resets counts to 0; returns the message about it.

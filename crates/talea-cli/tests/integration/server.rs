@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use axum::body::Bytes;
 use axum::http::{Request, StatusCode};
-use talea_cli::stop::Stop;
 use talea_http::server::{Limits, OpenGate, Reason, Server};
+use talea_load::stop::Stop;
 use tokio::io::AsyncReadExt;
 use tokio::time::sleep;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use talea_cli::stop::Stop;
 use talea_http::server::Limits;
+use talea_load::stop::Stop;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;

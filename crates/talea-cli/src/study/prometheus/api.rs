@@ -12,7 +12,7 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST};
 use serde::Deserialize;
 
-use crate::load::{Protocol, Session, Target};
+use talea_load::{Protocol, Session, Target};
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 

@@ -1,8 +1,9 @@
 //! Differences between a Prometheus and the study's own samples.
 
+use talea_load::figures::{measured, whole};
+
 use super::super::series::WINDOW;
 use super::super::server::Server;
-use crate::figures::{measured, whole};
 
 /// The tolerance for a mean or a sum of the same counters: they are read at other instants.
 const TOLERANCE: f64 = 0.01;

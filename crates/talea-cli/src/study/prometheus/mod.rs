@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use talea_load::scenario::{Names, Quantity, Selector};
 
 use self::api::{Api, Series, now};
 pub(super) use self::differences::differences;
@@ -20,7 +21,6 @@ use super::design::{Addresses, PrometheusSource};
 use super::reading::Reading;
 use super::series::Sample;
 use super::server::Server;
-use crate::scenario::{Names, Quantity, Selector};
 
 /// How long a scrape may take to arrive at Prometheus.
 const SCRAPED_WITHIN: Duration = Duration::from_secs(30);

@@ -7,11 +7,11 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use talea_load::Target;
 use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::api::{Api, now};
-use crate::load::Target;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 /// How often another port is tried when somebody took the one that was free.

@@ -1,11 +1,11 @@
 //! The queries of appendix E of "Phoenix Concurrency", in the names of the service.
 
 use anyhow::Result;
+use talea_load::scenario::{Names, Quantity, Selector};
 
 use super::super::series::most;
 use super::super::server::Server;
 use super::api::Api;
-use crate::scenario::{Names, Quantity, Selector};
 
 /// A query, and the same quantity from the study's own samples.
 pub(super) struct QueryTemplate {

@@ -1,0 +1,216 @@
+//! One client: the scenario over and over, one request at a time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Release};
+use std::time::{Duration, Instant};
+
+use async_channel::Receiver;
+use tokio::task::JoinHandle;
+
+use crate::meters::Meters;
+use crate::model::Until;
+use crate::plan::Plan;
+use crate::samples::Sample;
+use crate::scenario::{CapturedValue, Step, Values};
+use crate::session::{Answer, Session};
+use crate::stop::Stop;
+use crate::tally::{Failure, Tally};
+use crate::threads::ThreadPlan;
+
+pub(super) struct Client {
+    plan: Arc<ThreadPlan>,
+    /// From 0.
+    number: u64,
+    meters: Meters,
+    session: Session,
+    values: Values,
+    tally: Tally,
+    samples: Option<Vec<Sample>>,
+}
+
+/// The results of a client.
+pub(super) struct Ending {
+    pub(super) at: Instant,
+    pub(super) tally: Tally,
+    pub(super) samples: Vec<Sample>,
+}
+
+/// A client's task, aborted when this is dropped.
+pub(super) struct ClientTask(pub(super) JoinHandle<Ending>);
+
+impl Drop for ClientTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Client {
+    pub(super) fn new(plan: Arc<ThreadPlan>, number: u64, meters: Meters) -> Self {
+        let Plan { target, timeout, protocol, scenario, seed, .. } = &plan.plan;
+        let session = Session::new(target.clone(), *protocol, *timeout);
+        let values = Values::new(&scenario.variables, seed.wrapping_add(number));
+        let samples = plan.plan.samples.then(Vec::new);
+        Self { session, values, samples, tally: Tally::default(), plan, number, meters }
+    }
+
+    /// Runs the scenario again and again.
+    pub(super) async fn run(mut self, until: Until, mut stop: Stop) -> Ending {
+        tokio::select! {
+            biased;
+            () = stop.requested() => {}
+            () = self.iterate(until) => {}
+        }
+        self.ended()
+    }
+
+    /// Serves arrivals until there are no more, and counts those that it has served.
+    pub(super) async fn serve(
+        mut self,
+        arrivals: Receiver<Instant>,
+        served: Arc<AtomicU64>,
+        mut stop: Stop,
+    ) -> Ending {
+        let serving = async {
+            while let Ok(intended) = arrivals.recv().await {
+                self.meters.late(intended.elapsed());
+                self.iteration(Some(intended), None).await;
+                served.fetch_add(1, Release);
+            }
+        };
+        tokio::select! {
+            biased;
+            () = stop.requested() => {}
+            () = serving => {}
+        }
+        self.ended()
+    }
+
+    fn ended(mut self) -> Ending {
+        let at = Instant::now();
+        if self.session.is_waiting() {
+            self.tally.sent += 1;
+            self.tally.unanswered += 1;
+        }
+        self.tally.connections = self.session.opened();
+        if self.plan.plan.protocol.keeps_alive() {
+            self.tally.reconnects = self.session.opened().saturating_sub(1);
+        }
+        Ending { at, tally: self.tally, samples: self.samples.unwrap_or_default() }
+    }
+
+    async fn iterate(&mut self, until: Until) {
+        match until {
+            Until::Iterations(iterations) => {
+                for _ in 0..iterations {
+                    self.iteration(None, None).await;
+                }
+            }
+            Until::Time(time) => {
+                let end = self.plan.started + time;
+                while self.iteration(None, Some(end)).await {}
+            }
+        }
+    }
+
+    /// Runs the scenario once: its first request was to be made at an instant, and none is made
+    /// after another. False if that came.
+    async fn iteration(&mut self, intended: Option<Instant>, end: Option<Instant>) -> bool {
+        let plan = Arc::clone(&self.plan);
+        self.values.begin(&plan.plan.scenario.variables);
+        let mut intended = intended;
+        for (n, step) in plan.plan.scenario.steps.iter().enumerate() {
+            let begun = Instant::now();
+            if end.is_some_and(|end| begun >= end) {
+                return false;
+            }
+            if let Some(answer) = self.step(n, step, begun, intended.take()).await {
+                self.capture(n, step, &answer);
+            }
+            if let Some(think) = &step.think {
+                let nanos = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+                let range = nanos(think.start())..=nanos(think.end());
+                tokio::time::sleep(Duration::from_nanos(self.values.between(range))).await;
+            }
+        }
+        true
+    }
+
+    /// Does one step and counts it; gives the answer if it is the expected one.
+    async fn step(
+        &mut self,
+        n: usize,
+        step: &Step,
+        begun: Instant,
+        intended: Option<Instant>,
+    ) -> Option<Answer> {
+        let request = match self.plan.requests.request(n, &self.values) {
+            Ok(request) => request,
+            Err(why) => {
+                self.tally.not_sent += 1;
+                self.fail(Failure::NoRequest(n, why));
+                self.meters.done();
+                return None;
+            }
+        };
+        let answer = self.session.send(request, !step.captures.is_empty()).await;
+        if let Some(took) = self.session.take_connecting() {
+            self.meters.connected(took);
+        }
+        self.meters.done();
+        let result = match &answer {
+            Ok(answer) => {
+                self.tally.sent += 1;
+                self.tally.answer(answer.status);
+                // From when it was to be made: waiting for a client is part of it.
+                let took = intended.map_or(answer.took, |intended| answer.at - intended);
+                self.meters.answered(n, answer.head, took, answer.bytes);
+                match step.expected.includes(answer.status) {
+                    true => Ok(()),
+                    false => Err(Failure::Status(n, answer.status.as_u16())),
+                }
+            }
+            Err(trouble) => {
+                match trouble.was_sent() {
+                    true => self.tally.sent += 1,
+                    false => self.tally.not_sent += 1,
+                }
+                Err(Failure::RequestError(n, *trouble))
+            }
+        };
+        if let Some(samples) = &mut self.samples {
+            let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
+            let took = answer.as_ref().map_or_else(|_| begun.elapsed(), |answer| answer.took);
+            let started = answer.as_ref().map_or(begun, |answer| answer.at - answer.took);
+            samples.push(Sample {
+                client: self.number,
+                step: n,
+                intended: intended.unwrap_or(started) - self.plan.started,
+                started: started - self.plan.started,
+                took,
+                status,
+                failure: result.err(),
+            });
+        }
+        match result {
+            Ok(()) => answer.ok(),
+            Err(failure) => {
+                self.fail(failure);
+                None
+            }
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.meters.failed();
+        self.tally.fail(failure);
+    }
+
+    fn capture(&mut self, n: usize, step: &Step, answer: &Answer) {
+        for (nth, capture) in step.captures.iter().enumerate() {
+            match CapturedValue::at(&answer.body, &capture.pointer) {
+                Some(value) => self.values.set(capture.variable, value),
+                None => self.fail(Failure::NotCaptured(n, nth)),
+            }
+        }
+    }
+}

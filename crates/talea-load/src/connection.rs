@@ -1,0 +1,315 @@
+//! One connection, driven by the task that uses it.
+//!
+//! hyper hands out a sender and a driver. The driver usually gets a task of its own; here the
+//! client waits for its one answer anyway, so it drives the connection itself and no request
+//! crosses threads, nor wakes the task that made it.
+
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use http_body_util::{BodyExt, Full};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::{TrySendError, http1, http2};
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+
+use crate::coalescing_waker::CoalescingWaker;
+use crate::connect::Stream;
+
+/// The version of HTTP that clients speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    Http1 {
+        /// Whether a connection serves more than one request.
+        keep_alive: bool,
+    },
+    /// HTTP/2, with prior knowledge where there is no TLS to agree on it.
+    Http2,
+}
+
+impl Protocol {
+    /// Whether a connection serves more than one request.
+    pub fn keeps_alive(self) -> bool {
+        self != Self::Http1 { keep_alive: false }
+    }
+
+    /// Its ALPN name in TLS (RFC 7301).
+    pub fn alpn(self) -> &'static str {
+        match self {
+            Self::Http1 { .. } => "http/1.1",
+            Self::Http2 => "h2",
+        }
+    }
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Http1 { keep_alive: true } => "HTTP/1.1",
+            Self::Http1 { keep_alive: false } => "HTTP/1.1 without keep-alive",
+            Self::Http2 => "HTTP/2",
+        })
+    }
+}
+
+/// The task that reads and writes, for either protocol.
+type Running = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+pub(super) struct Connection {
+    sender: Sender,
+    driver: Driver,
+}
+
+/// Reads and writes for the request that waits.
+struct Driver {
+    /// None once it has ended, which is when the connection is closed.
+    running: Option<Running>,
+    /// The waker of the task that waited last.
+    waker: Option<Arc<CoalescingWaker>>,
+}
+
+enum Sender {
+    Http1(http1::SendRequest<Full<Bytes>>),
+    Http2(http2::SendRequest<Full<Bytes>>),
+}
+
+type Refused = TrySendError<Request<Full<Bytes>>>;
+
+impl Sender {
+    async fn ready(&mut self) -> Result<(), hyper::Error> {
+        match self {
+            Self::Http1(sender) => sender.ready().await,
+            Self::Http2(sender) => sender.ready().await,
+        }
+    }
+
+    async fn send(&mut self, request: Request<Full<Bytes>>) -> Result<Response<Incoming>, Refused> {
+        match self {
+            Self::Http1(sender) => sender.try_send_request(request).await,
+            Self::Http2(sender) => sender.try_send_request(request).await,
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        match self {
+            Self::Http1(sender) => sender.is_closed(),
+            Self::Http2(sender) => sender.is_closed(),
+        }
+    }
+}
+
+/// An answer that was read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its body, where it was asked for; empty otherwise.
+    pub body: Bytes,
+    /// Bytes of its body.
+    pub bytes: u64,
+    /// From the start of the request to the answer's head.
+    pub head: Duration,
+    /// From the start of the request to the end of the body.
+    pub took: Duration,
+    /// When its body had been read.
+    pub at: Instant,
+}
+
+/// Why a request has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RequestError {
+    /// No connection could be opened, so that nothing was sent.
+    NotConnected(io::ErrorKind),
+    /// The server closed each fresh connection before the request, so that nothing was sent.
+    ClosedBeforeRequest,
+    /// The connection ended before the answer's head.
+    ClosedBeforeAnswer,
+    /// The connection ended before the end of the answer's body.
+    ClosedInBody,
+    NotHttp,
+    /// Reading or writing failed otherwise.
+    Broken(io::ErrorKind),
+    /// The connection or the answer took longer than the limit.
+    TimedOut {
+        sent: bool,
+    },
+}
+
+impl RequestError {
+    /// Whether the request was sent, so that the server may have received it.
+    pub fn was_sent(self) -> bool {
+        !matches!(
+            self,
+            Self::NotConnected(_) | Self::ClosedBeforeRequest | Self::TimedOut { sent: false }
+        )
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotConnected(kind) => write!(f, "not sent: could not connect ({kind})"),
+            Self::ClosedBeforeRequest => {
+                f.write_str("not sent: each connection was closed as soon as it was open")
+            }
+            Self::ClosedBeforeAnswer => f.write_str("the connection was closed before the answer"),
+            Self::ClosedInBody => f.write_str("the connection was closed in the answer's body"),
+            Self::NotHttp => f.write_str("the answer was not HTTP"),
+            Self::Broken(kind) => write!(f, "the connection broke ({kind})"),
+            Self::TimedOut { sent: true } => f.write_str("no answer in time"),
+            Self::TimedOut { sent: false } => f.write_str("not sent: no connection in time"),
+        }
+    }
+}
+
+/// Why an exchange gave no answer.
+pub(super) enum NoAnswer {
+    /// The connection was closed before any of the request went out, which is where it was.
+    Unsent,
+    /// The request went out.
+    Sent(RequestError),
+}
+
+impl Connection {
+    pub(super) async fn open(stream: Stream, protocol: Protocol) -> Result<Self, hyper::Error> {
+        let io = TokioIo::new(stream);
+        // How a connection ends shows in what it does to its requests.
+        let (sender, running): (_, Running) = match protocol {
+            Protocol::Http1 { .. } => {
+                let (sender, driver) = http1::handshake(io).await?;
+                (Sender::Http1(sender), Box::pin(async move { drop(driver.await) }))
+            }
+            Protocol::Http2 => {
+                let mut builder = http2::Builder::new(TokioExecutor::new());
+                builder.timer(TokioTimer::new());
+                let (sender, driver) = builder.handshake(io).await?;
+                (Sender::Http2(sender), Box::pin(async move { drop(driver.await) }))
+            }
+        };
+        Ok(Self { sender, driver: Driver { running: Some(running), waker: None } })
+    }
+
+    /// Whether the connection can take a request: looks whether the server has closed it meanwhile.
+    pub(super) fn is_open(&mut self) -> bool {
+        // Nobody waits: the next look, which comes at once, says who is to be woken.
+        !self.driver.has_ended(&mut Context::from_waker(Waker::noop())) && !self.sender.is_closed()
+    }
+
+    /// Sends the request and reads the answer to the end of its body, which is kept if asked for.
+    /// Takes the request, and sets `waiting`, when it goes out.
+    ///
+    /// After [`NoAnswer`], or when it is dropped half-way, the connection is of no more use.
+    pub(super) async fn exchange(
+        &mut self,
+        request: &mut Option<Request<Full<Bytes>>>,
+        keep_body: bool,
+        waiting: &mut bool,
+    ) -> Result<Answer, NoAnswer> {
+        let Self { sender, driver } = self;
+        if driver.drive(pin!(sender.ready())).await.is_none_or(|ready| ready.is_err()) {
+            return Err(NoAnswer::Unsent);
+        }
+        let Some(going) = request.take() else { return Err(NoAnswer::Unsent) };
+        let started = Instant::now();
+        *waiting = true;
+        let (status, body) = match driver.drive(pin!(sender.send(going))).await {
+            None => return Err(NoAnswer::Sent(RequestError::ClosedBeforeAnswer)),
+            Some(Err(mut error)) => {
+                *request = error.take_message();
+                return Err(match request {
+                    Some(_) => {
+                        *waiting = false;
+                        NoAnswer::Unsent
+                    }
+                    None => {
+                        NoAnswer::Sent(trouble(error.error(), RequestError::ClosedBeforeAnswer))
+                    }
+                });
+            }
+            Some(Ok(answer)) => (answer.status(), answer.into_body()),
+        };
+        let head = started.elapsed();
+        match driver.drive(pin!(read(body, keep_body))).await {
+            None => Err(NoAnswer::Sent(RequestError::ClosedInBody)),
+            Some(Err(error)) => Err(NoAnswer::Sent(trouble(&error, RequestError::ClosedInBody))),
+            Some(Ok((body, bytes))) => {
+                let at = Instant::now();
+                Ok(Answer { status, body, bytes, head, took: at - started, at })
+            }
+        }
+    }
+}
+
+/// Reads a body to its end, and keeps it if asked for; with its length.
+async fn read(mut body: Incoming, keep: bool) -> Result<(Bytes, u64), hyper::Error> {
+    if keep {
+        let body = body.collect().await?.to_bytes();
+        let bytes = body.len() as u64;
+        return Ok((body, bytes));
+    }
+    let mut bytes = 0;
+    while let Some(frame) = body.frame().await {
+        bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
+    }
+    Ok((Bytes::new(), bytes))
+}
+
+impl Driver {
+    /// Waits for the work while driving the connection; none when the connection ends first.
+    async fn drive<T>(&mut self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        poll_fn(|context| {
+            let coalescing = match &self.waker {
+                Some(waker) if waker.is_of(context.waker()) => waker.clone(),
+                _ => self.waker.insert(CoalescingWaker::new(context.waker())).clone(),
+            };
+            let waker = Waker::from(coalescing.clone());
+            let mut context = Context::from_waker(&waker);
+            loop {
+                if let Poll::Ready(done) = work.as_mut().poll(&mut context) {
+                    return Poll::Ready(Some(done));
+                }
+                coalescing.look();
+                if self.has_ended(&mut context) {
+                    // It may have brought what the work waits for with its last breath.
+                    return match work.as_mut().poll(&mut context) {
+                        Poll::Ready(done) => Poll::Ready(Some(done)),
+                        Poll::Pending => Poll::Ready(None),
+                    };
+                }
+                if coalescing.wait() {
+                    return Poll::Pending;
+                }
+            }
+        })
+        .await
+    }
+
+    /// Reads and writes what can be now; whether the connection is closed.
+    fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
+        if let Some(running) = &mut self.running {
+            if running.as_mut().poll(context).is_ready() {
+                self.running = None;
+            }
+        }
+        self.running.is_none()
+    }
+}
+
+fn trouble(error: &hyper::Error, closed: RequestError) -> RequestError {
+    let mut sources =
+        std::iter::successors(std::error::Error::source(error), |error| error.source());
+    // That of HTTP/2 stands one deeper.
+    let io = sources.find_map(|source| source.downcast_ref::<io::Error>());
+    match io.map(io::Error::kind) {
+        Some(io::ErrorKind::UnexpectedEof) => closed,
+        Some(kind) => RequestError::Broken(kind),
+        None if error.is_parse() => RequestError::NotHttp,
+        None => closed,
+    }
+}

@@ -1,0 +1,80 @@
+//! The clients of an open load: as many as needed, started as requests arrive.
+//!
+//! A thread of its own keeps the time, since the runtime's timers step by a millisecond.
+
+use std::sync::atomic::{AtomicU64, Ordering::Acquire};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use crate::client::{Client, ClientTask};
+use crate::meters::Meters;
+use crate::model::Arrivals;
+use crate::stop::Stop;
+use crate::threads::Threads;
+
+pub(super) struct Dispatch {
+    pub(super) seed: u64,
+    pub(super) arrivals: Arrivals,
+    pub(super) at_most: u64,
+    pub(super) meters: Meters,
+    pub(super) stop: Stop,
+    /// Dropped when the caller no longer waits for the load.
+    pub(super) waiting: Weak<()>,
+    pub(super) threads: Arc<Threads>,
+}
+
+/// The clients that were started, and how often all were busy.
+pub(super) struct OpenLoad {
+    pub(super) clients: Vec<ClientTask>,
+    /// Arrivals that found all busy, when no more could be started.
+    pub(super) starved: u64,
+}
+
+/// How often a stop is checked for.
+const STOP_CHECK_EVERY: Duration = Duration::from_millis(50);
+
+impl Dispatch {
+    /// Sends arrivals to clients at their time, and starts one where all are busy. Blocks until the
+    /// last has arrived, or a stop is requested.
+    pub(super) fn run(self) -> OpenLoad {
+        let served = Arc::new(AtomicU64::new(0));
+        let (sender, receiver) = async_channel::unbounded();
+        let mut load = OpenLoad { clients: Vec::new(), starved: 0 };
+        for (sent, offset) in (0..).zip(self.arrivals.offsets(self.seed)) {
+            let intended = self.threads.started() + offset;
+            if !self.wait_until(intended) {
+                break;
+            }
+            let clients = load.clients.len() as u64;
+            // All are busy, or will be with the arrivals in the queue.
+            if sent - served.load(Acquire) >= clients {
+                if clients == self.at_most {
+                    load.starved += 1;
+                } else {
+                    let client = self.threads.spawn(clients, |plan| {
+                        let client = Client::new(plan, clients, self.meters.clone());
+                        client.serve(receiver.clone(), served.clone(), self.stop.clone())
+                    });
+                    load.clients.push(ClientTask(client));
+                }
+            }
+            // It is never full, and open as long as there is a receiver, which is here.
+            let _ = sender.try_send(intended);
+        }
+        load
+    }
+
+    /// False if a stop is requested before.
+    fn wait_until(&self, instant: Instant) -> bool {
+        loop {
+            if self.stop.is_requested() || self.waiting.strong_count() == 0 {
+                return false;
+            }
+            let left = instant.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(STOP_CHECK_EVERY));
+        }
+    }
+}

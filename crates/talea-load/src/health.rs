@@ -1,0 +1,80 @@
+//! How the generator itself fared: whether it, and not the server, was the limit.
+
+use std::time::Duration;
+
+use talea::HistogramSnapshot;
+
+use crate::figures::{counted, measured, whole};
+
+/// How a load's generator fared.
+#[derive(Clone, Debug)]
+pub struct Health {
+    /// How late clients took what arrived, in an open model; empty in a closed one.
+    pub late: HistogramSnapshot,
+    /// Arrivals that had to wait because as many as may be were under way.
+    pub starved: u64,
+    pub threads: usize,
+    /// Processor time of this process; 0 where the system does not report it.
+    pub cpu: Duration,
+    pub elapsed: Duration,
+}
+
+/// How late is late: a longer delay could be mistaken for the server's time.
+const LATE: f64 = 0.01;
+/// The share of its threads' time from which a warning says that none was left.
+const BUSY: f64 = 0.9;
+
+impl Health {
+    /// A quantile of how late clients took what arrived, in milliseconds.
+    pub fn late_ms(&self, quantile: f64) -> Option<f64> {
+        self.late.quantile(quantile).map(|seconds| seconds * 1e3)
+    }
+
+    /// Processor time a second; 1 is one core.
+    pub fn cores(&self) -> f64 {
+        self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
+    }
+
+    /// Why the generator, and not the server, may have been the limit, with the numbers.
+    pub fn limits(&self) -> Vec<String> {
+        let mut limits = Vec::new();
+        if self.cores() > BUSY * self.threads as f64 {
+            limits.push(format!(
+                "the generator used {} cores, and its clients run on {}; the server may be faster \
+                 than it seems",
+                measured(self.cores()),
+                counted(self.threads as u64, "thread"),
+            ));
+        }
+        if self.starved > 0 {
+            limits.push(format!(
+                "{} found all clients busy and waited for one; allow more of them",
+                match self.starved {
+                    1 => "1 arrival".to_owned(),
+                    more => format!("{} arrivals", whole(more)),
+                }
+            ));
+        } else if let Some(late) = self.late.quantile(0.99).filter(|late| *late > LATE) {
+            limits.push(format!(
+                "1 % of the arrivals were taken more than {} ms late; that is the generator's time",
+                measured(late * 1e3),
+            ));
+        }
+        limits
+    }
+}
+
+/// Processor time of this process so far.
+#[cfg(unix)]
+pub(super) fn cpu_time() -> Duration {
+    use rustix::time::{ClockId, clock_gettime};
+
+    let spent = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(spent.tv_sec.try_into().unwrap_or(0), spent.tv_nsec.try_into().unwrap_or(0))
+}
+
+/// Processor time of this process so far: unknown on this system.
+#[cfg(not(unix))]
+pub(super) fn cpu_time() -> Duration {
+    Duration::ZERO
+}

@@ -1,0 +1,45 @@
+//! A load generator for HTTP: clients that run a scenario, counted exactly.
+//!
+//! A client keeps one connection ([`Session`]), sends one request at a time, waits for the
+//! answer, and reads all of its body. Its requests and their results go into a [`Tally`] of
+//! its own, so that no counter is shared between clients; the tallies are merged at the end.
+//! Response times go into a Talea histogram for each step, which all clients share ([`Meters`]). Clients run on
+//! threads of their own, beside whatever else this process does.
+//!
+//! The [`Model`] decides when a request is made: the clients themselves (closed), or a
+//! schedule that knows nothing of the answers (open), which `dispatch` hands to clients.
+
+mod client;
+mod coalescing_waker;
+pub mod connect;
+mod connection;
+mod dispatch;
+pub mod figures;
+mod health;
+mod meters;
+mod model;
+mod outcome;
+mod plan;
+mod request;
+mod run;
+pub mod samples;
+pub mod scenario;
+mod session;
+mod steps;
+pub mod stop;
+mod summary;
+mod tally;
+mod target;
+mod threads;
+mod time_limit;
+
+pub use self::connection::Protocol;
+pub use self::meters::{Meters, Window};
+pub use self::model::{Arrivals, Model, Rate, Stage, Until};
+pub use self::outcome::{Outcome, Phases};
+pub use self::plan::Plan;
+pub use self::run::run;
+pub use self::session::{Answer, Session};
+pub use self::steps::StepSummary;
+pub use self::summary::{KindOfFailure, Summary, kinds_of_failure};
+pub use self::target::Target;

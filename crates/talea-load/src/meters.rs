@@ -1,0 +1,212 @@
+//! The measurements of a load while it runs, in Talea's own metrics.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use talea::{
+    Bucketing, Counter, Escaping, Format, Histogram, HistogramSnapshot, Opts, Registry, Seconds,
+};
+
+const STEP: &str = "step";
+const LATE: &str = "load_late_seconds";
+const HEAD: &str = "load_head_seconds";
+const CONNECT: &str = "load_connect_seconds";
+const RECEIVED: &str = "load_received_bytes_total";
+const DONE: &str = "load_requests_done_total";
+
+/// The metrics of this process's loads, one load at a time; clones share them.
+#[derive(Clone)]
+pub struct Meters {
+    registry: Registry,
+    /// By step.
+    response_times: Arc<[Histogram<Seconds>]>,
+    heads: Histogram<Seconds>,
+    connects: Histogram<Seconds>,
+    late: Histogram<Seconds>,
+    received: Counter,
+    failed: Counter,
+    done: Counter,
+}
+
+/// The counts of the meters since one load began; clones share them.
+#[derive(Clone)]
+pub struct Window {
+    meters: Meters,
+    response_times_before: HistogramSnapshot,
+    step_times_before: Vec<HistogramSnapshot>,
+    heads_before: HistogramSnapshot,
+    connects_before: HistogramSnapshot,
+    late_before: HistogramSnapshot,
+    received_before: u64,
+    failed_before: u64,
+    done_before: u64,
+}
+
+impl Meters {
+    /// The histogram of response times.
+    pub const RESPONSE_TIME: &str = "load_response_seconds";
+    /// The counter of failed requests.
+    pub const FAILED: &str = "load_requests_failed_total";
+
+    /// Metrics in a region of their own, for scenarios of so many steps. The region stays until the
+    /// process ends: make them once. Fails when the region cannot be made.
+    pub fn new(steps: usize) -> Result<Self> {
+        let registry = Registry::new().context("no memory for the load's own metrics")?;
+        // Quantiles within 1.08 %, from a microsecond to a minute and beyond.
+        let times = |name, help| {
+            let opts = Opts::new(name, help).bucketing(Bucketing::Native);
+            opts.schema(5).max_buckets(1024)
+        };
+        let response_time = times(
+            Self::RESPONSE_TIME,
+            "Time from the start of a request to the end of the answer.",
+        );
+        let by_step = registry.family::<Histogram<Seconds>>(response_time, &[STEP])?;
+        let of_step = |step: usize| by_step.with_values(&[step.to_string()]).keep();
+        let response_times = (0..steps.max(1)).map(of_step).collect();
+        let heads = registry
+            .register(times(HEAD, "Time from the start of a request to the answer's head."))?;
+        let connects = registry.register(times(CONNECT, "Time to open a connection."))?;
+        let received = registry.register(Opts::new(RECEIVED, "Bytes of the answers' bodies."))?;
+        let failed = registry.register(Opts::new(Self::FAILED, "Requests that failed."))?;
+        let late = registry.register(times(
+            LATE,
+            "Time from when a request was to be made to when a client took it.",
+        ))?;
+        let done = registry
+            .register(Opts::new(DONE, "Requests answered, failed, or not possible to send."))?;
+        Ok(Self { registry, response_times, heads, connects, late, received, failed, done })
+    }
+
+    /// Begins a window. Observations only ever add, so a load's own are the difference.
+    pub fn window(&self) -> Window {
+        Window {
+            response_times_before: self.times(Self::RESPONSE_TIME),
+            step_times_before: self.step_times(),
+            heads_before: self.times(HEAD),
+            connects_before: self.times(CONNECT),
+            late_before: self.times(LATE),
+            received_before: self.received.get(),
+            failed_before: self.failed.get(),
+            done_before: self.done.get(),
+            meters: self.clone(),
+        }
+    }
+
+    /// An answer that was read to its end: when its head and its end came, and how long it was.
+    pub(super) fn answered(&self, step: usize, head: Duration, took: Duration, bytes: u64) {
+        self.heads.observe(head);
+        self.response_times[step].observe(took);
+        self.received.add(bytes);
+    }
+
+    pub(super) fn connected(&self, took: Duration) {
+        self.connects.observe(took);
+    }
+
+    pub(super) fn failed(&self) {
+        self.failed.inc();
+    }
+
+    pub(super) fn late(&self, by: Duration) {
+        self.late.observe(by);
+    }
+
+    pub(super) fn done(&self) {
+        self.done.inc();
+    }
+
+    /// A page of all families as delimited protobuf.
+    pub fn page(&self) -> Vec<u8> {
+        let snapshot = self.registry.snapshot();
+        let page = snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX);
+        page.flatten().collect()
+    }
+
+    fn step_times(&self) -> Vec<HistogramSnapshot> {
+        let snapshot = self.registry.snapshot();
+        let of_step = |step: usize| {
+            let found = snapshot.histogram(Self::RESPONSE_TIME, &[(STEP, &step.to_string())]);
+            found.expect("the histogram was made by new()")
+        };
+        (0..self.response_times.len()).map(of_step).collect()
+    }
+
+    fn times(&self, name: &str) -> HistogramSnapshot {
+        let snapshot = self.registry.snapshot();
+        snapshot.histogram(name, &[]).expect("the histogram was registered by new()")
+    }
+}
+
+impl Window {
+    /// How many requests are done with, for showing progress.
+    pub fn requests_done(&self) -> u64 {
+        self.meters.done.get() - self.done_before
+    }
+
+    /// The response times of all steps.
+    pub fn response_times(&self) -> HistogramSnapshot {
+        self.meters.times(Meters::RESPONSE_TIME).diff(&self.response_times_before)
+    }
+
+    /// The response times of each step of the scenario.
+    pub(super) fn step_times(&self) -> Vec<HistogramSnapshot> {
+        let now = self.meters.step_times();
+        now.iter().zip(&self.step_times_before).map(|(now, before)| now.diff(before)).collect()
+    }
+
+    /// How many requests have failed.
+    pub fn requests_failed(&self) -> u64 {
+        self.meters.failed.get() - self.failed_before
+    }
+
+    pub(super) fn bytes_received(&self) -> u64 {
+        self.meters.received.get() - self.received_before
+    }
+
+    /// How long answers took to their heads.
+    pub(super) fn head_times(&self) -> HistogramSnapshot {
+        self.meters.times(HEAD).diff(&self.heads_before)
+    }
+
+    /// How long connections took to open.
+    pub(super) fn connect_times(&self) -> HistogramSnapshot {
+        self.meters.times(CONNECT).diff(&self.connects_before)
+    }
+
+    /// How late clients took what arrived, in an open model.
+    pub fn late(&self) -> HistogramSnapshot {
+        self.meters.times(LATE).diff(&self.late_before)
+    }
+
+    pub(super) fn meters(&self) -> &Meters {
+        &self.meters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_come_close_to_the_times_of_the_window() {
+        let meters = Meters::new(2).unwrap();
+        meters.answered(0, Duration::ZERO, Duration::from_secs(9), 0);
+        let window = meters.window();
+        for micros in 1..=1000 {
+            let took = Duration::from_micros(micros * 100);
+            meters.answered(usize::from(micros > 500), took / 2, took, 3);
+        }
+        let times = window.response_times();
+        assert_eq!((times.count(), window.bytes_received()), (1000, 3000));
+        assert!(window.head_times().quantile(1.0).is_some_and(|head| head < 0.051));
+        let [first, second] = &window.step_times()[..] else { panic!("two steps") };
+        assert_eq!((first.count(), second.count()), (500, 500));
+        assert!(first.quantile(1.0) < second.quantile(0.0).map(|least| least * 1.03));
+        for (quantile, expected) in [(0.5, 0.050), (0.99, 0.099)] {
+            let found = times.quantile(quantile).unwrap();
+            assert!((found / expected - 1.0).abs() < 0.0109, "{quantile}: {found}");
+        }
+    }
+}

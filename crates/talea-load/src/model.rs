@@ -1,0 +1,245 @@
+//! Load models: a request is made when a client is free (closed), or by a schedule (open).
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use fastrand::Rng;
+
+use crate::figures::{counted, measured};
+
+/// When requests are made.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Model {
+    /// Some clients each make their next request when the last one is answered: a server that
+    /// is slow is asked less.
+    Closed {
+        /// How many clients run at the same time.
+        clients: u64,
+        /// How long each goes on.
+        until: Until,
+    },
+    /// Requests arrive whatever became of those before. Each arrival runs the scenario once.
+    Open {
+        /// When scenarios begin.
+        arrivals: Arrivals,
+        /// How many may be under way at once. One that arrives beyond waits, and its wait counts.
+        at_most: u64,
+    },
+}
+
+/// How long a client goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After so many runs of the scenario.
+    Iterations(u64),
+    /// So much time has passed. Requests under way then are finished; no new one is begun.
+    Time(Duration),
+}
+
+/// When requests arrive: stages, one after the other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arrivals {
+    /// One after another.
+    pub stages: Vec<Stage>,
+    /// Whether they arrive at random (a Poisson process), or evenly.
+    pub poisson: bool,
+}
+
+/// A period with a constant rate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stage {
+    /// Arrivals a second.
+    pub rate: f64,
+    /// How long the stage is.
+    pub time: Duration,
+}
+
+impl Model {
+    /// How many clients there are at most.
+    pub fn clients(&self) -> u64 {
+        match self {
+            Self::Closed { clients, .. } => *clients,
+            Self::Open { at_most, .. } => *at_most,
+        }
+    }
+
+    /// How often the scenario is run where every request can be sent, if that is known
+    /// beforehand.
+    pub fn iterations(&self) -> Option<u64> {
+        match self {
+            Self::Closed { clients, until: Until::Iterations(each) } => {
+                Some(clients.saturating_mul(*each))
+            }
+            Self::Closed { until: Until::Time(_), .. } => None,
+            Self::Open { arrivals: Arrivals { poisson: true, .. }, .. } => None,
+            Self::Open { arrivals, .. } => Some(arrivals.offsets(0).count() as u64),
+        }
+    }
+
+    /// How long requests are made, if that is known beforehand.
+    pub fn time(&self) -> Option<Duration> {
+        match self {
+            Self::Closed { until: Until::Time(time), .. } => Some(*time),
+            Self::Closed { until: Until::Iterations(_), .. } => None,
+            Self::Open { arrivals, .. } => Some(arrivals.stages.iter().map(|it| it.time).sum()),
+        }
+    }
+
+    /// This model limited to a time, to warm up.
+    #[must_use]
+    pub fn only_for(&self, time: Duration) -> Self {
+        let mut model = self.clone();
+        match &mut model {
+            Self::Closed { until, .. } => *until = Until::Time(time),
+            Self::Open { arrivals, .. } => {
+                let rate = arrivals.stages.first().map_or(0.0, |stage| stage.rate);
+                arrivals.stages = vec![Stage { rate, time }];
+            }
+        }
+        model
+    }
+}
+
+impl Arrivals {
+    /// When they arrive, from the start on. Equal seeds give equal times.
+    pub fn offsets(&self, seed: u64) -> impl Iterator<Item = Duration> + Send + 'static {
+        let Self { stages, poisson } = self.clone();
+        let mut random = Rng::with_seed(seed);
+        let mut begun = 0.0;
+        stages.into_iter().flat_map(move |Stage { rate, time }| {
+            let (start, length) = (begun, time.as_secs_f64());
+            begun += length;
+            let mut next = random.fork();
+            let mut at = 0.0;
+            let mut nth = 0u64;
+            std::iter::from_fn(move || {
+                // Evenly: the n-th at n gaps, so that no rounding adds up.
+                at = match poisson {
+                    true => at - (1.0 - next.f64()).ln() / rate,
+                    false => nth as f64 / rate,
+                };
+                nth += 1;
+                (at < length).then(|| Duration::from_secs_f64(start + at))
+            })
+        })
+    }
+}
+
+/// `200:10s,400:10s`.
+impl FromStr for Stage {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected RATE:TIME such as 200:10s, arrivals a second and how long";
+        let (rate, time) =
+            text.split_once(':').ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
+        let rate = rate_of(rate)?;
+        let time =
+            humantime::parse_duration(time).map_err(|error| format!("{error}; {EXPECTED}"))?;
+        Ok(Self { rate, time })
+    }
+}
+
+/// The rate of arrivals on the command line: `200`, or `200:10s,400:10s`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Rate {
+    /// One, for as long as `--for` says.
+    Constant(f64),
+    /// Several, each for its time.
+    Stages(Vec<Stage>),
+}
+
+impl Rate {
+    /// The stages of a load that lasts `time`. Fails for stages with times of their own if there is one.
+    pub fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
+        match (self, time) {
+            (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, time }]),
+            (Self::Constant(_), None) => Err("for how long? say --for TIME".to_owned()),
+            (Self::Stages(stages), None) => Ok(stages.clone()),
+            (Self::Stages(_), Some(_)) => {
+                Err("found --for, and --rate has times already; leave one out".to_owned())
+            }
+        }
+    }
+}
+
+impl FromStr for Rate {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains([':', ',']) {
+            return rate_of(text).map(Self::Constant);
+        }
+        text.split(',').map(str::parse).collect::<Result<_, _>>().map(Self::Stages)
+    }
+}
+
+/// Arrivals a second.
+fn rate_of(text: &str) -> Result<f64, String> {
+    let found = text.parse().ok().filter(|rate: &f64| (1e-3..=1e6).contains(rate));
+    found.ok_or_else(|| format!("found the rate {text:?}, expected 0.001 to 1000000 a second"))
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let seconds = |time: &Duration| format!("{} s", measured(time.as_secs_f64()));
+        match self {
+            Self::Closed { clients, until: Until::Iterations(each) } => {
+                write!(f, "{} × {}", counted(*clients, "client"), counted(*each, "iteration"))
+            }
+            Self::Closed { clients, until: Until::Time(time) } => {
+                write!(f, "{} for {}", counted(*clients, "client"), seconds(time))
+            }
+            Self::Open { arrivals: Arrivals { stages, poisson }, .. } => {
+                let stage_text = |stage: &Stage| {
+                    format!("{} a second for {}", measured(stage.rate), seconds(&stage.time))
+                };
+                let texts: Vec<String> = stages.iter().map(stage_text).collect();
+                let how = if *poisson { " at random" } else { "" };
+                write!(f, "arrivals{how}: {}", texts.join(", then "))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn offsets(stages: &[&str], poisson: bool, seed: u64) -> Vec<f64> {
+        let stages = stages.iter().map(|stage| stage.parse().unwrap()).collect();
+        let arrivals = Arrivals { stages, poisson };
+        arrivals.offsets(seed).map(|offset| offset.as_secs_f64()).collect()
+    }
+
+    #[test]
+    fn even_arrivals_are_as_many_as_the_rate_says() {
+        let even = offsets(&["100:2s", "10:1s"], false, 0);
+        assert_eq!(even.len(), 210);
+        assert_eq!(&even[..2], [0.0, 0.01]);
+        assert!((even[200] - 2.0).abs() < 1e-9 && (even[209] - 2.9).abs() < 1e-9);
+        assert!(even.windows(2).all(|pair| pair[0] < pair[1]));
+    }
+
+    #[test]
+    fn random_arrivals_have_exponential_gaps_of_that_mean() {
+        let random = offsets(&["1000:60s"], true, 7);
+        assert_eq!(random, offsets(&["1000:60s"], true, 7));
+        assert_ne!(random, offsets(&["1000:60s"], true, 8));
+        // Within four standard deviations.
+        assert!((random.len() as f64 - 60_000.0).abs() < 4.0 * 60_000f64.sqrt());
+        let gaps: Vec<f64> = random.windows(2).map(|pair| pair[1] - pair[0]).collect();
+        // Of an exponential distribution e⁻¹ is longer than the mean.
+        let longer = gaps.iter().filter(|gap| **gap > 1e-3).count() as f64 / gaps.len() as f64;
+        assert!((longer - (-1f64).exp()).abs() < 0.01, "{longer}");
+    }
+
+    #[test]
+    fn a_stage_says_what_it_should_be() {
+        assert_eq!("2.5:1m".parse(), Ok(Stage { rate: 2.5, time: Duration::from_secs(60) }));
+        for text in ["", "100", "x:1s", "0:1s", "-1:1s", "NaN:1s", "1:1"] {
+            assert!(text.parse::<Stage>().unwrap_err().contains("expected"), "{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The result of a load.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use talea::HistogramSnapshot;
+
+use crate::connection::Protocol;
+use crate::health::Health;
+use crate::samples::Sample;
+use crate::tally::Tally;
+
+/// The parts of response times that are measured apart, and how much was received.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Phases {
+    /// Time to open a connection, with TLS if there is any.
+    pub connect_p50_ms: Option<f64>,
+    /// Its 99th percentile.
+    pub connect_p99_ms: Option<f64>,
+    /// Time from the start of a request to the head of its answer.
+    pub head_p50_ms: Option<f64>,
+    /// Its 99th percentile.
+    pub head_p99_ms: Option<f64>,
+    /// Bytes of the answers' bodies.
+    pub bytes_received: u64,
+}
+
+fn in_ms(times: &HistogramSnapshot, quantile: f64) -> Option<f64> {
+    times.quantile(quantile).map(|seconds| seconds * 1e3)
+}
+
+/// What a load came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The counts of all clients.
+    pub tally: Tally,
+    /// From the start of the first client to the end of the last, connecting included.
+    pub elapsed: Duration,
+    /// Time from the start of a request to the end of its answer's body, of every answer that was
+    /// read to its end, whatever its status. Connecting is not part of it. In an open model the
+    /// scenario's first request counts from when it was to be made, so that waiting for a client
+    /// or a connection is part of it.
+    pub response_times: HistogramSnapshot,
+    /// These times of each step of the scenario.
+    pub step_times: Vec<HistogramSnapshot>,
+    /// Time from the start of a request to the head of its answer.
+    pub head_times: HistogramSnapshot,
+    /// Time to open a connection, with TLS if there is any.
+    pub connect_times: HistogramSnapshot,
+    /// Bytes of the answers' bodies.
+    pub bytes_received: u64,
+    /// As it was negotiated.
+    pub protocol: Protocol,
+    /// Whether a signal stopped the clients before they were done.
+    pub interrupted: bool,
+    /// How the generator itself fared.
+    pub health: Health,
+    /// A sample of each request, if the plan asks for them.
+    pub samples: Vec<Sample>,
+}
+
+impl Outcome {
+    /// Requests sent a second; none when nothing was sent.
+    pub fn mean_rate(&self) -> Option<f64> {
+        let seconds = self.elapsed.as_secs_f64();
+        (self.tally.sent > 0 && seconds > 0.0).then(|| self.tally.sent as f64 / seconds)
+    }
+
+    /// A quantile of the response times in milliseconds; none when nothing was answered.
+    pub fn quantile_ms(&self, quantile: f64) -> Option<f64> {
+        in_ms(&self.response_times, quantile)
+    }
+
+    /// The parts of response times.
+    pub fn phases(&self) -> Phases {
+        let Self { head_times, connect_times, bytes_received, .. } = self;
+        Phases {
+            connect_p50_ms: in_ms(connect_times, 0.5),
+            connect_p99_ms: in_ms(connect_times, 0.99),
+            head_p50_ms: in_ms(head_times, 0.5),
+            head_p99_ms: in_ms(head_times, 0.99),
+            bytes_received: *bytes_received,
+        }
+    }
+
+    /// Why numbers may not be the server's, in words.
+    pub fn limits(&self) -> Vec<String> {
+        let mut limits = self.health.limits();
+        let none_answered = self.tally.answered() == 0 && self.tally.failed() > 0;
+        if none_answered && self.protocol == Protocol::Http2 {
+            limits.push(
+                "nothing was answered over HTTP/2: a server that speaks HTTP/1.1 alone closes such \
+                 connections; leave --http2 out"
+                    .to_owned(),
+            );
+        }
+        limits
+    }
+}

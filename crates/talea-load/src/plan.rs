@@ -1,0 +1,37 @@
+//! The plan of a load.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::connection::Protocol;
+use crate::model::Model;
+use crate::scenario::Scenario;
+use crate::target::Target;
+
+/// A load that is to be run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The URL that the scenario's paths stand behind.
+    pub target: Target,
+    /// The service.
+    pub scenario: Arc<Scenario>,
+    /// The requests of a client.
+    pub model: Model,
+    /// When requests are made.
+    pub protocol: Protocol,
+    /// How long a client waits for a connection or an answer.
+    pub timeout: Duration,
+    /// The seed of random values and random arrivals: equal seeds give equal values.
+    pub seed: u64,
+    /// Whether a sample of each request is kept.
+    pub samples: bool,
+}
+
+impl Plan {
+    /// How many requests the plan makes where every one of them can be sent, if that is known
+    /// beforehand.
+    pub fn requests(&self) -> Option<u64> {
+        let iterations = self.model.iterations()?;
+        Some(iterations.saturating_mul(self.scenario.steps.len() as u64))
+    }
+}

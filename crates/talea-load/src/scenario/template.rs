@@ -1,0 +1,228 @@
+//! Texts with variables in braces.
+
+use super::value::Values;
+
+/// A text with variables, by their places.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Variable(usize, Form),
+}
+
+/// How a value is written where it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Plain,
+    /// As part of a path's segment or a query: other characters are percent-encoded.
+    Path,
+    /// Within a text of JSON: quotes and so on are escaped.
+    InJsonText,
+    /// In place of a text of JSON: a number stays a number.
+    Json,
+}
+
+/// Why there is no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FillError {
+    /// The variable at this place has no value yet.
+    Missing(usize),
+    /// Its value cannot stand in a path: it is empty, `.` or `..`.
+    NoSegment(usize),
+}
+
+impl FillError {
+    pub(crate) fn variable(self) -> usize {
+        match self {
+            Self::Missing(variable) | Self::NoSegment(variable) => variable,
+        }
+    }
+}
+
+impl Template {
+    /// Appends text that stands as it is.
+    pub fn push_text(&mut self, text: &str) {
+        if let Some(Part::Text(last)) = self.parts.last_mut() {
+            last.push_str(text);
+        } else if !text.is_empty() {
+            self.parts.push(Part::Text(text.to_owned()));
+        }
+    }
+
+    pub(crate) fn push_variable(&mut self, variable: usize, form: Form) {
+        self.parts.push(Part::Variable(variable, form));
+    }
+
+    /// Takes a text apart. `place` finds a variable by its name; `{{` and `}}` are braces.
+    /// Fails when a brace is not closed, or `place` finds none.
+    pub fn push(
+        &mut self,
+        text: &str,
+        form: Form,
+        place: &mut impl FnMut(&str) -> Result<usize, String>,
+    ) -> Result<(), String> {
+        let mut rest = text;
+        let plain = |text: &str| match form {
+            Form::InJsonText => escaped(text),
+            _ => text.to_owned(),
+        };
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, brace) = rest.split_at(at);
+            self.push_text(&plain(before));
+            if let Some(behind) = brace.strip_prefix("{{").or(brace.strip_prefix("}}")) {
+                self.push_text(&brace[..1]);
+                rest = behind;
+                continue;
+            }
+            let closed = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
+            let Some((name, behind)) = closed else {
+                let fault =
+                    "a brace that stands alone; write {name} for a variable, {{ for a brace";
+                return Err(format!("found {fault}"));
+            };
+            self.push_variable(place(name)?, form);
+            rest = behind;
+        }
+        self.push_text(&plain(rest));
+        Ok(())
+    }
+
+    /// The text without variables, if it has none.
+    pub fn constant(&self) -> Option<&str> {
+        match self.parts.as_slice() {
+            [] => Some(""),
+            [Part::Text(text)] => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether it begins with a slash, whatever its values are.
+    pub fn begins_with_slash(&self) -> bool {
+        matches!(self.parts.first(), Some(Part::Text(text)) if text.starts_with('/'))
+    }
+
+    /// Writes the text with the values filled in.
+    /// Fails when a value is not there, or cannot stand where it should.
+    pub fn fill(&self, values: &Values, into: &mut String) -> Result<(), FillError> {
+        for part in &self.parts {
+            let (variable, form) = match part {
+                Part::Text(text) => {
+                    into.push_str(text);
+                    continue;
+                }
+                Part::Variable(variable, form) => (*variable, *form),
+            };
+            let value = values.get(variable).ok_or(FillError::Missing(variable))?;
+            match form {
+                Form::Plain => into.push_str(&value.text),
+                Form::Path if matches!(value.text.as_str(), "" | "." | "..") => {
+                    return Err(FillError::NoSegment(variable));
+                }
+                Form::Path => push_percent_encoded(&value.text, into),
+                Form::InJsonText => into.push_str(&escaped(&value.text)),
+                Form::Json if !value.is_text => into.push_str(&value.text),
+                Form::Json => {
+                    into.push('"');
+                    into.push_str(&escaped(&value.text));
+                    into.push('"');
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A text as it stands between the quotes of JSON.
+fn escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Letters, digits and `-._~` stand as they are (RFC 3986, 2.3).
+fn push_percent_encoded(text: &str, into: &mut String) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            into.push(char::from(byte));
+        } else {
+            into.push('%');
+            into.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            into.push(char::from(DIGITS[usize::from(byte & 15)]));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::value::CapturedValue;
+    use super::super::variable::{Source, Variable};
+    use super::*;
+
+    fn template(text: &str, form: Form) -> Result<Template, String> {
+        let mut template = Template::default();
+        let mut place = |name: &str| match name {
+            "id" => Ok(0),
+            other => Err(format!("no {other}")),
+        };
+        template.push(text, form, &mut place).map(|()| template)
+    }
+
+    fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, FillError> {
+        let id = Variable { name: "id".to_owned(), source: Source::Captured };
+        let mut values = Values::new(&[id], 0);
+        if let Some(value) = value {
+            values.set(0, value);
+        }
+        let mut text = String::new();
+        template.fill(&values, &mut text).map(|()| text)
+    }
+
+    #[test]
+    fn a_value_stands_as_its_place_asks_for() {
+        let text = || Some(CapturedValue::text("a \"b\"/ü"));
+        let number = || Some(CapturedValue { text: "7".to_owned(), is_text: false });
+        for (form, value, expected) in [
+            (Form::Plain, text(), "<a \"b\"/ü>"),
+            (Form::Path, text(), "<a%20%22b%22%2F%C3%BC>"),
+            (Form::InJsonText, text(), "<a \\\"b\\\"/ü>"),
+            (Form::Json, text(), "<\"a \\\"b\\\"/ü\">"),
+            (Form::Json, number(), "<7>"),
+            (Form::Path, number(), "<7>"),
+        ] {
+            let template = template("<{id}>", form).unwrap();
+            assert_eq!(filled(&template, value).unwrap(), expected, "{form:?}");
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_stand_in_a_place_is_refused() {
+        let path = template("/{id}", Form::Path).unwrap();
+        assert_eq!(filled(&path, None), Err(FillError::Missing(0)));
+        for text in ["", ".", ".."] {
+            assert_eq!(
+                filled(&path, Some(CapturedValue::text(text))),
+                Err(FillError::NoSegment(0))
+            );
+        }
+        assert_eq!(filled(&path, Some(CapturedValue::text("..."))).unwrap(), "/...");
+    }
+
+    #[test]
+    fn braces_that_are_doubled_are_braces() {
+        let template = template("{{{id}}}", Form::Plain).unwrap();
+        assert_eq!(filled(&template, Some(CapturedValue::text("x"))).unwrap(), "{x}");
+    }
+
+    #[test]
+    fn a_brace_alone_and_an_unknown_variable_are_refused() {
+        for text in ["{", "a}b", "{id", "}"] {
+            assert!(template(text, Form::Plain).unwrap_err().contains("a brace that stands alone"));
+        }
+        assert_eq!(template("{x}", Form::Plain).unwrap_err(), "no x");
+        assert_eq!(template("plain", Form::Plain).unwrap().constant(), Some("plain"));
+    }
+}

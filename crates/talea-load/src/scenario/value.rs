@@ -1,0 +1,127 @@
+//! The values of variables, one client's.
+
+use std::ops::RangeInclusive;
+
+use fastrand::Rng;
+use serde_json::Value as Json;
+
+use super::variable::{Source, Variable};
+
+/// The values of a client's variables during an iteration.
+#[derive(Clone, Debug)]
+pub struct Values {
+    values: Vec<Option<CapturedValue>>,
+    random: Rng,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CapturedValue {
+    pub(crate) text: String,
+    /// Whether it is a text in JSON too, rather than a number or a truth value.
+    pub is_text: bool,
+}
+
+impl Values {
+    /// Those of a client whose random values come from a seed.
+    pub fn new(variables: &[Variable], seed: u64) -> Self {
+        Self { values: vec![None; variables.len()], random: Rng::with_seed(seed) }
+    }
+
+    /// Begins an iteration: random values are drawn, and what was captured is forgotten.
+    pub fn begin(&mut self, variables: &[Variable]) {
+        let Self { values, random } = self;
+        for (value, variable) in values.iter_mut().zip(variables) {
+            match (&variable.source, &value) {
+                // It is there from the iteration before.
+                (Source::Fixed(_), Some(_)) => {}
+                (Source::Fixed(text), None) => *value = Some(CapturedValue::text(text)),
+                (Source::Random(range), _) => *value = Some(CapturedValue::number(random, range)),
+                (Source::Choice(texts), _) => {
+                    *value = random.choice(texts).map(|text| CapturedValue::text(text));
+                }
+                (Source::Captured, _) => *value = None,
+            }
+        }
+    }
+
+    /// The value of the variable at a place.
+    pub(crate) fn get(&self, variable: usize) -> Option<&CapturedValue> {
+        self.values.get(variable)?.as_ref()
+    }
+
+    pub(crate) fn set(&mut self, variable: usize, value: CapturedValue) {
+        self.values[variable] = Some(value);
+    }
+
+    pub(crate) fn between(&mut self, range: RangeInclusive<u64>) -> u64 {
+        self.random.u64(range)
+    }
+}
+
+impl CapturedValue {
+    pub(crate) fn text(text: &str) -> Self {
+        Self { text: text.to_owned(), is_text: true }
+    }
+
+    fn number(random: &mut Rng, range: &RangeInclusive<i64>) -> Self {
+        Self { text: random.i64(range.clone()).to_string(), is_text: false }
+    }
+
+    /// The value at a JSON pointer of an answer, if it is a text, a number or a truth value.
+    pub(crate) fn at(answer: &[u8], pointer: &str) -> Option<Self> {
+        let answer: Json = serde_json::from_slice(answer).ok()?;
+        match answer.pointer(pointer)? {
+            Json::String(text) => Some(Self::text(text)),
+            found @ (Json::Number(_) | Json::Bool(_)) => {
+                Some(Self { text: found.to_string(), is_text: false })
+            }
+            Json::Null | Json::Array(_) | Json::Object(_) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_value_at_a_pointer_is_captured_with_its_kind() {
+        let answer = br#"{"data":{"id":7,"name":"a\"b","on":true,"none":null,"all":[{"x":1}]}}"#;
+        let number = |text: &str| Some(CapturedValue { text: text.to_owned(), is_text: false });
+        for (pointer, expected) in [
+            ("/data/id", number("7")),
+            ("/data/name", Some(CapturedValue::text("a\"b"))),
+            ("/data/on", number("true")),
+            ("/data/all/0/x", number("1")),
+            ("/data/none", None),
+            ("/data/all", None),
+            ("/data", None),
+            ("/id", None),
+        ] {
+            assert_eq!(CapturedValue::at(answer, pointer), expected, "{pointer}");
+        }
+        assert_eq!(CapturedValue::at(b"no JSON", "/id"), None);
+    }
+
+    #[test]
+    fn random_values_are_drawn_anew_and_the_same_for_the_same_seed() {
+        let choice = Source::Choice(["a", "b"].map(str::to_owned).to_vec());
+        let variables = [("n", Source::Random(1..=1_000_000)), ("word", choice)]
+            .map(|(name, source)| Variable { name: name.to_owned(), source });
+        let drawn = |seed| {
+            let mut values = Values::new(&variables, seed);
+            let mut draw = || {
+                values.begin(&variables);
+                (values.get(0).unwrap().text.clone(), values.get(1).unwrap().text.clone())
+            };
+            (0..50).map(|_| draw()).collect::<Vec<_>>()
+        };
+        let first = drawn(1);
+        assert_eq!(first, drawn(1));
+        assert_ne!(first, drawn(2));
+        assert!(first.iter().any(|(n, _)| *n != first[0].0));
+        assert!(["a", "b"].iter().all(|word| first.iter().any(|(_, found)| found == word)));
+        let in_range = |n: &str| (1..=1_000_000).contains(&n.parse::<i64>().unwrap());
+        assert!(first.iter().all(|(n, _)| in_range(n)));
+    }
+}

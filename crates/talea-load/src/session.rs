@@ -1,0 +1,125 @@
+//! A client's session with the server: one connection, reopened when it was closed.
+
+use std::pin::pin;
+use std::time::{Duration, Instant};
+
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
+
+pub use crate::connection::Answer;
+use crate::connection::{Connection, NoAnswer, Protocol, RequestError};
+use crate::target::Target;
+use crate::time_limit::TimeLimit;
+
+/// How many fresh connections may be closed under an unsent request before it is given up.
+const ATTEMPTS: usize = 3;
+
+/// One connection to a target at a time.
+pub struct Session {
+    target: Target,
+    protocol: Protocol,
+    limit: TimeLimit,
+    connection: Option<Connection>,
+    opened: u64,
+    /// How long the connection took that was opened last, until somebody asks.
+    connecting: Option<Duration>,
+    /// Whether a request is out that has neither an answer nor a failure yet.
+    waiting: bool,
+}
+
+impl Session {
+    /// A session that connects with its first request, and waits `timeout` for a connection and an
+    /// answer together. Needs a tokio runtime.
+    pub fn new(target: Target, protocol: Protocol, timeout: Duration) -> Self {
+        Self {
+            target,
+            protocol,
+            limit: TimeLimit::new(timeout),
+            connection: None,
+            opened: 0,
+            connecting: None,
+            waiting: false,
+        }
+    }
+
+    /// How many connections it has opened.
+    pub fn opened(&self) -> u64 {
+        self.opened
+    }
+
+    /// How long the connection took that was opened since the last call: with TLS, if there is any.
+    pub fn take_connecting(&mut self) -> Option<Duration> {
+        self.connecting.take()
+    }
+
+    /// Whether a request went out and [`Session::send`] was dropped before its end.
+    pub fn is_waiting(&self) -> bool {
+        self.waiting
+    }
+
+    /// Sends a request once, and reads the answer to the end of its body, which is kept if asked
+    /// for.
+    ///
+    /// A request that a closing connection did not take is sent over the next one: that is its
+    /// first sending. A request that went out is never sent again.
+    /// Fails when there is no answer; [`RequestError::was_sent`] says whether the request went out.
+    pub async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        keep_body: bool,
+    ) -> Result<Answer, RequestError> {
+        let Self { target, protocol, limit, connection, opened, connecting, waiting } = self;
+        let opened = (opened, connecting);
+        let mut request = Some(request);
+        let answer = {
+            // Pinned where it is, a future is not there twice, which each client would pay for.
+            let sending =
+                pin!(send(target, *protocol, connection, opened, waiting, &mut request, keep_body));
+            limit.wait(sending).await
+        };
+        let answer = answer.unwrap_or(Err(RequestError::TimedOut { sent: self.waiting }));
+        self.waiting = false;
+        if answer.is_err() || !self.protocol.keeps_alive() {
+            // The rest of this answer could be read as the answer to the next request.
+            self.connection = None;
+        }
+        answer
+    }
+}
+
+async fn send(
+    target: &Target,
+    protocol: Protocol,
+    line: &mut Option<Connection>,
+    (opened, connecting): (&mut u64, &mut Option<Duration>),
+    waiting: &mut bool,
+    request: &mut Option<Request<Full<Bytes>>>,
+    keep_body: bool,
+) -> Result<Answer, RequestError> {
+    for _ in 0..ATTEMPTS {
+        let open = match line {
+            Some(connection) => connection.is_open(),
+            None => false,
+        };
+        let connection = match line {
+            Some(connection) if open => connection,
+            _ => {
+                let begun = Instant::now();
+                let stream = target.connect().await;
+                let stream = stream.map_err(|error| RequestError::NotConnected(error.kind()))?;
+                let fresh = Connection::open(stream, protocol).await;
+                let fresh = fresh.map_err(|_| RequestError::ClosedBeforeRequest)?;
+                *opened += 1;
+                *connecting = Some(begun.elapsed());
+                line.insert(fresh)
+            }
+        };
+        match connection.exchange(request, keep_body, waiting).await {
+            Ok(answer) => return Ok(answer),
+            Err(NoAnswer::Sent(trouble)) => return Err(trouble),
+            Err(NoAnswer::Unsent) => *line = None,
+        }
+    }
+    Err(RequestError::ClosedBeforeRequest)
+}

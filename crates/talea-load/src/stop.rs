@@ -1,0 +1,89 @@
+//! Requests to stop: Ctrl-C and SIGTERM, heard once and seen everywhere.
+
+use tokio::sync::watch;
+
+/// Whether the user has asked to stop. Clones see the same request.
+#[derive(Clone, Debug)]
+pub struct Stop(watch::Receiver<bool>);
+
+impl Stop {
+    /// Starts to listen for SIGINT and SIGTERM (Ctrl-C elsewhere). Needs a tokio runtime.
+    ///
+    /// The first signal is a request to stop in good order; the second ends the process at once
+    /// with status 130. A child that was started with a piped standard input sees it close.
+    ///
+    /// # Errors
+    /// When a signal cannot be listened for.
+    pub fn on_signals() -> std::io::Result<Self> {
+        let (asked, stop) = watch::channel(false);
+        let mut signals = Signals::listen()?;
+        tokio::spawn(async move {
+            signals.next().await;
+            // Nobody listens any more once the command has ended.
+            let _ = asked.send(true);
+            signals.next().await;
+            std::process::exit(INTERRUPTED.into());
+        });
+        Ok(Self(stop))
+    }
+
+    /// A stop that is never requested.
+    pub fn never() -> Self {
+        Self(watch::channel(false).1)
+    }
+
+    /// Whether a stop was requested.
+    pub fn is_requested(&self) -> bool {
+        *self.0.borrow()
+    }
+
+    /// Waits until a stop is requested.
+    pub async fn requested(&mut self) {
+        if self.0.wait_for(|asked| *asked).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+/// The exit status of a process that a second signal ended.
+pub const INTERRUPTED: u8 = 130;
+
+#[cfg(unix)]
+struct Signals {
+    interrupt: tokio::signal::unix::Signal,
+    terminate: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Counts of requests and their results.
+
+use std::collections::BTreeMap;
+
+use hyper::StatusCode;
+
+use crate::connection::RequestError;
+use crate::request::NoRequest;
+use crate::scenario::Scenario;
+
+/// Exact counts of one client, or of all.
+///
+/// `requests() == sent + not_sent`, and once a load has ended
+/// `sent == answered() + failures without an answer + unanswered`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Requests handed to a connection that took them.
+    pub sent: u64,
+    /// Requests that could not be sent: no connection, or nothing captured that they need.
+    pub not_sent: u64,
+    /// Requests that were under way when a signal stopped the load.
+    pub unanswered: u64,
+    /// Answers that were read to their end, by status.
+    pub answers: BTreeMap<u16, u64>,
+    /// Failed requests by kind, those not sent among them.
+    pub failures: BTreeMap<Failure, u64>,
+    pub connections: u64,
+    /// Connections that were opened to replace one that was closed or given up.
+    pub reconnects: u64,
+}
+
+/// How a request failed; steps and variables are given by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Failure {
+    /// Answered with another status than the step's.
+    Status(usize, u16),
+    /// Answered as expected, but there was nothing to capture: the step and which of its captures.
+    NotCaptured(usize, usize),
+    RequestError(usize, RequestError),
+    NoRequest(usize, NoRequest),
+}
+
+impl Tally {
+    /// Requests that were sent or could not be.
+    pub fn requests(&self) -> u64 {
+        self.sent + self.not_sent
+    }
+
+    /// Answers of any status.
+    pub fn answered(&self) -> u64 {
+        self.answers.values().sum()
+    }
+
+    /// Requests that failed, those not sent among them.
+    pub fn failed(&self) -> u64 {
+        self.failures.values().sum()
+    }
+
+    pub(super) fn answer(&mut self, status: StatusCode) {
+        *self.answers.entry(status.as_u16()).or_default() += 1;
+    }
+
+    pub(super) fn fail(&mut self, failure: Failure) {
+        *self.failures.entry(failure).or_default() += 1;
+    }
+
+    pub(super) fn merge(&mut self, other: Self) {
+        self.sent += other.sent;
+        self.not_sent += other.not_sent;
+        self.unanswered += other.unanswered;
+        self.connections += other.connections;
+        self.reconnects += other.reconnects;
+        for (status, count) in other.answers {
+            *self.answers.entry(status).or_default() += count;
+        }
+        for (failure, count) in other.failures {
+            *self.failures.entry(failure).or_default() += count;
+        }
+    }
+}
+
+impl Failure {
+    /// The place of the step that failed.
+    pub(super) fn step(self) -> usize {
+        match self {
+            Self::Status(step, _)
+            | Self::NotCaptured(step, _)
+            | Self::RequestError(step, _)
+            | Self::NoRequest(step, _) => step,
+        }
+    }
+
+    pub fn describe(self, scenario: &Scenario) -> String {
+        let step = |step: usize| &scenario.steps[step];
+        let variable = |place: usize| &scenario.variables[place].name;
+        match self {
+            Self::Status(n, found) => {
+                let known = StatusCode::from_u16(found);
+                let found = known.map_or_else(|_| found.to_string(), |status| status.to_string());
+                format!("{}: {found}, expected {}", step(n).name, step(n).expected)
+            }
+            Self::NotCaptured(n, capture) => {
+                let step = step(n);
+                let capture = &step.captures[capture];
+                let (name, pointer) = (variable(capture.variable), &capture.pointer);
+                format!("{}: nothing at {pointer} of the answer for {{{name}}}", step.name)
+            }
+            Self::RequestError(n, trouble) => format!("{}: {trouble}", step(n).name),
+            Self::NoRequest(n, NoRequest::Unfilled(place)) => {
+                format!("{}: not sent: there is no {{{}}}", step(n).name, variable(place))
+            }
+            Self::NoRequest(n, NoRequest::Malformed) => {
+                format!("{}: not sent: with its values it is no request", step(n).name)
+            }
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! The collection that a load is made on: its URL, and where it is reached.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Uri;
+use hyper::header::HeaderValue;
+use tokio::net::{TcpStream, lookup_host};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use crate::connect::Stream;
+
+/// An `http://` or `https://` URL, taken apart once.
+#[derive(Clone, Debug)]
+pub struct Target {
+    url: String,
+    host: String,
+    port: u16,
+    path: Uri,
+    host_header: HeaderValue,
+    /// The address that answered, once [`Target::reached`] has found it.
+    address: Option<SocketAddr>,
+    is_https: bool,
+    /// The TLS configuration of `https`, once [`Target::over`] has set it.
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Target {
+    /// Whether connections use TLS.
+    pub fn is_https(&self) -> bool {
+        self.is_https
+    }
+
+    /// This target, with this TLS configuration for its connections.
+    #[must_use]
+    pub fn over(mut self, tls: Arc<ClientConfig>) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// Scheme and authority: `http://127.0.0.1:4000`.
+    pub fn origin(&self) -> String {
+        let scheme = if self.is_https { "https" } else { "http" };
+        format!("{scheme}://{}", self.authority())
+    }
+
+    /// The path of the collection, without a slash at its end.
+    pub fn path(&self) -> &Uri {
+        &self.path
+    }
+
+    /// The `Host` header of requests.
+    pub fn host_header(&self) -> &HeaderValue {
+        &self.host_header
+    }
+
+    /// This target with another path, such as `/study/reset`.
+    /// Fails when the path is not one.
+    pub fn with_path(&self, path: &'static str) -> Result<Self, String> {
+        format!("{}{path}", self.origin()).parse().map(|mut target: Self| {
+            target.address = self.address;
+            target.tls = self.tls.clone();
+            target
+        })
+    }
+
+    /// Opens a connection, closes it again, and remembers the address, so that a load that cannot
+    /// begin ends before it does. No request is sent.
+    /// Fails when the name is unknown or nothing accepts a connection within `timeout`.
+    pub async fn reached(mut self, timeout: Duration) -> io::Result<Self> {
+        let stream = tokio::time::timeout(timeout, self.connect())
+            .await
+            .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        self.address = Some(stream.peer_addr()?);
+        Ok(self)
+    }
+
+    /// Opens a connection that sends small requests at once (TCP_NODELAY).
+    /// Fails when the name is unknown or nothing accepts a connection, or none over TLS.
+    pub async fn connect(&self) -> io::Result<Stream> {
+        let stream = self.connect_tcp().await?;
+        let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        let name = ServerName::try_from(self.host.clone());
+        let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
+        Ok(Stream::Tls(Box::new(TlsConnector::from(tls.clone()).connect(name, stream).await?)))
+    }
+
+    async fn connect_tcp(&self) -> io::Result<TcpStream> {
+        let stream = match self.address {
+            Some(address) => TcpStream::connect(address).await?,
+            None => self.connect_by_name().await?,
+        };
+        stream.set_nodelay(true)?;
+        Ok(stream)
+    }
+
+    async fn connect_by_name(&self) -> io::Result<TcpStream> {
+        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+        for address in lookup_host((self.host.as_str(), self.port)).await? {
+            match TcpStream::connect(address).await {
+                Ok(stream) => return Ok(stream),
+                Err(error) => last = error,
+            }
+        }
+        Err(last)
+    }
+
+    fn authority(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.url)
+    }
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "expected a collection such as http://127.0.0.1:4000/api/items";
+        let uri: Uri = text.parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
+        match uri.scheme_str() {
+            Some("http" | "https") => {}
+            Some(other) => {
+                return Err(format!("found scheme {other}, http and https are spoken; {EXPECTED}"));
+            }
+            None => return Err(format!("no http:// in front; {EXPECTED}")),
+        }
+        if uri.query().is_some() {
+            return Err(format!("found a query, which a collection has not; {EXPECTED}"));
+        }
+        let authority = uri.authority().ok_or_else(|| format!("no host; {EXPECTED}"))?;
+        if authority.as_str().contains('@') {
+            return Err(format!("found a user name, which is not sent; {EXPECTED}"));
+        }
+        let is_https = uri.scheme_str() == Some("https");
+        let header = HeaderValue::from_str(authority.as_str());
+        let path = match uri.path().trim_end_matches('/') {
+            "" => "/",
+            path => path,
+        };
+        Ok(Self {
+            url: text.to_owned(),
+            host: authority.host().trim_matches(['[', ']']).to_owned(),
+            port: authority.port_u16().unwrap_or(if is_https { 443 } else { 80 }),
+            path: path.parse().map_err(|error| format!("{error}; {EXPECTED}"))?,
+            host_header: header.map_err(|error| format!("{error}; {EXPECTED}"))?,
+            address: None,
+            is_https,
+            tls: None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_taken_apart() {
+        let target: Target = "http://localhost:4000/api/items/".parse().unwrap();
+        assert_eq!((target.host.as_str(), target.port), ("localhost", 4000));
+        assert_eq!(target.path(), "/api/items");
+        let six: Target = "http://[::1]/items".parse().unwrap();
+        assert_eq!((six.host.as_str(), six.port), ("::1", 80));
+        assert_eq!(six.origin(), "http://[::1]:80");
+        let tls: Target = "https://shop.example/".parse().unwrap();
+        assert_eq!((tls.port, tls.is_https()), (443, true));
+        assert_eq!(six.with_path("/study/reset").unwrap().path(), "/study/reset");
+    }
+
+    #[test]
+    fn an_impossible_target_is_refused_with_an_example() {
+        for text in
+            ["", "localhost:4000/api", "ftp://x/items", "http://x/items?a=1", "http://u@x/i"]
+        {
+            let error = text.parse::<Target>().unwrap_err();
+            assert!(error.contains("http://127.0.0.1:4000/api/items"), "{text}: {error}");
+        }
+    }
+}
