@@ -13,7 +13,7 @@ ALL := --workspace $(if $(filter $(BENCH_RUST),$(OLDER)),,--exclude talea-bench)
 # The crates that `make lint` and `make test-rust` take: all, or the one of CRATE=talea-http. Cargo builds a
 # dependency again for each set of its features, so the steps for all crates ask for the same ones, those of
 # the tests, and options that cover the whole workspace.
-CRATES := $(if $(CRATE),-p $(CRATE),$(ALL) --features talea-collectors/jemalloc)
+CRATES := $(if $(CRATE),-p $(CRATE),$(ALL))
 TRACING := $(if $(CRATE),,--features talea-http/tracing)
 # All that `cargo doc` takes by itself (no program with the name of a library), and examples: with them it takes
 # the features of the tests.
@@ -39,7 +39,7 @@ help: ## List the targets
 DEMO_SQLITE := -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_ENABLE_FTS5 -USQLITE_ENABLE_RTREE
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 demo: setup ## Build, run the study on an embedded database, print its table
-	@echo 'demo: building the talea program and the service, 2 to 3 minutes on two cores the first time'
+	@echo 'demo: building the talea program and the service, two minutes on two cores the first time'
 	@LIBSQLITE3_FLAGS='$(DEMO_SQLITE)' $(CARGO) build --profile demo --locked --no-default-features -p talea-cli -p items-api
 	@echo 'demo: running the study, half a minute'
 	@$(TARGET)/demo/talea study --live
@@ -66,10 +66,12 @@ build: setup ## Build the talea program and the items API
 MODELS := RUSTFLAGS="--cfg loom"
 MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
 
-# Loom computes with few threads and has a target folder of its own, while tests of Rust often wait.
+# Loom computes with few threads and has a target folder of its own, while tests of Rust often wait. So do those
+# of the page and of bindings.
 test: setup-test lint ## Run everything that CI runs
 	scripts/beside '$(MAKE) test-models' '$(MAKE) test-rust'
-	$(MAKE) test-php test-python test-web test-packages
+	scripts/beside '$(MAKE) test-web' '$(MAKE) test-php test-python'
+	$(MAKE) test-packages
 
 lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
@@ -112,7 +114,11 @@ test-web: setup-test ## Test the live page: types, units, in Chromium, and that 
 test-packages: setup ## Pack the library crates, build them with the oldest Rust
 	scripts/publishable
 
-test-long: test ## Run longer: more kills and series, ten minutes of everything at once, Miri, fuzzing, PHP with threads, other platforms
+# jemalloc itself takes a minute to build.
+JEMALLOC := --locked -p talea-collectors --features jemalloc
+test-long: test ## Run longer: more kills and series, ten minutes of everything at once, jemalloc, Miri, fuzzing, PHP with threads, other platforms
+	$(CARGO) clippy $(JEMALLOC) --all-targets -- -D warnings
+	$(CARGO) test $(JEMALLOC)
 	TALEA_KILLS=1000 TALEA_ADDS=100000000 TALEA_TURNOVER=10000000 \
 		$(CARGO) test --release --locked -p talea-region
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea --test integration killed_observers
