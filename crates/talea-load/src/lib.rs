@@ -1,7 +1,7 @@
 //! A load generator for HTTP: clients that run a scenario, counted exactly.
 //!
 //! A client keeps one connection ([`Session`]), sends one request at a time, waits for the
-//! answer, and reads all of its body. Its requests and their results go into a [`Tally`] of
+//! answer, and reads all of its body. Its requests and their results go into a tally of
 //! its own, so that no counter is shared between clients; the tallies are merged at the end.
 //! Response times go into a Talea histogram for each step, which all clients share ([`Meters`]). Clients run on
 //! threads of their own, beside whatever else this process does.

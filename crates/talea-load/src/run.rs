@@ -16,8 +16,8 @@ use crate::threads::Threads;
 /// Runs the plan's clients until they are done or a stop is requested. The window is to begin just
 /// before, and no other load may run meanwhile.
 ///
-/// A stop leaves the requests that are under way unanswered; they are in
-/// [`Tally::unanswered`].
+/// A stop leaves the requests that are under way unanswered; the tally counts them.
+///
 /// Fails when a path of the scenario, behind that of the target, is none, or no threads can be
 /// started.
 pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, String> {

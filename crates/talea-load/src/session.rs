@@ -63,7 +63,7 @@ impl Session {
     ///
     /// A request that a closing connection did not take is sent over the next one: that is its
     /// first sending. A request that went out is never sent again.
-    /// Fails when there is no answer; [`RequestError::was_sent`] says whether the request went out.
+    /// Fails when there is no answer; the error says whether the request went out.
     pub async fn send(
         &mut self,
         request: Request<Full<Bytes>>,

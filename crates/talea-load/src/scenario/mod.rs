@@ -1,6 +1,6 @@
 //! Scenarios: the requests that a client makes, in their order.
 //!
-//! A scenario is read from a file (`file`) once. Each of its texts is a [`Template`] whose
+//! A scenario is read from a file (`file`) once. Each of its texts is a template whose
 //! variables have places, so that a client fills in values without looking names up.
 
 mod definition;
