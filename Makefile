@@ -69,9 +69,8 @@ MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p tal
 # Loom computes with few threads and has a target folder of its own, while tests of Rust often wait. So do those
 # of the page and of bindings.
 test: setup-test lint ## Run everything that CI runs
-	scripts/beside '$(MAKE) test-models' '$(MAKE) test-rust'
+	scripts/beside '$(MAKE) test-models test-packages' '$(MAKE) test-rust'
 	scripts/beside '$(MAKE) test-web' '$(MAKE) test-php test-python'
-	$(MAKE) test-packages
 
 lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
