@@ -10,6 +10,8 @@
 //! - `inspect`: the region that a service counts in, read from outside.
 //! - `upkeep`: `wipe` and `expire`, for such a region.
 //! - [`serve`]: the agent, which serves any number of regions as one page.
+//! - `history`: what an agent's page showed, by seconds and minutes; `postmortem` reads the last minute.
+//! - `live`: what happens from one reading to the next; `page` shows it in a browser, `top` in a terminal.
 //!
 //! The load itself is the crate `talea-load`.
 //!
