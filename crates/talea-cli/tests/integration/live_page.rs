@@ -5,7 +5,6 @@ use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::thread;
 use std::time::Duration;
 
@@ -18,48 +17,56 @@ use crate::support::items_api::{ItemsApi, is_answered};
 use crate::support::region_folder::RegionFolder;
 use crate::support::{TALEA, talea, until};
 
-/// The requests that points count, by endpoint.
-fn counted<'a>(
-    points: impl IntoIterator<Item = &'a Value>,
-    names: &[Value],
-) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for point in points {
-        for endpoint in point["e"].as_array().unwrap() {
-            let is_it = |name: &&Value| name[0] == endpoint[0];
-            let name = names.iter().find(is_it).unwrap()[1].as_str().unwrap();
-            let count = endpoint[1].as_u64().unwrap();
-            let in_buckets: u64 = endpoint[5]
-                .as_array()
-                .unwrap()
-                .iter()
-                .skip(1)
-                .step_by(2)
-                .map(|it| it.as_u64().unwrap())
-                .sum();
-            let of_statuses: u64 =
-                endpoint[4].as_object().unwrap().values().map(|it| it.as_u64().unwrap()).sum();
-            assert_eq!((in_buckets, of_statuses), (count, count), "{endpoint}");
-            *counts.entry(name.to_owned()).or_default() += count;
-        }
-    }
-    counts.retain(|_, count| *count > 0);
-    counts
+/// Requests by endpoint, as the counter of responses has them and as the histogram of durations has them.
+/// A request is recorded in one after the other, so a reading, or a kill, may come in between.
+#[derive(Debug, Default, PartialEq)]
+struct Counts {
+    responses: BTreeMap<String, u64>,
+    durations: BTreeMap<String, u64>,
 }
 
-/// The requests that a page counts, by endpoint.
-fn scraped(page: &str) -> BTreeMap<String, u64> {
-    let mut counts = BTreeMap::new();
-    for line in page.lines().filter(|line| line.starts_with("http_requests_total{")) {
-        let value = |label: &str| {
-            let (_, rest) = line.split_once(&format!("{label}=\"")).unwrap();
-            rest.split_once('"').unwrap().0.to_owned()
+impl Counts {
+    /// Those that a page has.
+    fn of_page(page: &str) -> Self {
+        let of = |sample: &str| {
+            let mut counts = BTreeMap::new();
+            for line in page.lines().filter(|line| line.starts_with(sample)) {
+                let value = |label: &str| {
+                    let (_, rest) = line.split_once(&format!("{label}=\"")).unwrap();
+                    rest.split_once('"').unwrap().0.to_owned()
+                };
+                let count: u64 = line.rsplit_once(' ').unwrap().1.parse().unwrap();
+                *counts.entry(format!("{} {}", value("method"), value("route"))).or_default() +=
+                    count;
+            }
+            counts.retain(|_, count| *count > 0);
+            counts
         };
-        let count: u64 = line.rsplit_once(' ').unwrap().1.parse().unwrap();
-        *counts.entry(format!("{} {}", value("method"), value("route"))).or_default() += count;
+        let durations = of("http_request_duration_seconds_count{");
+        Self { responses: of("http_requests_total{"), durations }
     }
-    counts.retain(|_, count| *count > 0);
-    counts
+
+    /// Those of points together.
+    fn of_points<'a>(points: impl IntoIterator<Item = &'a Value>, names: &[Value]) -> Self {
+        let mut counts = Self::default();
+        for endpoint in points.into_iter().flat_map(|point| point["e"].as_array().unwrap()) {
+            let name = names.iter().find(|name| name[0] == endpoint[0]).unwrap();
+            let name = name[1].as_str().unwrap();
+            let buckets = endpoint[5].as_array().unwrap().iter().skip(1).step_by(2);
+            let durations: u64 = buckets.map(|it| it.as_u64().unwrap()).sum();
+            assert_eq!(endpoint[1], durations, "{endpoint}");
+            let statuses = endpoint[4].as_object().unwrap().values();
+            let responses = statuses.map(|it| it.as_u64().unwrap()).sum();
+            for (counts, more) in
+                [(&mut counts.responses, responses), (&mut counts.durations, durations)]
+            {
+                if more > 0 {
+                    *counts.entry(name.to_owned()).or_default() += more;
+                }
+            }
+        }
+        counts
+    }
 }
 
 fn range(address: &str, bins: u32) -> Value {
@@ -82,26 +89,21 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
     // From the first point on, nothing is missed.
     let mut points = vec![stream.until("point", |_| true)];
 
-    let is_over = AtomicBool::new(false);
-    let items = service.items.clone();
-    thread::scope(|scope| {
-        for _ in 0..4 {
-            scope.spawn(|| {
-                while !is_over.load(SeqCst) {
-                    // It is killed in the middle of an answer.
-                    is_answered(&items, "/api/items");
-                }
-            });
-        }
-        let has_many = |counts: BTreeMap<String, u64>| counts.values().any(|count| *count > 200);
-        while !has_many(counted(&points, &names)) {
-            let point = stream.until("point", |_| true);
-            names.extend(point["ne"].as_array().into_iter().flatten().cloned());
-            points.push(point);
-        }
-        service.kill();
-        is_over.store(true, SeqCst);
-    });
+    // They end with the service, which is killed in the middle of their requests.
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let items = service.items.clone();
+            thread::spawn(move || while is_answered(&items, "/api/items") {})
+        })
+        .collect();
+    let has_many = |counts: Counts| counts.responses.values().any(|count| *count > 200);
+    while !has_many(Counts::of_points(&points, &names)) {
+        let point = stream.until("point", |_| true);
+        names.extend(point["ne"].as_array().into_iter().flatten().cloned());
+        points.push(point);
+    }
+    service.kill();
+    clients.into_iter().for_each(|client| client.join().unwrap());
     // A reading copies counts before it looks who lives, so the next one has the last counts.
     let mut has_died = false;
     loop {
@@ -116,15 +118,16 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
             break;
         }
     }
-    let expected = scraped(&agent.scrape());
-    assert_eq!(counted(&points, &names), expected);
+    let expected = Counts::of_page(&agent.scrape());
+    assert_eq!(Counts::of_points(&points, &names), expected);
 
     // The past says the same, in bins of any length, also by an agent that was not there.
     let says_the_same = |address: &str| {
         for bins in [480, 1] {
             let past = range(address, bins);
             let names = past["endpoints"].as_array().unwrap();
-            assert_eq!(counted(past["points"].as_array().unwrap(), names), expected, "{past}");
+            let counts = Counts::of_points(past["points"].as_array().unwrap(), names);
+            assert_eq!(counts, expected, "{past}");
             let marks = past["marks"].as_array().unwrap();
             assert!(bins == 1 || marks.iter().any(|mark| mark["kind"] == "died"), "{marks:?}");
         }
@@ -135,7 +138,7 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
     says_the_same(&fresh.address);
 
     // So does the postmortem, as the agent's page and by the command, also once the region is gone.
-    let all: u64 = expected.values().sum();
+    let all: u64 = expected.durations.values().sum();
     let page = fresh.get("/postmortem", &[]);
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.contains("style-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
