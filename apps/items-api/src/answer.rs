@@ -38,9 +38,9 @@ impl IntoResponse for ErrorAnswer {
 }
 
 /// An error of the database goes to standard error, not to the client.
-impl From<sqlx::Error> for ErrorAnswer {
-    fn from(error: sqlx::Error) -> ErrorAnswer {
-        eprintln!("items-api: the database failed: {error}");
+impl From<anyhow::Error> for ErrorAnswer {
+    fn from(error: anyhow::Error) -> ErrorAnswer {
+        eprintln!("items-api: the database failed: {error:#}");
         ErrorAnswer::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "the database failed; the service's log says how",

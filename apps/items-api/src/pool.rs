@@ -6,9 +6,8 @@
 //! server that is gone, and it is known exactly who waits.
 
 use crate::pool_metrics::{Connections, PoolMeter, PoolMetrics, PoolName};
-use sqlx::{ConnectOptions, Connection, Database, Error};
+use anyhow::{Result, anyhow, bail};
 use std::fmt;
-use std::io::ErrorKind;
 use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -16,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 /// How long a request may wait for its turn. Long, since a wait under load
 /// is what a study measures, and must not turn into an error.
@@ -25,28 +24,33 @@ const QUEUE_LIMIT: Duration = Duration::from_secs(600);
 /// After how long without use a connection is asked whether it still stands.
 const FRESH_FOR: Duration = Duration::from_secs(1);
 
-/// The pause before a refused connection is tried again; each is twice the one before, to a second.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
+/// How connections to a database are opened and closed.
+pub(crate) trait Connector: fmt::Debug + Send + Sync + 'static {
+    type Connection: Send + 'static;
 
-type Options<D> = <<D as Database>::Connection as Connection>::Options;
+    fn connect(&self) -> impl Future<Output = Result<Self::Connection>> + Send;
+
+    /// Whether a connection whose last query failed, or that was not used for a while, still works.
+    fn stands(connection: &mut Self::Connection) -> impl Future<Output = bool> + Send;
+
+    fn close(connection: Self::Connection) -> impl Future<Output = ()> + Send;
+}
 
 /// The parts of a pool.
 #[derive(Debug)]
-pub(crate) struct Plan<D: Database> {
+pub(crate) struct Plan<C> {
     pub(crate) name: PoolName,
     pub(crate) connections: u32,
     /// How long opening a connection may take, once it is a request's turn.
     pub(crate) connect_limit: Duration,
-    /// Whether the database is somewhere else, so that a connection may be broken.
-    pub(crate) remote: bool,
-    pub(crate) options: Options<D>,
+    pub(crate) connector: C,
 }
 
 /// Open connections.
 #[derive(Debug)]
-pub(crate) struct Pool<D: Database> {
-    plan: Plan<D>,
-    connections: Arc<OpenConnections<D>>,
+pub(crate) struct Pool<C: Connector> {
+    plan: Plan<C>,
+    connections: Arc<OpenConnections<C>>,
     /// As many turns as connections.
     turns: Arc<Semaphore>,
     /// Wakes all waiters: no connection will become free.
@@ -55,49 +59,49 @@ pub(crate) struct Pool<D: Database> {
 }
 
 /// The connections that are open: those that wait here, and the number of all.
-struct OpenConnections<D: Database> {
-    idle: Mutex<Vec<(D::Connection, Instant)>>,
+struct OpenConnections<C: Connector> {
+    idle: Mutex<Vec<(C::Connection, Instant)>>,
     count: AtomicU32,
 }
 
-impl<D: Database> fmt::Debug for OpenConnections<D> {
+impl<C: Connector> fmt::Debug for OpenConnections<C> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OpenConnections").field("count", &self.count).finish_non_exhaustive()
     }
 }
 
 /// A connection that is taken, and comes back when this is dropped.
-pub(crate) struct PooledConnection<D: Database> {
+pub(crate) struct PooledConnection<C: Connector> {
     /// `None` once it is on its way back.
-    connection: Option<D::Connection>,
+    connection: Option<C::Connection>,
     // Dropped after the connection is back: then the turn is somebody else's.
     turn: Option<OwnedSemaphorePermit>,
-    connections: Arc<OpenConnections<D>>,
+    connections: Arc<OpenConnections<C>>,
     connect_limit: Duration,
     /// Whether its last query succeeded.
     is_ready: bool,
 }
 
-impl<D: Database> OpenConnections<D> {
-    fn take_idle(&self) -> Option<(D::Connection, Instant)> {
+impl<C: Connector> OpenConnections<C> {
+    fn take_idle(&self) -> Option<(C::Connection, Instant)> {
         // The last that was used: its memory is still in the cache.
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    fn put_back(&self, connection: D::Connection) {
+    fn put_back(&self, connection: C::Connection) {
         let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push((connection, Instant::now()));
     }
 
-    fn discard(&self, connection: D::Connection) {
+    fn discard(&self, connection: C::Connection) {
         drop(connection);
         self.count.fetch_sub(1, Relaxed);
     }
 }
 
-impl<D: Database> Pool<D> {
+impl<C: Connector> Pool<C> {
     /// Opens all connections, and has `metrics` show them.
-    pub(crate) async fn open(plan: Plan<D>, metrics: Option<&PoolMetrics>) -> sqlx::Result<Self> {
+    pub(crate) async fn open(plan: Plan<C>, metrics: Option<&PoolMetrics>) -> Result<Self> {
         let max = plan.connections;
         let connections = Arc::new(OpenConnections { idle: Mutex::default(), count: 0.into() });
         let turns = Arc::new(Semaphore::new(max as usize));
@@ -120,7 +124,7 @@ impl<D: Database> Pool<D> {
     }
 
     /// A connection, when it is the caller's turn.
-    pub(crate) async fn take(&self) -> sqlx::Result<PooledConnection<D>> {
+    pub(crate) async fn take(&self) -> Result<PooledConnection<C>> {
         let asked = self.meter.as_ref().map(|meter| (meter, Instant::now()));
         let turn = match self.turns.clone().try_acquire_owned() {
             Ok(turn) => turn,
@@ -143,46 +147,39 @@ impl<D: Database> Pool<D> {
     }
 
     /// The connection of whose turn it is: one that is there, or a new one.
-    async fn standing(&self) -> sqlx::Result<D::Connection> {
+    async fn standing(&self) -> Result<C::Connection> {
         while let Some((connection, since)) = self.connections.take_idle() {
-            if !self.plan.remote || since.elapsed() <= FRESH_FOR {
+            if since.elapsed() <= FRESH_FOR {
                 return Ok(connection);
             }
             // Counted as open until it is known: if this future is dropped, it is not.
             let mut asked = Asked { connection: Some(connection), connections: &self.connections };
-            if asked.stands(self.plan.connect_limit).await {
-                return asked.connection.take().ok_or(Error::PoolClosed);
+            if let Some(connection) = asked.standing(self.plan.connect_limit).await {
+                return Ok(connection);
             }
         }
         self.connect().await
     }
 
-    /// Opens a connection. A server that refuses it, or that is just starting, is tried again.
-    async fn connect(&self) -> sqlx::Result<D::Connection> {
-        let connecting = async {
-            let mut pause = FIRST_PAUSE;
-            loop {
-                match self.plan.options.connect().await {
-                    Err(error) if is_passing(&error) => sleep(pause).await,
-                    connected => return connected,
-                }
-                pause = (pause * 2).min(Duration::from_secs(1));
-            }
+    async fn connect(&self) -> Result<C::Connection> {
+        let limit = self.plan.connect_limit;
+        let Ok(connected) = timeout(limit, self.plan.connector.connect()).await else {
+            bail!("no connection was made within {} s", limit.as_secs());
         };
-        let limited = timeout(self.plan.connect_limit, connecting).await;
-        let connection = limited.map_err(|_| Error::PoolTimedOut)??;
+        let connection = connected?;
         self.connections.count.fetch_add(1, Relaxed);
         Ok(connection)
     }
 
-    async fn turn(&self) -> sqlx::Result<OwnedSemaphorePermit> {
+    async fn turn(&self) -> Result<OwnedSemaphorePermit> {
         let _waits = self.meter.as_ref().map(PoolMeter::wait);
         tokio::select! {
             biased;
-            () = self.gone.notified() => Err(Error::PoolTimedOut),
-            turn = timeout(QUEUE_LIMIT, self.turns.clone().acquire_owned()) => {
-                turn.map_err(|_| Error::PoolTimedOut)?.map_err(|_| Error::PoolClosed)
-            }
+            () = self.gone.notified() => bail!("no connection can be made"),
+            turn = timeout(QUEUE_LIMIT, self.turns.clone().acquire_owned()) => match turn {
+                Ok(turn) => turn.map_err(|_| anyhow!("the database is being closed")),
+                Err(_) => bail!("no connection was free within {} s", QUEUE_LIMIT.as_secs()),
+            },
         }
     }
 
@@ -201,40 +198,27 @@ impl<D: Database> Pool<D> {
         drop(all);
         while let Some((connection, _)) = self.connections.take_idle() {
             self.connections.count.fetch_sub(1, Relaxed);
-            // It is closed also if the server does not answer.
-            let _ = connection.close().await;
+            C::close(connection).await;
         }
-    }
-}
-
-/// Whether a server that refused a connection may take one soon.
-fn is_passing(error: &Error) -> bool {
-    match error {
-        Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
-        Error::Database(error) => error.is_transient_in_connect_phase(),
-        _ => false,
     }
 }
 
 /// A connection that is asked whether it still stands. If it is dropped meanwhile, it is no longer
 /// open.
-struct Asked<'a, D: Database> {
-    connection: Option<D::Connection>,
-    connections: &'a OpenConnections<D>,
+struct Asked<'a, C: Connector> {
+    connection: Option<C::Connection>,
+    connections: &'a OpenConnections<C>,
 }
 
-impl<D: Database> Asked<'_, D> {
-    async fn stands(&mut self, limit: Duration) -> bool {
-        match &mut self.connection {
-            Some(connection) => {
-                timeout(limit, connection.ping()).await.is_ok_and(|ping| ping.is_ok())
-            }
-            None => false,
-        }
+impl<C: Connector> Asked<'_, C> {
+    /// The connection, if it still stands.
+    async fn standing(&mut self, limit: Duration) -> Option<C::Connection> {
+        let stands = timeout(limit, C::stands(self.connection.as_mut()?)).await;
+        if stands == Ok(true) { self.connection.take() } else { None }
     }
 }
 
-impl<D: Database> Drop for Asked<'_, D> {
+impl<C: Connector> Drop for Asked<'_, C> {
     fn drop(&mut self) {
         if let Some(connection) = self.connection.take() {
             self.connections.discard(connection);
@@ -242,15 +226,15 @@ impl<D: Database> Drop for Asked<'_, D> {
     }
 }
 
-impl<D: Database> PooledConnection<D> {
+impl<C: Connector> PooledConnection<C> {
     /// Ends the use of the connection with the result of its last query.
-    pub(crate) fn finish<T>(mut self, result: sqlx::Result<T>) -> sqlx::Result<T> {
+    pub(crate) fn finish<T, E>(mut self, result: Result<T, E>) -> Result<T, E> {
         self.is_ready = result.is_ok();
         result
     }
 }
 
-impl<D: Database> Drop for PooledConnection<D> {
+impl<C: Connector> Drop for PooledConnection<C> {
     fn drop(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         if self.is_ready {
@@ -264,23 +248,21 @@ impl<D: Database> Drop for PooledConnection<D> {
         runtime.spawn(async move {
             let _turn = turn;
             let mut asked = Asked { connection: Some(connection), connections: &connections };
-            if asked.stands(limit).await {
-                asked.connection.take().into_iter().for_each(|back| connections.put_back(back));
-            }
+            asked.standing(limit).await.into_iter().for_each(|back| connections.put_back(back));
         });
     }
 }
 
-impl<D: Database> Deref for PooledConnection<D> {
-    type Target = D::Connection;
+impl<C: Connector> Deref for PooledConnection<C> {
+    type Target = C::Connection;
 
-    fn deref(&self) -> &D::Connection {
+    fn deref(&self) -> &C::Connection {
         self.connection.as_ref().expect("it is there until it is dropped")
     }
 }
 
-impl<D: Database> DerefMut for PooledConnection<D> {
-    fn deref_mut(&mut self) -> &mut D::Connection {
+impl<C: Connector> DerefMut for PooledConnection<C> {
+    fn deref_mut(&mut self) -> &mut C::Connection {
         self.connection.as_mut().expect("it is there until it is dropped")
     }
 }

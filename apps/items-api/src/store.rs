@@ -11,7 +11,6 @@ use anyhow::Result;
 use postgres::PostgresItems;
 use serde::Serialize;
 use sqlite::SqliteItems;
-use sqlx::migrate::{Migration, MigrationType, Migrator};
 use std::sync::Arc;
 
 /// An item, as stored and as shown.
@@ -21,21 +20,6 @@ pub struct Item {
     pub id: i64,
     /// The value of the item.
     pub value: bool,
-}
-
-/// A row of an item.
-type Row = (i64, bool);
-
-impl From<Row> for Item {
-    fn from((id, value): Row) -> Item {
-        Item { id, value }
-    }
-}
-
-/// The migrations to the tables that this program knows.
-fn migrations(items: &'static str) -> Migrator {
-    let first = Migration::new(1, "items".into(), MigrationType::Simple, items.into(), false);
-    Migrator { migrations: vec![first].into(), ..Migrator::DEFAULT }
 }
 
 /// The items. Clones share the connections.
@@ -78,7 +62,7 @@ impl Store {
     ///
     /// The database renders them: a row that crosses from there to here costs several
     /// times its text, and under load this is most of the service's work.
-    pub async fn list(&self) -> sqlx::Result<String> {
+    pub async fn list(&self) -> Result<String> {
         match self {
             Store::Sqlite(items) => items.list().await,
             #[cfg(feature = "postgres")]
@@ -87,7 +71,7 @@ impl Store {
     }
 
     /// The item `id`, if there is one.
-    pub async fn find(&self, id: i64) -> sqlx::Result<Option<Item>> {
+    pub async fn find(&self, id: i64) -> Result<Option<Item>> {
         match self {
             Store::Sqlite(items) => items.find(id).await,
             #[cfg(feature = "postgres")]
@@ -96,7 +80,7 @@ impl Store {
     }
 
     /// Adds an item.
-    pub async fn create(&self, value: bool) -> sqlx::Result<Item> {
+    pub async fn create(&self, value: bool) -> Result<Item> {
         match self {
             Store::Sqlite(items) => items.create(value).await,
             #[cfg(feature = "postgres")]
@@ -105,7 +89,7 @@ impl Store {
     }
 
     /// Changes the item `id`, if there is one; without a value it stays as it is.
-    pub async fn update(&self, id: i64, value: Option<bool>) -> sqlx::Result<Option<Item>> {
+    pub async fn update(&self, id: i64, value: Option<bool>) -> Result<Option<Item>> {
         let Some(value) = value else {
             return self.find(id).await;
         };
@@ -117,7 +101,7 @@ impl Store {
     }
 
     /// Removes the item `id`; false if there was none.
-    pub async fn delete(&self, id: i64) -> sqlx::Result<bool> {
+    pub async fn delete(&self, id: i64) -> Result<bool> {
         match self {
             Store::Sqlite(items) => items.delete(id).await,
             #[cfg(feature = "postgres")]
@@ -126,7 +110,7 @@ impl Store {
     }
 
     /// Removes all items. Ids go on counting.
-    pub async fn clear(&self) -> sqlx::Result<()> {
+    pub async fn clear(&self) -> Result<()> {
         match self {
             Store::Sqlite(items) => items.clear().await,
             #[cfg(feature = "postgres")]

@@ -1,9 +1,8 @@
 //! A file for the items: a temporary one, or the one that a URL names.
 
 use anyhow::{Context, Result, bail};
-use sqlx::sqlite::SqliteConnectOptions;
+use percent_encoding::percent_decode_str;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use tempfile::TempDir;
 
 /// A file of SQLite's.
@@ -12,8 +11,8 @@ use tempfile::TempDir;
 /// database is in use.
 #[derive(Debug)]
 pub struct SqliteFile {
-    options: SqliteConnectOptions,
     path: PathBuf,
+    must_exist: bool,
     _folder: Option<TempDir>,
 }
 
@@ -33,11 +32,7 @@ impl SqliteFile {
                 )
             })?;
         let path = folder.path().join("items.sqlite");
-        Ok(SqliteFile {
-            options: SqliteConnectOptions::new().filename(&path).create_if_missing(true),
-            path,
-            _folder: Some(folder),
-        })
+        Ok(SqliteFile { path, must_exist: false, _folder: Some(folder) })
     }
 
     /// The file that `url` names: `sqlite:PATH` or `sqlite://PATH`. It is made
@@ -45,40 +40,46 @@ impl SqliteFile {
     ///
     /// # Errors
     ///
-    /// Fails when the URL has an option that SQLite does not know, or asks for a
-    /// database in memory or for reading only.
+    /// Fails when the URL has an option that is not known, or asks for a database in memory or
+    /// for reading only.
     pub(super) fn at(url: &str) -> Result<SqliteFile> {
         let place = url.strip_prefix("sqlite:").unwrap_or(url);
         let place = place.strip_prefix("//").unwrap_or(place);
         let (path, parameters) = place.split_once('?').unwrap_or((place, ""));
-        let modes: Vec<_> =
-            parameters.split('&').filter_map(|parameter| parameter.strip_prefix("mode=")).collect();
-        if path.is_empty() || path == ":memory:" || modes.contains(&"memory") {
+        let mut must_exist = false;
+        let mut in_memory = path.is_empty() || path == ":memory:";
+        for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+            match parameter {
+                "mode=rwc" => must_exist = false,
+                "mode=rw" => must_exist = true,
+                "mode=memory" => in_memory = true,
+                "mode=ro" | "immutable=1" | "immutable=true" => bail!(
+                    "DATABASE_URL={url} asks for reading only, and the service writes: leave that \
+                     out"
+                ),
+                _ => bail!(
+                    "DATABASE_URL={url} has the option {parameter}, expected mode=rwc, which makes \
+                     a file that is not there, or mode=rw"
+                ),
+            }
+        }
+        if in_memory {
             bail!(
                 "DATABASE_URL={url} names no file, and the service needs one that several \
                  connections share: name it as sqlite:PATH, or leave DATABASE_URL out for a \
                  temporary database"
             );
         }
-        if modes.contains(&"ro") || parameters.contains("immutable=") {
-            bail!(
-                "DATABASE_URL={url} asks for reading only, and the service writes: leave that out"
-            );
-        }
-        let options = SqliteConnectOptions::from_str(url).with_context(|| {
-            format!("DATABASE_URL={url} is not understood, expected sqlite:PATH")
+        let path = percent_decode_str(path).decode_utf8().with_context(|| {
+            format!("DATABASE_URL={url} is not understood, expected sqlite:PATH in UTF-8")
         })?;
-        let path = options.get_filename().to_owned();
-        Ok(SqliteFile {
-            options: if modes.is_empty() { options.create_if_missing(true) } else { options },
-            path,
-            _folder: None,
-        })
+        let path = PathBuf::from(path.as_ref());
+        Ok(SqliteFile { path, must_exist, _folder: None })
     }
 
-    /// How to connect.
-    pub(crate) fn options(&self) -> SqliteConnectOptions {
-        self.options.clone()
+    /// Whether it is an error if the file is not there.
+    pub(crate) fn must_exist(&self) -> bool {
+        self.must_exist
     }
 
     /// The file.

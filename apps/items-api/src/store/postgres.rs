@@ -1,12 +1,15 @@
 //! The items in PostgreSQL.
 
-use super::{Item, Row, migrations};
+use super::Item;
 use crate::database::PostgresServer;
-use crate::pool::{Plan, Pool};
+use crate::pool::{Connector, Plan, Pool};
 use crate::pool_metrics::{PoolMetrics, PoolName};
 use anyhow::{Result, anyhow};
-use sqlx::{ConnectOptions, Connection, Postgres};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::{ConnectOptions, Connection, Error, PgConnection};
+use std::io::ErrorKind;
 use std::time::Duration;
+use tokio::time::sleep;
 
 const TABLES: &str = include_str!("../../migrations/postgres/0001_items.sql");
 
@@ -24,10 +27,56 @@ const LIST: &str = r#"
 /// takes to accept.
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
+/// The pause before a refused connection is tried again; each is twice the one before, to a second.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
 /// Items on a server.
 #[derive(Debug)]
 pub struct PostgresItems {
-    pool: Pool<Postgres>,
+    pool: Pool<PostgresServer>,
+}
+
+impl Connector for PostgresServer {
+    type Connection = PgConnection;
+
+    /// A server that refuses it, or that is just starting, is tried again.
+    async fn connect(&self) -> Result<PgConnection> {
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match self.options().connect().await {
+                Err(error) if is_passing(&error) => sleep(pause).await,
+                connected => return Ok(connected?),
+            }
+            pause = (pause * 2).min(Duration::from_secs(1));
+        }
+    }
+
+    async fn stands(connection: &mut PgConnection) -> bool {
+        connection.ping().await.is_ok()
+    }
+
+    /// Also if the server does not answer.
+    async fn close(connection: PgConnection) {
+        let _ = connection.close().await;
+    }
+}
+
+/// Whether a server that refused a connection may take one soon.
+fn is_passing(error: &Error) -> bool {
+    match error {
+        Error::Io(error) => error.kind() == ErrorKind::ConnectionRefused,
+        Error::Database(error) => error.is_transient_in_connect_phase(),
+        _ => false,
+    }
+}
+
+/// A row of an item.
+type Row = (i64, bool);
+
+impl From<Row> for Item {
+    fn from((id, value): Row) -> Item {
+        Item { id, value }
+    }
 }
 
 impl PostgresItems {
@@ -48,8 +97,7 @@ impl PostgresItems {
             name: PoolName::Postgres,
             connections,
             connect_limit: CONNECT_LIMIT,
-            remote: true,
-            options: server.options(),
+            connector: server.clone(),
         };
         let pool = Pool::open(plan, metrics).await.map_err(|error| {
             anyhow!(
@@ -66,13 +114,13 @@ impl PostgresItems {
         Ok(PostgresItems { pool })
     }
 
-    pub(super) async fn list(&self) -> sqlx::Result<String> {
+    pub(super) async fn list(&self) -> Result<String> {
         let mut connection = self.pool.take().await?;
         let outcome = sqlx::query_scalar(LIST).fetch_one(&mut *connection).await;
-        connection.finish(outcome)
+        Ok(connection.finish(outcome)?)
     }
 
-    pub(super) async fn find(&self, id: i64) -> sqlx::Result<Option<Item>> {
+    pub(super) async fn find(&self, id: i64) -> Result<Option<Item>> {
         let mut connection = self.pool.take().await?;
         let outcome = sqlx::query_as::<_, Row>("SELECT id, value FROM items WHERE id = $1")
             .bind(id)
@@ -81,17 +129,17 @@ impl PostgresItems {
         Ok(connection.finish(outcome)?.map(Item::from))
     }
 
-    pub(super) async fn create(&self, value: bool) -> sqlx::Result<Item> {
+    pub(super) async fn create(&self, value: bool) -> Result<Item> {
         let mut connection = self.pool.take().await?;
         let outcome =
             sqlx::query_as::<_, Row>("INSERT INTO items (value) VALUES ($1) RETURNING id, value")
                 .bind(value)
                 .fetch_one(&mut *connection)
                 .await;
-        connection.finish(outcome).map(Item::from)
+        Ok(connection.finish(outcome)?.into())
     }
 
-    pub(super) async fn update(&self, id: i64, value: bool) -> sqlx::Result<Option<Item>> {
+    pub(super) async fn update(&self, id: i64, value: bool) -> Result<Option<Item>> {
         let mut connection = self.pool.take().await?;
         let outcome = sqlx::query_as::<_, Row>(
             "UPDATE items SET value = $1 WHERE id = $2 RETURNING id, value",
@@ -103,7 +151,7 @@ impl PostgresItems {
         Ok(connection.finish(outcome)?.map(Item::from))
     }
 
-    pub(super) async fn delete(&self, id: i64) -> sqlx::Result<bool> {
+    pub(super) async fn delete(&self, id: i64) -> Result<bool> {
         let mut connection = self.pool.take().await?;
         let deleted =
             sqlx::query("DELETE FROM items WHERE id = $1").bind(id).execute(&mut *connection).await;
@@ -111,7 +159,7 @@ impl PostgresItems {
         Ok(deleted.rows_affected() > 0)
     }
 
-    pub(super) async fn clear(&self) -> sqlx::Result<()> {
+    pub(super) async fn clear(&self) -> Result<()> {
         let mut connection = self.pool.take().await?;
         let outcome = sqlx::query("TRUNCATE items").execute(&mut *connection).await;
         connection.finish(outcome)?;
@@ -128,11 +176,13 @@ impl PostgresItems {
 }
 
 /// Brings the tables up to date.
-async fn migrate(pool: &Pool<Postgres>) -> sqlx::Result<()> {
+async fn migrate(pool: &Pool<PostgresServer>) -> Result<()> {
+    let first = Migration::new(1, "items".into(), MigrationType::Simple, TABLES.into(), false);
+    let migrator = Migrator { migrations: vec![first].into(), ..Migrator::DEFAULT };
     let mut connection = pool.take().await?;
     // Hidden: `run` of a connection gives a future that the compiler does not take for `Send`.
-    let migrated = migrations(TABLES).run_direct(&mut *connection).await;
-    connection.finish(migrated.map_err(sqlx::Error::from))
+    let migrated = migrator.run_direct(&mut *connection).await;
+    Ok(connection.finish(migrated)?)
 }
 
 async fn reach(server: &PostgresServer) -> sqlx::Result<()> {

@@ -11,5 +11,6 @@ mod pool;
 mod postgres;
 mod script;
 mod service;
+mod sqlite;
 mod starting;
 mod study;

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 /// Runs a program that must fail at the start, with one line about it.
-fn failure(command: &mut Command) -> String {
+pub(crate) fn failure(command: &mut Command) -> String {
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let ended = command.env("TMPDIR", temporary.path()).output().expect("the program");
     let stderr = String::from_utf8(ended.stderr).expect("text");
