@@ -12,7 +12,8 @@ const NOT_UNDERSTOOD: &str = "DATABASE_URL is not understood, expected \
 /// A server of PostgreSQL's, and a database there. It is shown without the password.
 #[derive(Clone)]
 pub struct PostgresServer {
-    options: PgConnectOptions,
+    /// In a box, as they are large.
+    options: Box<PgConnectOptions>,
 }
 
 impl PostgresServer {
@@ -34,13 +35,13 @@ impl PostgresServer {
         }
         let options = PgConnectOptions::from_str(url).context(NOT_UNDERSTOOD)?;
         Ok(PostgresServer {
-            options: options.application_name("items-api").disable_statement_logging(),
+            options: Box::new(options.application_name("items-api").disable_statement_logging()),
         })
     }
 
     /// How to connect.
     pub(crate) fn options(&self) -> PgConnectOptions {
-        self.options.clone()
+        (*self.options).clone()
     }
 }
 
