@@ -82,8 +82,10 @@ lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of d
 deny-advisories: setup-lint ## Check the dependencies against the RustSec advisories (needs a network)
 	$(CARGO) deny --locked check advisories
 
+# Many tests wait for other processes, so more of them run at once than there are cores.
+TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's client (CRATE=name: one crate)
-	$(CARGO) test --locked --no-fail-fast $(CRATES)
+	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --no-fail-fast $(CRATES)
 	$(if $(CRATE),,$(CARGO) test --locked $(CRATES) $(TRACING) --test traces)
 
 # Before a commit. The examples are built too, since tests run them.
