@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use talea::{DynamicLabels, Family, Metric};
 
-use crate::fork;
 use crate::region::Region;
 
 /// The definition of a metric, which it shares with its children.
@@ -54,10 +53,7 @@ impl<M: Metric> Default for Parts<M> {
 impl<M: Metric + Clone> Parts<M> {
     pub(crate) fn define(&self, py: Python<'_>, defined: Defined<M>) -> PyResult<()> {
         if defined.labelnames.is_empty() {
-            let series = {
-                let _inside = fork::enter();
-                defined.family.with_values(&[""; 0]).keep()
-            };
+            let series = defined.family.with_values(&[""; 0]).keep();
             let _ = self.series.set(Box::new(series));
         } else {
             let _ = self.children.set(PyDict::new(py).unbind());
@@ -116,10 +112,7 @@ impl<M: Metric + Clone> Parts<M> {
         }
         let child = Self::default();
         let texts: Vec<String> = key.extract()?;
-        let series = {
-            let _inside = fork::enter();
-            self.defined()?.family.with_values(&texts).keep()
-        };
+        let series = self.defined()?.family.with_values(&texts).keep();
         begin(&series);
         child.series.get_or_init(|| Box::new(series));
         child.defined.get_or_init(|| Arc::clone(self.defined.get().expect("it has children")));
@@ -162,7 +155,6 @@ impl<M: Metric + Clone> Parts<M> {
         children.call_method1("pop", (key, py.None()))?;
         let defined = self.defined()?;
         defined.region.get().forget_functions(&defined.name, Some(&texts));
-        let _inside = fork::enter();
         defined.family.remove_values(&texts);
         Ok(())
     }
@@ -198,7 +190,6 @@ impl<M: Metric + Clone> Parts<M> {
         // Also those that only other processes have.
         let pairs: Vec<(&str, &str)> =
             wanted.iter().map(|(at, value)| (&*defined.labelnames[*at], &**value)).collect();
-        let _inside = fork::enter();
         defined.family.remove_matching(&pairs);
         Ok(())
     }
@@ -209,7 +200,6 @@ impl<M: Metric + Clone> Parts<M> {
             let defined = self.defined()?;
             children.bind(py).clear();
             defined.region.get().forget_functions(&defined.name, None);
-            let _inside = fork::enter();
             defined.family.remove_matching(&[]);
         }
         Ok(())
@@ -252,14 +242,12 @@ impl<M: Metric + Clone> Parts<M> {
         match self.labelvalues.get() {
             Some(values) => {
                 let texts: Vec<String> = values.extract(py)?;
-                let _inside = fork::enter();
                 defined.family.remove_values(&texts);
                 // So that it is shown at once.
                 let _ = defined.family.with_values(&texts);
             }
             None => {
                 let shown = format!("{}_total", defined.name);
-                let _inside = fork::enter();
                 defined.region.get().registry.wipe(|name| name == shown);
             }
         }

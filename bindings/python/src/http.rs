@@ -14,7 +14,6 @@ use talea_http::{Convention, Endpoint, Endpoints, ManualExchange, Opts, StatusLa
 
 use crate::asgi;
 use crate::callable::{self, OneArgument};
-use crate::fork;
 use crate::region::Region;
 
 /// The HTTP metrics of a region.
@@ -77,7 +76,6 @@ impl HttpMeter {
         }
         let has_sizes = detailed || convention != "prometheus";
         let has_protocol = convention == "opentelemetry";
-        let _inside = fork::enter();
         let endpoints = opts.register(&region.registry);
         let endpoints = endpoints.map_err(|e| PyValueError::new_err(e.to_string()))?;
         let unmatched = endpoints.unmatched();
@@ -86,7 +84,6 @@ impl HttpMeter {
 
     /// Declares a route with the methods that it answers; without methods it answers all.
     fn route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
-        let _inside = fork::enter();
         let mut known: Vec<(Method, Endpoint)> = Vec::new();
         let methods = methods.unwrap_or_default();
         let parsed = methods.iter().filter_map(|method| method.to_uppercase().parse().ok());
@@ -232,7 +229,6 @@ impl Message {
 impl Drop for State {
     fn drop(&mut self) {
         if self.exchange.is_open() {
-            let _inside = fork::enter();
             self.end();
         }
     }
@@ -258,13 +254,11 @@ impl State {
     }
 
     fn enter(&mut self, endpoint: Endpoint) {
-        let _inside = fork::enter();
         self.exchange.enter(endpoint, &self.method, self.version, self.is_https);
     }
 
     /// A piece of the body, of which more may follow.
     fn body(&mut self, bytes: u64, is_last: bool) {
-        let _inside = fork::enter();
         match self.status.take() {
             Some(status) if is_last => return self.exchange.respond(status, bytes),
             Some(status) => self.exchange.begin_response(status),
@@ -296,7 +290,6 @@ impl HttpExchange {
     pub(crate) fn failed(&self) {
         let mut state = self.state();
         state.enter(self.meter.get().unmatched);
-        let _inside = fork::enter();
         state.exchange.failed();
     }
 
@@ -305,7 +298,6 @@ impl HttpExchange {
     pub(crate) fn failed_after_head(&self) {
         let mut state = self.state();
         if let Some(status) = state.status.take() {
-            let _inside = fork::enter();
             state.exchange.begin_response(status);
         }
         drop(state);
@@ -315,11 +307,10 @@ impl HttpExchange {
     /// Ends the request: as aborted, if it has not ended already.
     pub(crate) fn end(&self) {
         let mut state = self.state();
-        let inside = fork::enter();
         state.end();
         let kept = (state.send.take(), state.coroutine.take());
         // Without the lock: the last reference to an object of Python may run any code.
-        drop((state, inside));
+        drop(state);
         drop(kept);
     }
 

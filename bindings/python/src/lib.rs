@@ -3,7 +3,9 @@
 //!
 //! All of it runs while its thread is attached to the interpreter. While a lock is held, no code of Python
 //! is called: a garbage collection waits for all threads, and would wait for one that waits for the lock.
-//! `fork.rs` keeps forks and locks apart.
+//! So a fork catches no lock either, which would stay locked in the child for ever: it waits until all other
+//! threads run code of Python or are detached, with an interpreter's lock and without one ([CPython
+//! gh-116522](https://github.com/python/cpython/issues/116522)).
 
 // Python's classes have their documentation in `python/talea`.
 #![allow(missing_docs)]
@@ -12,7 +14,6 @@ mod asgi;
 mod blocks;
 mod callable;
 mod family;
-mod fork;
 mod http;
 mod metrics;
 mod parse;

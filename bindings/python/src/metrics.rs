@@ -13,7 +13,6 @@ use talea::{
 
 use crate::blocks::{CountedExceptions, InProgress, Timer};
 use crate::family::{Defined, Parts, no_such_state};
-use crate::fork;
 use crate::region::{Region, help};
 
 /// The registry that a metric is asked to be in.
@@ -66,19 +65,12 @@ fn registered<M: Metric>(
     labelnames: &[String],
 ) -> PyResult<(Py<Region>, Family<DynamicLabels, M>)> {
     let refused = |error: Error| PyValueError::new_err(error.to_string());
-    let found = {
-        let _inside = fork::enter();
-        region.get().registry.family(opts, labelnames)
-    };
-    match found {
+    match region.get().registry.family(opts, labelnames) {
         Err(error @ Error::Full { .. }) => {
             let message = format!("{error}. Until then this process alone shows the metric");
             PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(message)?, 2)?;
             let private = Py::new(py, Region::private()?)?;
-            let family = {
-                let _inside = fork::enter();
-                private.get().registry.family(opts, labelnames).map_err(refused)?
-            };
+            let family = private.get().registry.family(opts, labelnames).map_err(refused)?;
             Ok((private, family))
         }
         family => Ok((region, family.map_err(refused)?)),

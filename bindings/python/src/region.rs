@@ -13,7 +13,7 @@ use talea::{
 };
 use talea_parse::Syntax;
 
-use crate::{fork, parse};
+use crate::parse;
 
 // Python aligns its objects to no more.
 const _: () = assert!(align_of::<Region>() <= 16);
@@ -61,7 +61,6 @@ fn opened(registry: Result<Registry, impl ToString>) -> PyResult<Region> {
 impl Region {
     /// Memory of this process and those that it forks, for a metric that is in no registry.
     pub(crate) fn private() -> PyResult<Self> {
-        let _inside = fork::enter();
         opened(Registry::with_config(Config::with_len(PRIVATE_LEN)))
     }
 
@@ -73,7 +72,6 @@ impl Region {
         function: Py<PyAny>,
     ) {
         self.forget_functions(&of.0, Some(&of.1));
-        let _inside = fork::enter();
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         functions.push(Function { of, gauge, function });
     }
@@ -81,13 +79,12 @@ impl Region {
     /// Calls no functions any more for a gauge of this name: for one series, or for all.
     pub(crate) fn forget_functions(&self, name: &str, labelvalues: Option<&[String]>) {
         let is_of = |f: &Function| f.of.0 == name && labelvalues.is_none_or(|of| f.of.1 == of);
-        let inside = fork::enter();
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         let (forgotten, kept): (Vec<_>, Vec<_>) =
             std::mem::take(&mut *functions).into_iter().partition(is_of);
         *functions = kept;
         // Without the lock: the last reference to a function may run any code.
-        drop((functions, inside));
+        drop(functions);
         drop(forgotten);
     }
 
@@ -106,7 +103,6 @@ impl Region {
     /// Calls the functions of gauges.
     fn refresh(&self, py: Python<'_>) -> PyResult<()> {
         let functions: Vec<(FloatGauge, Py<PyAny>)> = {
-            let _inside = fork::enter();
             let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
             let copied = functions.iter().map(|f| (f.gauge.clone(), f.function.clone_ref(py)));
             copied.collect()
@@ -125,7 +121,6 @@ impl Region {
     #[new]
     #[pyo3(signature = (path=None, size=None))]
     fn new(path: Option<PathBuf>, size: Option<u64>) -> PyResult<Self> {
-        let _inside = fork::enter();
         let config = size.map_or_else(Config::default, Config::with_len);
         match path {
             Some(path) => opened(Registry::open_with(path, config)),
@@ -136,7 +131,6 @@ impl Region {
     /// Opens the file that `TALEA_REGION` names; without it, memory as `Region()`.
     #[staticmethod]
     fn from_env() -> PyResult<Self> {
-        let _inside = fork::enter();
         opened(Registry::from_env())
     }
 
@@ -153,16 +147,12 @@ impl Region {
         self.refresh(py)?;
         let (format, escaping) = negotiated(accept, is_binary);
         let content_type = content_type(format, escaping, accept);
-        let inside = fork::enter();
         let mut scraper = self.scraper(format, escaping);
-        if names.is_empty() {
-            let page = scraper.scrape();
-            drop(inside);
-            return Ok((PyBytes::new(py, page), content_type));
-        }
-        let page = named(&mut scraper, &names);
-        drop(inside);
-        Ok((PyBytes::new(py, &page), content_type))
+        let page = match &*names {
+            [] => PyBytes::new(py, scraper.scrape()),
+            names => PyBytes::new(py, &named(&mut scraper, names)),
+        };
+        Ok((page, content_type))
     }
 
     /// Families with all of their samples: those that have any of the names, or samples of that name;
@@ -175,20 +165,15 @@ impl Region {
         names: Option<Vec<String>>,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         self.refresh(py)?;
-        let page = {
-            let _inside = fork::enter();
-            let mut scraper = self.scraper(Format::OpenMetrics, Escaping::AllowUtf8);
-            named(&mut scraper, &names.unwrap_or_default())
-        };
+        let mut scraper = self.scraper(Format::OpenMetrics, Escaping::AllowUtf8);
+        let page = named(&mut scraper, &names.unwrap_or_default());
         let page = String::from_utf8_lossy(&page);
         parse::families(py, &page, Syntax::OpenMetrics)
     }
 
     /// Removes a family, in all processes.
     fn unregister(&self, name: &str) {
-        let inside = fork::enter();
         self.registry.unregister(name);
-        drop(inside);
         self.forget_functions(name, None);
     }
 
@@ -200,7 +185,6 @@ impl Region {
         labelnames: Vec<String>,
     ) -> PyResult<InfoFamily> {
         let opts = Opts::new(name, help(documentation)).lenient_names(true).utf8_names(true);
-        let _inside = fork::enter();
         let info = self.registry.info(opts, &labelnames);
         Ok(InfoFamily(info.map_err(|e| PyValueError::new_err(e.to_string()))?))
     }
@@ -249,13 +233,11 @@ impl InfoFamily {
     /// Sets the facts of label values, in place of earlier ones.
     fn set(&self, labelvalues: Vec<String>, facts: Vec<(String, String)>) {
         let facts: Vec<(&str, &str)> = facts.iter().map(|(k, v)| (&**k, &**v)).collect();
-        let _inside = fork::enter();
         self.0.set_pairs(&labelvalues, &facts);
     }
 
     /// Removes the facts of label values.
     fn remove(&self, labelvalues: Vec<String>) {
-        let _inside = fork::enter();
         self.0.remove_pairs(&labelvalues);
     }
 }
