@@ -66,8 +66,10 @@ async function until(what, isSo, found) {
 }
 
 /** Opens a page that fails the test if it says anything to the console or asks another host. */
-async function open(url, { size = { width: 1280, height: 900 }, theme = 'light', allowed = [] } = {}) {
+async function open(url, { size = { width: 1280, height: 900 }, theme = 'light', allowed = [], clock = false } = {}) {
   const page = await browser.context.newPage();
+  // Its time goes on as usual, and can be set forward.
+  if (clock) await page.clock.install();
   page.setDefaultTimeout(60_000);
   page.faults = [];
   const { origin } = new URL(url);
@@ -539,6 +541,33 @@ describe('the development server', () => {
     await until('the page goes on', (now) => now !== before, sentence);
     assert.equal(await state(page), 'live');
     await close(page);
+  });
+
+  test('pages that nobody sees leave the connections of the browser to others', async () => {
+    const server = await serve();
+    const see = (page, isSeen) =>
+      page.evaluate((isSeen) => {
+        Object.defineProperty(document, 'hidden', { value: !isSeen, configurable: true });
+        document.dispatchEvent(new Event('visibilitychange'));
+      }, isSeen);
+    const pages = [];
+    // More than the six connections that the browser opens to one server.
+    for (let n = 0; n < 8; n += 1) {
+      const page = await open(server.url, { clock: true });
+      await isLive(page);
+      await see(page, false);
+      await page.clock.fastForward(10_000);
+      await until(
+        'the page rests',
+        (text) => text.startsWith('resting'),
+        () => state(page),
+      );
+      pages.push(page);
+    }
+    await see(pages[0], true);
+    await isLive(pages[0]);
+    await hasRows(pages[0]);
+    for (const page of pages) await close(page);
   });
 
   test('a server that is busy is asked again', async () => {

@@ -19,6 +19,7 @@ export class Page {
     this.narrow.addEventListener('change', () => this.render());
     addEventListener('popstate', () => this.follow());
     addEventListener('hashchange', () => this.follow());
+    document.addEventListener('visibilitychange', () => this.service.see(!document.hidden));
     this.service.renewed = () => {
       // The page of a study opens at the study.
       if (!location.hash && this.service.study) this.amend({ view: 'study' });

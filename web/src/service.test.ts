@@ -134,6 +134,56 @@ test('a connection that was lost is made again, and what was missed is asked for
   expect(service.missed(START)).toEqual([]);
 });
 
+test('a page that nobody sees gives its connection back, and catches up when it is seen', async () => {
+  answers.push(
+    () => ({ points: [point(-1), point(0)] }),
+    () => ({ points: [point(1), point(40)] }),
+  );
+  const service = start();
+  Events.last.send('hello', hello('one', 0));
+  await settle();
+  service.see(false);
+  await vi.advanceTimersByTimeAsync(5000);
+  service.see(true);
+  await vi.advanceTimersByTimeAsync(5000);
+  expect([service.connection, Events.last.isClosed]).toEqual(['live', false]);
+  Events.last.send('processes', []);
+  service.see(false);
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect([service.connection, Events.last.isClosed, Events.all.length]).toEqual(['resting', true, 1]);
+  service.see(true);
+  expect([service.connection, Events.all.length]).toEqual(['reconnecting', 2]);
+  Events.last.send('hello', hello('one', 40));
+  await settle();
+  expect([service.connection, ends(service)]).toEqual(['live', [-1, 0, 1, 40]]);
+});
+
+test('a page that loses its server while nobody sees it rests too', async () => {
+  const service = start();
+  Events.last.send('hello', hello('one', 0));
+  service.see(false);
+  Events.last.onerror!();
+  await vi.advanceTimersByTimeAsync(60_000);
+  const tried = Events.all.length;
+  expect(service.connection).toBe('resting');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(Events.all).toHaveLength(tried);
+  service.see(true);
+  Events.last.onerror!();
+  await vi.advanceTimersByTimeAsync(30_000);
+  expect(service.connection).toBe('stopped');
+});
+
+test('the page of a study stays connected, since its server ends with the study', async () => {
+  const service = start();
+  Events.last.send('hello', hello('one', 0, { study: { state: 'running' } as Hello['study'] }));
+  service.see(false);
+  await vi.advanceTimersByTimeAsync(5000);
+  Events.last.send('point', point(5));
+  await vi.advanceTimersByTimeAsync(9000);
+  expect([service.connection, Events.last.isClosed]).toEqual(['live', false]);
+});
+
 test('what the server does not have either is reported as missed', async () => {
   answers.push(
     () => ({ points: [point(-1), point(0)] }),

@@ -14,13 +14,15 @@ const MOST_MARKS = 500;
 const SILENCE = 10_000;
 /** A server that does not answer for so long is said to have stopped. */
 const GIVE_UP = 20_000;
+/** A page that nobody saw for so long gives its connection back: a browser has six for a server. */
+const REST = 10_000;
 
 /** A point that begins so much later than the one before ended was not the next one, milliseconds. */
 const LEAST_GAP = 500;
 
 const NOTHING = new Timeline(0);
 
-export type Connection = 'connecting' | 'live' | 'reconnecting' | 'stopped';
+export type Connection = 'connecting' | 'live' | 'reconnecting' | 'resting' | 'stopped';
 
 /** Widths of bins, seconds: divisors and multiples of the minutes that the server keeps for a day. */
 const WIDTHS = [2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 1800, 3600];
@@ -65,6 +67,7 @@ export class Service {
   private heard = Date.now();
   private lostSince: number | null = null;
   private attempts = 0;
+  private rest: ReturnType<typeof setTimeout> | undefined;
   private readonly opened = Date.now();
   /** The server's clock less this one's, milliseconds. */
   private ahead = 0;
@@ -147,7 +150,25 @@ export class Service {
     return span;
   }
 
+  /** Whether the page can be seen. The page of a study stays connected: its server ends with the study. */
+  see(isSeen: boolean): void {
+    clearTimeout(this.rest);
+    if (isSeen && this.connection === 'resting') {
+      this.connection = 'reconnecting';
+      this.connect();
+    } else if (!isSeen) {
+      this.rest = setTimeout(() => {
+        if (this.study) return;
+        this.events?.close();
+        this.events = this.lostSince = null;
+        this.connection = 'resting';
+        this.changed();
+      }, REST);
+    }
+  }
+
   private connect(): void {
+    this.heard = Date.now();
     this.events?.close();
     const events = new EventSource('live/events');
     this.events = events;
@@ -171,6 +192,7 @@ export class Service {
   }
 
   private reconnect(delay: number): void {
+    if (this.connection === 'resting') return;
     this.events?.close();
     this.events = null;
     this.heard = Date.now();
@@ -178,7 +200,7 @@ export class Service {
     this.attempts += 1;
     if (this.hello) this.connection = this.isOver || this.connection === 'stopped' ? 'stopped' : 'reconnecting';
     setTimeout(() => {
-      if (!this.events) this.connect();
+      if (!this.events && this.connection !== 'resting') this.connect();
     }, delay);
     this.changed();
   }

@@ -84,6 +84,7 @@ function State({ page }: { page: Page }) {
     connecting: ['wait', 'connecting'],
     live: ['good', 'live'],
     reconnecting: ['wait', 'reconnecting'],
+    resting: ['wait', 'resting'],
     stopped: [
       service.isOver ? 'over' : 'bad',
       service.isOver ? `stopped: the study is ${service.study?.state}` : 'stopped',
