@@ -74,10 +74,10 @@ describe('the page of a real agent', { skip: !existsSync(`${programs}/items-api`
     agent = await started('talea', args, {}, /listening on http:\/\/([^/]+)/);
     port = agent.found.split(':')[1];
   };
-  /** The requests that a scrape counts. */
+  /** The requests that a scrape counts: of their durations, as the page. A kill can come between two metrics. */
   const scraped = async () => {
     const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
-    const counts = text.matchAll(/^http_requests_total\{.*\} (\d+)$/gm);
+    const counts = text.matchAll(/^http_request_duration_seconds_count\{.*\} (\d+)$/gm);
     return [...counts].reduce((sum, [, count]) => sum + Number(count), 0);
   };
   /** The requests that the page has of all the time that it shows. */
