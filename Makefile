@@ -66,11 +66,10 @@ build: setup ## Build the talea program and the items API
 MODELS := RUSTFLAGS="--cfg loom"
 MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
 
-# Loom computes with few threads and has a target folder of its own, while tests of Rust often wait. So do those
-# of the page and of bindings.
+# Two tracks, so that one computes while tests of the other wait. What comes after the packages takes programs
+# that `test-rust` built by then.
 test: setup-test lint ## Run everything that CI runs
-	scripts/beside '$(MAKE) test-models test-packages' '$(MAKE) test-rust'
-	scripts/beside '$(MAKE) test-web' '$(MAKE) test-php test-python'
+	scripts/beside '$(MAKE) test-models test-packages test-web test-php' '$(MAKE) test-rust test-python'
 
 lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
