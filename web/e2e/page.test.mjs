@@ -66,10 +66,11 @@ async function until(what, isSo, found) {
 }
 
 /** Opens a page that fails the test if it says anything to the console or asks another host. */
-async function open(url, { size = { width: 1280, height: 900 }, theme = 'light', allowed = [], clock = false } = {}) {
+async function open(url, { size = { width: 1280, height: 900 }, theme = 'light', allowed = [], clock = false, script } = {}) {
   const page = await browser.context.newPage();
   // Its time goes on as usual, and can be set forward.
   if (clock) await page.clock.install();
+  if (script) await page.addInitScript(script);
   page.setDefaultTimeout(60_000);
   page.faults = [];
   const { origin } = new URL(url);
@@ -553,9 +554,12 @@ describe('the development server', () => {
     const pages = [];
     // More than the six connections that the browser opens to one server.
     for (let n = 0; n < 8; n += 1) {
-      const page = await open(server.url, { clock: true });
+      // Some were opened behind others.
+      const isBehind = n % 2 === 1;
+      const hide = () => Object.defineProperty(document, 'hidden', { value: true, configurable: true });
+      const page = await open(server.url, { clock: true, script: isBehind ? hide : undefined });
       await isLive(page);
-      await see(page, false);
+      if (!isBehind) await see(page, false);
       await page.clock.fastForward(10_000);
       await until(
         'the page rests',

@@ -19,13 +19,16 @@ export class Page {
     this.narrow.addEventListener('change', () => this.render());
     addEventListener('popstate', () => this.follow());
     addEventListener('hashchange', () => this.follow());
-    document.addEventListener('visibilitychange', () => this.service.see(!document.hidden));
+    const see = (): void => this.service.see(!document.hidden);
+    document.addEventListener('visibilitychange', see);
     this.service.renewed = () => {
       // The page of a study opens at the study.
       if (!location.hash && this.service.study) this.amend({ view: 'study' });
       this.service.show(this.address);
     };
     this.service.start(this.address);
+    // A tab that was opened behind others is hidden from the start.
+    see();
   }
 
   get isNarrow(): boolean {
