@@ -47,8 +47,8 @@
 //!
 //! [`MetricsServer`] answers `GET /metrics` on a port, a thread and a runtime of its own.
 //! [`Exposition`] is a service for a router that you have. Both use the format that the scraper
-//! asks for (text, OpenMetrics or protobuf), compressed by gzip, or by zstd with the feature
-//! `zstd`, if the scraper accepts that. They send large scrapes piece by piece, so that a slow
+//! asks for (text, OpenMetrics or protobuf), compressed with the features `gzip` and `zstd`, if the
+//! scraper accepts that. They send large scrapes piece by piece, so that a slow
 //! client costs the memory of a snapshot and no more, and a client that stops reading not even that
 //! for long.
 //!
@@ -57,7 +57,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `axum` | yes | the routers and layers of [`axum`], and [`Exposition`] as a handler |
-//! | `gzip` | yes | scrapes compressed by gzip |
+//! | `gzip` | no | scrapes compressed by gzip |
 //! | `zstd` | no | scrapes compressed by zstd; needs a C compiler |
 //! | `server` | yes | [`MetricsServer`] and [`server`], on axum and hyper |
 //! | `http2` | no | HTTP/2 for [`server::Server`] |

@@ -13,7 +13,7 @@ pub(crate) use portable::{boot_nanos, unix_nanos, unix_nanos as unix_nanos_about
 
 /// Converts a time of the boot clock to the wall clock as it is now. Unless the wall clock is set,
 /// the result is never earlier than the wall clock's time at that instant.
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub(crate) fn unix_nanos_of(boot: u64) -> u64 {
     let age = boot_nanos().saturating_sub(boot);
     unix_nanos().saturating_sub(age)

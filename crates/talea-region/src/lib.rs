@@ -54,12 +54,13 @@ mod memory;
 mod models;
 mod open;
 mod primitive;
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 mod read;
 mod reclaim;
 mod region;
 mod series;
 mod snapshot;
+mod sockets;
 mod source;
 mod system_group;
 mod threads;
@@ -77,11 +78,11 @@ pub use lookup::series::SeriesGuard;
 pub use memory::guard::Guard;
 pub use memory::path::AddPath;
 pub use open::file::Opened;
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub use read::overview::{FamilyUse, Overview, ProcessSlot};
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub use read::reader::Reader;
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub use read::standing::Standing;
 pub use region::Region;
 pub use series::cell::{Cell, Cells};
@@ -93,6 +94,8 @@ pub use series::segments::{Segments, UsualSegment};
 pub use snapshot::{
     FamilyCopy, LastUse, LivingProcess, OneCell, SegmentView, SeriesView, Snapshot,
 };
+#[cfg(unix)]
+pub use sockets::is_readable;
 pub use source::Owner;
 pub use system_group::group_named;
 pub use usage::{Part, Usage};

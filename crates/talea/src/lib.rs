@@ -87,7 +87,9 @@ mod labels;
 #[cfg(feature = "derive")]
 mod macros;
 mod metric;
+#[cfg(feature = "outside")]
 pub mod outside;
+mod page;
 mod registry;
 mod samples;
 mod scraper;
@@ -119,7 +121,7 @@ pub use metric::{
     Counter, DynamicStateSet, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info,
     Metric, ObserveDuration, StateSet, Summary, Timer, UpDownCounter,
 };
-pub use outside::page::{Conflict, Page, Scrapable};
+pub use page::{Conflict, Page, Scrapable};
 pub use registry::Registry;
 pub use registry::declared::default_registry;
 pub use registry::install::{Metrics, install};

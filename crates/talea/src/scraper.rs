@@ -3,7 +3,7 @@
 use crate::definition::kind::Kind;
 use crate::definition::names;
 use crate::expose::{Encoder, Escaping, Format};
-use crate::outside::page::{Page, Scrapable};
+use crate::page::{Page, Scrapable};
 use crate::registry::Registry;
 use crate::snapshot::Snapshot;
 

@@ -62,7 +62,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 ///
 /// - **Requests.** It answers `GET` and `HEAD`, in the format that the request's Accept header
 ///   asks for ([`Format::negotiate`](talea::Format::negotiate)), compressed as its
-///   Accept-Encoding header prefers: by gzip, with the feature `zstd` also by zstd, or not. With
+///   Accept-Encoding header prefers, if the features `gzip` or `zstd` are on. With
 ///   `?name[]=`, once or more often, it shows only the families that have such a name or samples
 ///   of it: `calls`, `calls_total` and `calls_created` are the same counter, `wait_seconds_bucket`
 ///   is the whole histogram `wait_seconds`. An unknown name is no error: the response

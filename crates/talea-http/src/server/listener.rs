@@ -42,11 +42,9 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
 /// none does.
 #[cfg(unix)]
 pub(super) fn has_pending_connection(listener: &TcpListener) -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use std::os::fd::AsFd;
 
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    let mut polled = [PollFd::new(listener, PollFlags::IN)];
-    poll(&mut polled, Some(&at_once)).is_ok_and(|ready| ready > 0)
+    talea_region::is_readable(listener.as_fd())
 }
 
 /// Whether a connection waits to be accepted: assumed, as the system does not report it.

@@ -176,7 +176,7 @@ pub(crate) fn entry(source: &impl Source, at: u64, segments: u64, n: u64) -> u64
 }
 
 /// Words of the blocks of a table, for a reader.
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub(crate) fn words_of_blocks(source: &impl Source, at: u64, segments: u64) -> u64 {
     let (near, blocks) = shape(segments);
     let blocks = (0..blocks).map(|n| source.word(at + (near + n) * WORD));

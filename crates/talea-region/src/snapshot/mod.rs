@@ -14,5 +14,5 @@ mod taking;
 mod texts;
 
 pub use copies::{FamilyCopy, LastUse, LivingProcess, OneCell, SegmentView, SeriesView, Snapshot};
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub(crate) use take::take;

@@ -17,6 +17,7 @@ pub use escaping::Escaping;
 pub use format::Format;
 pub(crate) use number::write_float;
 #[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "outside"))]
 pub(crate) use openmetrics::unit;
 pub(crate) use pages::Pages;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;

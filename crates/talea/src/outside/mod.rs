@@ -18,10 +18,8 @@
 //! # Ok::<(), talea::Error>(())
 //! ```
 
-pub(crate) mod page;
 #[cfg(target_os = "linux")]
 mod reader;
-mod sound;
 
 #[cfg(target_os = "linux")]
 pub use reader::*;

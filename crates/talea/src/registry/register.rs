@@ -5,9 +5,11 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 use std::mem;
-use std::sync::{OnceLock, PoisonError};
+use std::sync::{MutexGuard, OnceLock, PoisonError};
 
-use talea_region::{Combine, FamilyError, FamilySpec, LookupCache, Overflow, Registered, Storage};
+use talea_region::{
+    Cells, Combine, FamilyError, FamilySpec, LookupCache, Overflow, Registered, Storage,
+};
 
 use super::Registry;
 use super::bounds::Bounds;
@@ -303,45 +305,34 @@ impl Registry {
         opts: &Opts<'_>,
         group: &Group<'_>,
     ) -> Result<&'static family::Bound<M>, Refusal> {
-        let mut shape = M::shape(opts)?;
+        let mut defined = self.define(M::shape(opts)?, opts, group)?;
+        let bound = bound_once::<M>(&mut defined, group)?;
+        let Defined { bounds, name, definition, .. } = defined;
+        drop(bounds);
+        if let Some(recent) = definition.recent.as_ref().filter(|recent| !recent.sampled) {
+            self.kept.keep(self.region, &name, recent);
+        }
+        if opts.whole {
+            make_whole(bound, group)?;
+        }
+        Ok(bound)
+    }
+
+    /// Checks a definition, and finds or makes its family. Compiled once, for all types of metrics.
+    fn define(
+        &self,
+        mut shape: Shape,
+        opts: &Opts<'_>,
+        group: &Group<'_>,
+    ) -> Result<Defined<'_>, Refusal> {
         let name = names::completed(opts.name, shape.ending);
         self.region.prefetch_family(name.as_bytes());
-        let rules = opts.name_rules();
-        names::fault_in_metric(&name, shape.ending, shape.kind, rules).map_or(Ok(()), Err)?;
-        if !opts.lenient_names {
-            names::fault_in_ending(&name, shape.kind).map_or(Ok(()), Err)?;
-        }
-        group.check(&name, &shape, opts)?;
-        if opts.help.trim().is_empty() {
-            return Err("the help is empty; say in a sentence what is measured".to_owned().into());
-        }
-        if let Some(field) = &self.field {
-            field.define(&name)?;
-        }
+        self.check(&name, &shape, opts, group)?;
         // Held until its name is this one's: else two threads could give it to two.
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
         let own = (shape.kind == Kind::StateSet).then_some(&*name);
         bounds.use_labels(&name, group.names.iter().copied().chain(own))?;
-        let mut clashing = None;
-        self.region.each_related(name.as_bytes(), |other, kind, is_own| {
-            let (Some(kind), Ok(other)) = (Kind::from_u8(kind), std::str::from_utf8(other)) else {
-                return;
-            };
-            // Another definition of this very name has an error of its own.
-            let clash = names::clash((shape.kind, &name), (kind, other)).filter(|_| other != name);
-            match clash {
-                Some(reason) if is_own => clashing = Some((other.to_owned(), reason)),
-                Some(reason) => eprintln!(
-                    "talea: other processes have the metric {other:?} beside {name:?}, and \
-                     {reason}; until they end, scrapes show the newer one only"
-                ),
-                None => {}
-            }
-        });
-        if let Some((other, reason)) = clashing {
-            let clash = format!("{other:?} is registered too, and {reason}; rename one");
-            return Err(clash.into());
-        }
+        self.check_related(&name, shape.kind)?;
         let combinations = combinations(opts, group)?;
         let definition = Definition {
             labels: group.names.iter().map(|&label| label.to_owned()).collect(),
@@ -377,15 +368,56 @@ impl Registry {
                  newest definition that a living process uses"
             );
         }
-        let bound = bound_once::<M>(&mut bounds, family, group, &definition)?;
-        drop(bounds);
-        if let Some(recent) = definition.recent.as_ref().filter(|recent| !recent.sampled) {
-            self.kept.keep(self.region, &name, recent);
+        Ok(Defined { bounds, name, family, definition })
+    }
+
+    /// The faults of a definition by itself.
+    fn check(
+        &self,
+        name: &str,
+        shape: &Shape,
+        opts: &Opts<'_>,
+        group: &Group<'_>,
+    ) -> Result<(), Refusal> {
+        names::fault_in_metric(name, shape.ending, shape.kind, opts.name_rules())
+            .map_or(Ok(()), Err)?;
+        if !opts.lenient_names {
+            names::fault_in_ending(name, shape.kind).map_or(Ok(()), Err)?;
         }
-        if opts.whole {
-            make_whole(bound, group)?;
+        group.check(name, shape, opts)?;
+        if opts.help.trim().is_empty() {
+            return Err("the help is empty; say in a sentence what is measured".to_owned().into());
         }
-        Ok(bound)
+        if let Some(field) = &self.field {
+            field.define(name)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a page could not show it beside another family: one or one of its samples would have a name of
+    /// the other.
+    fn check_related(&self, name: &str, kind: Kind) -> Result<(), String> {
+        let mut clashing = None;
+        self.region.each_related(name.as_bytes(), |other, other_kind, is_own| {
+            let (Some(other_kind), Ok(other)) =
+                (Kind::from_u8(other_kind), std::str::from_utf8(other))
+            else {
+                return;
+            };
+            // Another definition of this very name has an error of its own.
+            let clash = names::clash((kind, name), (other_kind, other)).filter(|_| other != name);
+            match clash {
+                Some(reason) if is_own => clashing = Some((other.to_owned(), reason)),
+                Some(reason) => eprintln!(
+                    "talea: other processes have the metric {other:?} beside {name:?}, and \
+                     {reason}; until they end, scrapes show the newer one only"
+                ),
+                None => {}
+            }
+        });
+        clashing.map_or(Ok(()), |(other, reason)| {
+            Err(format!("{other:?} is registered too, and {reason}; rename one"))
+        })
     }
 
     /// The difference between a definition and the one that the name has.
@@ -411,25 +443,39 @@ impl Registry {
     }
 }
 
+/// A family that is in the region, and the lock on what this process knows of its families.
+struct Defined<'a> {
+    bounds: MutexGuard<'a, Bounds>,
+    name: String,
+    family: talea_region::Family,
+    definition: Definition,
+}
+
+impl Defined<'_> {
+    /// The series that takes what overflows, and how an observation finds its bucket.
+    fn overflow(&self, group: &Group<'_>) -> Result<(Cells, &'static Grid), Refusal> {
+        let beyond_limit = group.beyond_limit().as_bytes();
+        let overflow = self.family.series_beyond_limit(beyond_limit).map_err(|error| {
+            // This process did not register it before: then the series would exist.
+            self.family.give_up();
+            Refusal::from(error)
+        })?;
+        // Nothing after this can fail, so a retry in a full region leaks nothing.
+        Ok((overflow, Grid::shared(&self.definition.layout)))
+    }
+}
+
 /// The data that handles of a family point to. It is never freed, as they may live for ever, so it
 /// is made once, however often the family is registered.
 fn bound_once<M: Metric>(
-    bounds: &mut Bounds,
-    family: talea_region::Family,
+    defined: &mut Defined<'_>,
     group: &Group<'_>,
-    definition: &Definition,
 ) -> Result<&'static family::Bound<M>, Refusal> {
-    if let Some(found) = bounds.get::<family::Bound<M>>(family.number(), group.key_type) {
+    let family = defined.family;
+    if let Some(found) = defined.bounds.get::<family::Bound<M>>(family.number(), group.key_type) {
         return Ok(found);
     }
-    let overflow =
-        family.series_beyond_limit(group.beyond_limit().as_bytes()).map_err(|error| {
-            // This process did not register it before: then the series would exist.
-            family.give_up();
-            Refusal::from(error)
-        })?;
-    // Nothing after this can fail, so a retry in a full region leaks nothing.
-    let grid = Grid::shared(&definition.layout);
+    let (overflow, grid) = defined.overflow(group)?;
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
     let looks_up = places == 0 && !group.names.is_empty();
     let bound = &*Box::leak(Box::new(family::Bound {
@@ -440,7 +486,7 @@ fn bound_once<M: Metric>(
         cache: looks_up.then(|| &*Box::leak(Box::new(LookupCache::of(family)))),
         openings: Vec::leak(values::openings(group.names)),
     }));
-    bounds.insert(family.number(), group.key_type, bound);
+    defined.bounds.insert(family.number(), group.key_type, bound);
     Ok(bound)
 }
 
@@ -463,18 +509,26 @@ fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, Strin
 /// Makes every series.
 fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<(), Refusal> {
     for n in 0..group.cardinality.unwrap_or(0) {
-        let mut text = LabelText::new();
-        (group.write_nth)(n, &mut text);
-        let cells = bound.family.permanent_series(text.as_bytes());
-        let cells = cells.map_err(|error| match error {
-            Overflow::Full => Refusal::Full,
-            other => format!("not all of its series can be made: {other}").into(),
-        })?;
+        let cells = permanent_series(bound.family, group, n)?;
         if let Some(place) = bound.fixed.get(n) {
             place.get_or_init(|| M::bind(cells, bound.grid));
         }
     }
     Ok(())
+}
+
+/// Makes the series of a label combination.
+fn permanent_series(
+    family: talea_region::Family,
+    group: &Group<'_>,
+    n: usize,
+) -> Result<Cells, Refusal> {
+    let mut text = LabelText::new();
+    (group.write_nth)(n, &mut text);
+    family.permanent_series(text.as_bytes()).map_err(|error| match error {
+        Overflow::Full => Refusal::Full,
+        other => format!("not all of its series can be made: {other}").into(),
+    })
 }
 
 pub(crate) fn idle_minutes(opts: &Opts<'_>) -> u32 {

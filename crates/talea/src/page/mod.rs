@@ -1,10 +1,11 @@
 //! Several registries as one page: the same families together, each series with a label that names
 //! its origin.
 
+mod sound;
+
 use std::fmt;
 use std::ops::Range;
 
-use super::sound;
 use crate::definition::kind::Kind;
 use crate::definition::names::{TakenNames, clash};
 use crate::expose::Pages;
