@@ -68,7 +68,7 @@ impl Encoder {
     }
 
     /// Writes all of it.
-    pub(crate) fn write(&mut self, pages: &impl Pages, out: &mut Vec<u8>) {
+    pub(crate) fn write(&mut self, pages: &dyn Pages, out: &mut Vec<u8>) {
         self.begin();
         self.write_some(pages, out, usize::MAX);
     }
@@ -87,7 +87,7 @@ impl Encoder {
     /// written. What is written must be the same from call to call.
     pub(crate) fn write_some(
         &mut self,
-        pages: &impl Pages,
+        pages: &dyn Pages,
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
@@ -108,7 +108,7 @@ impl Encoder {
 impl Place {
     fn go_on(
         &mut self,
-        pages: &impl Pages,
+        pages: &dyn Pages,
         writer: &mut impl Writer,
         names: &ShownNames,
         out: &mut Vec<u8>,

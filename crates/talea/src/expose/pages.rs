@@ -47,7 +47,7 @@ pub(crate) struct Family<'a> {
 
 impl<'a> Family<'a> {
     /// The family whose first entry is at a place; `None` behind the last.
-    pub(super) fn at(pages: &'a impl Pages, from: usize) -> Option<Self> {
+    pub(super) fn at(pages: &'a dyn Pages, from: usize) -> Option<Self> {
         let count = pages.entries_of_name(from);
         (count > 0).then_some(Self { pages, from, count })
     }

@@ -49,7 +49,7 @@ impl ShownNames {
 
     /// Looks at the names of a page. Cost: if every format has all the names, a look at each
     /// family.
-    pub(super) fn learn(&mut self, pages: &impl Pages) {
+    pub(super) fn learn(&mut self, pages: &dyn Pages) {
         self.others.clear();
         if self.escaping == Escaping::AllowUtf8 || !pages.has_odd_names() {
             return;
