@@ -100,6 +100,19 @@ impl Agent {
         }
     }
 
+    /// How many series each family has, in all regions together. Regions that cannot be read are left out: a
+    /// scrape reports them.
+    pub(super) fn series_counts(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for (_, region) in self.0.regions() {
+            for (name, series) in region.series_counts().unwrap_or_default() {
+                let count: &mut u64 = counts.entry(name).or_default();
+                *count = count.saturating_add(series);
+            }
+        }
+        counts
+    }
+
     /// The label that distinguishes regions, if there are several.
     pub(super) fn label(&self) -> Option<&str> {
         self.0.label.as_deref()

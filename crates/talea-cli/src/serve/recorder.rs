@@ -1,6 +1,6 @@
 //! Records what the agent shows, second by second, at a bounded cost.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,9 @@ use crate::page::{Feed, Recorded, now};
 use crate::printable::printable;
 
 /// Families with more series are not recorded: their history would take the room of all others.
-const MOST_SERIES: usize = 10_000;
+const MOST_SERIES: u64 = 10_000;
+/// More series are not recorded together, which bounds the memory that a reading takes.
+const MOST_TOGETHER: u64 = 50_000;
 /// After a reading it waits so many times as long as that took, so that it takes 2 % of a core at most.
 const REST: u32 = 50;
 
@@ -33,7 +35,8 @@ pub(super) struct Recorder {
 impl Recorder {
     pub(super) fn new(agent: &Agent, feed: Arc<Feed>) -> Self {
         let (large, errors) = (BTreeSet::new(), ErrorLog::default());
-        let scraper = scraper(agent);
+        let mut scraper = Scraper::new(agent);
+        scraper.format(Format::Protobuf, Escaping::AllowUtf8);
         Self { agent: agent.clone(), scraper, feed, large, rests_until: None, errors }
     }
 
@@ -46,10 +49,8 @@ impl Recorder {
     pub(super) fn record(&mut self) {
         let (began, cpu_before) = (Instant::now(), cpu_time());
         let time = now();
+        self.leave_out_large();
         self.scraper.begin(|name| !self.large.contains(name));
-        if self.leave_out_large() {
-            self.scraper.begin(|name| !self.large.contains(name));
-        }
         let ended = Instant::now();
         let mut page = Vec::new();
         while self.scraper.write_some(&mut page, usize::MAX) {}
@@ -69,23 +70,33 @@ impl Recorder {
 }
 
 impl Recorder {
-    /// Leaves large families out from now on, and gives back the memory of what was read of them; whether
-    /// there were any.
-    fn leave_out_large(&mut self) -> bool {
-        let families = self.scraper.page().parts().flat_map(|part| part.families());
-        let large = families.filter(|family| family.series().nth(MOST_SERIES).is_some());
-        let large: Vec<String> = large.map(|family| family.name().to_owned()).collect();
-        for name in &large {
-            let name = printable(name);
-            log(&format!("{name} is not recorded: it has more than {MOST_SERIES} series"));
+    /// Leaves large families out from now on, before anything is read of them.
+    fn leave_out_large(&mut self) {
+        let mut counts = self.agent.series_counts();
+        counts.retain(|name, _| !self.large.contains(name));
+        for (name, reason) in too_large(counts) {
+            log(&format!("{} is not recorded: {reason}", printable(&name)));
+            self.large.insert(name);
         }
-        let has_large = !large.is_empty();
-        self.large.extend(large);
-        if has_large {
-            self.scraper = scraper(&self.agent);
-        }
-        has_large
     }
+}
+
+/// The families that are not recorded, of how many series each has, and why: those that are too large, and then
+/// the largest, until the others are few enough together.
+fn too_large(counts: BTreeMap<String, u64>) -> Vec<(String, String)> {
+    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, series)| std::cmp::Reverse(*series));
+    let mut together = counts.iter().fold(0, |sum: u64, (_, series)| sum.saturating_add(*series));
+    let large = counts.into_iter().map_while(|(name, series)| {
+        let reason = match (series > MOST_SERIES, together > MOST_TOGETHER) {
+            (true, _) => format!("it has more than {MOST_SERIES} series"),
+            (false, true) => format!("with it there are more than {MOST_TOGETHER} series"),
+            (false, false) => return None,
+        };
+        together = together.saturating_sub(series);
+        Some((name, reason))
+    });
+    large.collect()
 }
 
 /// The processor time of this thread: on a busy machine the clock would count the work of others.
@@ -94,8 +105,63 @@ fn cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
-fn scraper(agent: &Agent) -> Scraper<Agent> {
-    let mut scraper = Scraper::new(agent);
-    scraper.format(Format::Protobuf, Escaping::AllowUtf8);
-    scraper
+#[cfg(test)]
+mod tests {
+    use talea::{Config, Counter, Opts, Registry};
+
+    use super::*;
+    use crate::history::{Extent, History};
+    use crate::serve::sources::Sources;
+
+    fn left_out(counts: &[(&str, u64)]) -> Vec<String> {
+        let counts = counts.iter().map(|(name, series)| (name.to_string(), *series)).collect();
+        too_large(counts).into_iter().map(|(name, _)| name).collect()
+    }
+
+    #[test]
+    fn a_family_is_left_out_if_it_is_too_large_by_itself_or_with_the_others() {
+        assert_eq!(left_out(&[]), Vec::<String>::new());
+        assert_eq!(left_out(&[("a", 10_000), ("b", 10_001), ("c", u64::MAX)]), ["c", "b"]);
+        let some = [("a", 9_999), ("b", 10_000), ("c", 10_000), ("d", 10_000), ("e", 10_000)];
+        assert_eq!(left_out(&some), Vec::<String>::new());
+        let many = [&some[..], &[("f", 9_000), ("g", 1_002)]].concat();
+        assert_eq!(left_out(&many), ["b", "c"], "the largest, until 50,000 are left");
+    }
+
+    #[test]
+    fn a_large_family_is_left_out_also_one_that_has_grown_since() {
+        let place = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = place.path().join("shop.talea");
+        let registry = Registry::open_with(&path, Config::with_len(64 << 20)).unwrap();
+        let family = |name| {
+            let opts = Opts::new(name, "Orders accepted.").limit(20_000);
+            registry.family::<Counter>(opts, &["customer"]).unwrap()
+        };
+        let [few, many, grows] = ["few", "many", "grows"].map(family);
+        let fill = |family: &talea::Family<_, Counter>, count| {
+            (0..count).for_each(|n: u32| family.with_values(&[n.to_string()]).inc());
+        };
+        fill(&few, 10);
+        fill(&many, 10_001);
+        fill(&grows, 10_000);
+        let sources = Sources { files: vec![path], ..Sources::default() };
+        let owners = vec![rustix::process::geteuid().as_raw()];
+        let agent = Agent::new(sources, owners, None).unwrap();
+        let second = Duration::from_secs(1);
+        let extent = Extent { seconds: second, minutes: second, bytes: 1 << 20 };
+        let mut recorder = Recorder::new(&agent, Feed::new(String::new(), History::new(extent)));
+        let mut recorded = || {
+            recorder.record();
+            let families = recorder.scraper.page().parts().flat_map(|part| part.families());
+            let shop = families.filter(|family| {
+                ["few_total", "many_total", "grows_total"].contains(&family.name())
+            });
+            shop.map(|family| (family.name().to_owned(), family.series().count()))
+                .collect::<Vec<_>>()
+        };
+        let expected = |name: &str, series| (name.to_owned(), series);
+        assert_eq!(recorded(), [expected("few_total", 10), expected("grows_total", 10_000)]);
+        fill(&grows, 10_001);
+        assert_eq!(recorded(), [expected("few_total", 10)]);
+    }
 }

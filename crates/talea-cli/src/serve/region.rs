@@ -104,6 +104,11 @@ impl Region {
         Ok(())
     }
 
+    /// The names of its families, and how many series each has.
+    pub(super) fn series_counts(&self) -> Result<Vec<(String, u64)>, Error> {
+        self.reader.series_counts()
+    }
+
     /// All that it holds.
     pub(super) fn look(&self) -> Result<Look, Error> {
         self.reader.look()

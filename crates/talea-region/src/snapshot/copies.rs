@@ -80,6 +80,8 @@ pub struct FamilyCopy {
     pub combine: Combine,
     /// Nanoseconds since 1970.
     pub created_unix_nanos: u64,
+    /// Series that live in it, without the overflow series. A kill may leave it one too high.
+    pub live_series: u64,
     /// How often a new series was refused.
     pub dropped: u64,
     /// Whether a living process registered it, or otherwise when the last one that did was

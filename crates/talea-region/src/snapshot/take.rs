@@ -114,6 +114,7 @@ impl<S: Source> Taking<'_, '_, S> {
         out.number = head.number;
         out.combine = head.combine;
         out.created_unix_nanos = created;
+        out.live_series = word(FAMILY_SERIES);
         out.dropped = word(FAMILY_DROPPED);
         out.last_use = match word(FAMILY_ALWAYS_USED) {
             0 => self.last_use(|n| word(FAMILY_USERS + n * WORD)),

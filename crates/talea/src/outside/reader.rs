@@ -1,5 +1,6 @@
 //! Reads a region from outside the processes that count in it.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -159,6 +160,26 @@ impl Reader {
         let mut result = Ok(());
         out.take(wants, |raw, wants| result = self.region.snapshot_into(raw, wants));
         result.map_err(|source| self.failed(source).into())
+    }
+
+    /// The families, by the name that samples have, and how many series live in each, without those that take
+    /// what overflows.
+    ///
+    /// Cost: a look at each family; no series is read.
+    ///
+    /// # Errors
+    ///
+    /// As [`snapshot_into`](Self::snapshot_into).
+    pub fn series_counts(&self) -> Result<Vec<(String, u64)>, Error> {
+        let counts = RefCell::new(Vec::new());
+        let note = |family: &FamilyCopy| {
+            let name = String::from_utf8_lossy(&family.name).into_owned();
+            counts.borrow_mut().push((name, family.live_series));
+            false
+        };
+        let taken = self.region.snapshot_into(&mut Default::default(), &note);
+        taken.map_err(|source| self.failed(source))?;
+        Ok(counts.into_inner())
     }
 
     /// As [`snapshot_into`](Self::snapshot_into), for only the families whose quantiles
