@@ -14,7 +14,7 @@ use crate::expose::unit;
 use crate::labels::LabelText;
 use crate::samples;
 use crate::snapshot::Snapshot;
-use crate::snapshot::{constant_labels, derived_series};
+use crate::snapshot::{constant_labels, derived_series, recent_of};
 use crate::{Combine, OpenError};
 
 /// A region that is read, never mapped: a file that is damaged, or truncated while it is read, is
@@ -162,8 +162,9 @@ impl Reader {
         result.map_err(|source| self.failed(source).into())
     }
 
-    /// The families, by the name that samples have, and how many series live in each, without those that take
-    /// what overflows.
+    /// The families, by the name that samples have, and how many series live in each that its limit counts: those
+    /// with labels, but not the one that takes what overflows. Quantiles that a histogram shows beside itself
+    /// are a family of their own.
     ///
     /// Cost: a look at each family; no series is read.
     ///
@@ -173,8 +174,11 @@ impl Reader {
     pub fn series_counts(&self) -> Result<Vec<(String, u64)>, Error> {
         let counts = RefCell::new(Vec::new());
         let note = |family: &FamilyCopy| {
-            let name = String::from_utf8_lossy(&family.name).into_owned();
-            counts.borrow_mut().push((name, family.live_series));
+            if !is_hidden(family) {
+                let name = String::from_utf8_lossy(&family.name).into_owned();
+                let names = [Some(name), recent_of(family)].into_iter().flatten();
+                counts.borrow_mut().extend(names.map(|name| (name, family.live_series)));
+            }
             false
         };
         let taken = self.region.snapshot_into(&mut Default::default(), &note);
@@ -225,10 +229,8 @@ impl Reader {
         // reliable: the time of creation is of a clock that can be set.
         families.reverse();
         families.sort_by(|one, other| one.name.cmp(&other.name));
-        let is_own = |family: &&FamilyCopy| {
-            samples::is_own(&family.name) || family.kind == constant_labels::KIND
-        };
-        let known = families.len() + taken.families().iter().filter(is_own).count();
+        let hidden = taken.families().iter().filter(|family| is_hidden(family)).count();
+        let known = families.len() + hidden;
         let families_unreadable = overview.family_uses.len().saturating_sub(known) as u64;
         let mut snapshot = Snapshot::default();
         snapshot.refill(
@@ -240,6 +242,11 @@ impl Reader {
         );
         Ok(Look { overview, families, families_unreadable, snapshot })
     }
+}
+
+/// Whether a family holds what is shown with another.
+fn is_hidden(family: &FamilyCopy) -> bool {
+    samples::is_own(&family.name) || family.kind == constant_labels::KIND
 }
 
 impl FamilyFacts {

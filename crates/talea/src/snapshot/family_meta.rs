@@ -39,6 +39,15 @@ pub(super) struct FamilyMeta {
     pub(super) recent_name: Option<String>,
 }
 
+/// The name under which a histogram shows its quantiles of the last minutes, if it does.
+pub(crate) fn recent_of(family: &FamilyCopy) -> Option<String> {
+    if Kind::from_u8(family.kind)? != Kind::Histogram {
+        return None;
+    }
+    of_family(family)?.recent?;
+    std::str::from_utf8(&family.name).ok().map(names::recent)
+}
+
 impl FamilyMeta {
     pub(super) fn name_in<'a>(&'a self, raw: &'a talea_region::Snapshot) -> &'a str {
         let name = || std::str::from_utf8(&raw.families()[self.n].name).unwrap_or_default();

@@ -20,6 +20,7 @@ use crate::definition::names::{self, TakenNames};
 use crate::samples;
 
 pub use self::family::{FamilySnapshot, SeriesSnapshot, SummarySnapshot, Value};
+pub(crate) use self::family_meta::recent_of;
 pub(crate) use self::shown::Shown;
 
 /// All values of a registry at one instant, copied out of the region. Later updates do not change
@@ -56,12 +57,12 @@ impl Snapshot {
         copy: impl FnOnce(&mut talea_region::Snapshot, &dyn Fn(&FamilyCopy) -> bool),
     ) {
         self.refill(&wants, |raw| {
-            // The quantiles of a histogram have a name of their own.
-            let wants_it = |name: &str| {
-                let name = samples::owner_of(name);
-                wants(name) || wants(&names::recent(name))
-            };
             copy(raw, &|family| {
+                let wants_it = |name: &str| {
+                    let owner = samples::owner_of(name);
+                    let has_recent = || owner != name || recent_of(family).is_some();
+                    wants(owner) || has_recent() && wants(&names::recent(owner))
+                };
                 family.kind == constant_labels::KIND
                     || std::str::from_utf8(&family.name).is_ok_and(wants_it)
             });

@@ -113,3 +113,38 @@ fn an_attached_process_wipes_and_expires_series_of_others() {
     assert_eq!(operator.expire(Some(minutes(2)), goes_by_itself), 2);
     assert_eq!(users(), before - 2);
 }
+
+/// A filter that leaves a family out by its name keeps its series from being copied: they are not wanted under
+/// a name that the family does not show.
+#[test]
+fn a_filter_is_asked_for_the_names_that_samples_have_and_no_others() {
+    let shm = Shm::new("outside-names");
+    let registry = fill(&shm);
+    let opts = Opts::new("waited", "Time.").quantiles(&[0.5]);
+    let waited: Histogram<Seconds> = registry.register(opts).unwrap();
+    waited.observe(std::time::Duration::from_millis(250));
+    let reader = Reader::open(shm.file()).unwrap();
+    let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
+    let refuse = |name: &str| {
+        asked.borrow_mut().insert(name.to_owned());
+        false
+    };
+    reader.snapshot_into(&mut talea::Snapshot::default(), refuse).unwrap();
+    let mut asked = asked.into_inner();
+    asked.retain(|name| !name.starts_with("talea_"));
+    let counts: Vec<_> = reader.series_counts().unwrap();
+    let expected = [
+        ("orders_total", 0),
+        ("took_seconds", 0),
+        ("users_total", 2),
+        ("waited_recent_seconds", 0),
+        ("waited_seconds", 0),
+    ];
+    assert_eq!(
+        asked.iter().map(String::as_str).collect::<Vec<_>>(),
+        expected.map(|(name, _)| name)
+    );
+    let mut counts: Vec<(&str, u64)> = counts.iter().map(|(name, n)| (name.as_str(), *n)).collect();
+    counts.sort_unstable();
+    assert_eq!(counts, expected);
+}
