@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::plain::Batch;
 use super::runs::{Copies, Gathering, Run};
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::texts::Texts;
@@ -46,6 +47,8 @@ pub(super) struct Scratch {
     pub(super) gathering: Gathering,
     /// The records that are read together.
     pub(super) windows: Vec<Range<u64>>,
+    /// Made by the first snapshot.
+    pub(super) batch: Option<Box<Batch>>,
     pub(super) more: More,
     /// The cells of a segment when its series was last wiped.
     pub(super) base: Vec<u64>,
