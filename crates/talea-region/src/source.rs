@@ -101,8 +101,12 @@ pub(crate) const MORE: usize = (SERIES_EXTENSION / WORD) as usize;
 pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
     let Sections { striped: Pool { len, .. }, plane_count, .. } = *source.sections();
     let shared = (0..SHARED_PLANES).map(move |plane| plane * len);
-    let table =
-        source.words(CPU_TABLE, CPU_ENTRIES).into_iter().flatten().chain(source.own_planes());
+    // A plane is counted before an entry names it, so the table has no more to show once as many
+    // are found as were counted.
+    let claimed = source.word(M_PLANES).min(plane_count);
+    let mut left = claimed.saturating_sub(SHARED_PLANES);
+    let mut table = source.words(CPU_TABLE, CPU_ENTRIES).into_iter().flatten();
+    let mut own_entries = source.own_planes();
     // Each entry names a plane of its CPU's own, or it is not an entry.
     let own = SHARED_PLANES * len..plane_count * len;
     let mut seen = [0_u64; MOST_PLANES.div_ceil(64) as usize];
@@ -111,9 +115,16 @@ pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
         let before = std::mem::replace(word, *word | 1 << (plane % 64));
         before >> (plane % 64) & 1 == 0
     };
-    shared.chain(
-        table.filter(move |delta| own.contains(delta) && delta % len == 0 && is_new(delta / len)),
-    )
+    shared.chain(std::iter::from_fn(move || {
+        loop {
+            let entry = if left > 0 { table.find(|&entry| entry != 0) } else { None };
+            let delta = entry.or_else(|| own_entries.next())?;
+            if own.contains(&delta) && delta % len == 0 && is_new(delta / len) {
+                left = left.saturating_sub(u64::from(delta / len < claimed));
+                return Some(delta);
+            }
+        }
+    }))
 }
 
 /// A process that has the region open.
@@ -142,7 +153,9 @@ pub(crate) struct Block {
 
 /// The blocks of the living processes.
 pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
-    let slots = (0..=SLOT_COUNT).filter(|&slot| {
+    // A process sets no value before its slot is counted.
+    let taken = source.word(M_SLOTS).min(SLOT_COUNT);
+    let slots = (0..taken).chain([SLOT_COUNT]).filter(|&slot| {
         // The shared block is no single process's, so it counts as living.
         slot == SLOT_COUNT
             || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)

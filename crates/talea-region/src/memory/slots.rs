@@ -11,7 +11,7 @@
 //! and a block of its own; its parent keeps the old ones. This runs in the child before any other
 //! code, so it calls only functions that are safe after a fork (`open/processes.rs`).
 
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use super::words::Memory;
 use crate::layout::*;
@@ -27,6 +27,15 @@ impl Memory {
         self.own.lone_words.store(lone_words, Relaxed);
         self.own.slot.store(slot, Relaxed);
         self.own.block.store(slot * self.sections.owned.len, Relaxed);
+    }
+
+    /// Counts the slot of this process again, so that others find it. It changes nothing unless the
+    /// count is damaged.
+    pub(crate) fn restore_slot_count(&self) {
+        let (slots, own) = (self.word_at(M_SLOTS), self.own_slot());
+        if own < SLOT_COUNT && slots.load(Relaxed) <= own {
+            slots.fetch_max(own + 1, SeqCst);
+        }
     }
 
     /// The distances from block 0 of all blocks that any process ever had.

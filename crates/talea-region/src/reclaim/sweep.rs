@@ -96,6 +96,7 @@ impl Region {
             is_wanted(before) && swept_at.compare_exchange(before, now, AcqRel, Relaxed).is_ok();
         if begins {
             self.memory.restore_cpu_table();
+            self.memory.restore_slot_count();
             self.memory.word_at(M_EPOCH).fetch_add(SWEEP, AcqRel);
             let due = self.memory.word_at(M_SWEPT).load(Relaxed).wrapping_add(self.chunks());
             self.memory.word_at(M_DUE).store(due, Relaxed);

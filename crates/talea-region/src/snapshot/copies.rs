@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use super::plain::Batch;
 use super::runs::{Copies, Gathering, Run};
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::texts::Texts;
@@ -46,6 +47,8 @@ pub(super) struct Scratch {
     pub(super) gathering: Gathering,
     /// The records that are read together.
     pub(super) windows: Vec<Range<u64>>,
+    /// Made by the first snapshot.
+    pub(super) batch: Option<Box<Batch>>,
     pub(super) more: More,
     /// The cells of a segment when its series was last wiped.
     pub(super) base: Vec<u64>,
@@ -235,28 +238,26 @@ impl Snapshot {
         Some(self.view(family, series))
     }
 
-    /// The series of a family from number `from` on: the place of each label text in
-    /// [`text`](Self::text), and its first value.
+    /// The series of a family from number `from` on, if they are one cell each: in pieces, the place
+    /// of each label text in [`text`](Self::text), and its value.
     #[inline]
-    pub fn first_values<'a>(
+    pub fn single_values<'a>(
         &'a self,
         family: &'a FamilyCopy,
         from: usize,
-    ) -> impl Iterator<Item = (Range<usize>, u64)> {
-        self.copies(family, from).map(|series| {
-            let Span { at, len } = Span::unpack(series.text);
-            (at as usize..(at + len) as usize, self.first_value(family, series))
-        })
+    ) -> Option<impl Iterator<Item = impl Iterator<Item = (Range<usize>, u64)>>> {
+        let pieces = family.is_plain().then(|| self.copies(family, from).pieces())?;
+        Some(pieces.map(|piece| {
+            piece.iter().map(|series| {
+                let Span { at, len } = Span::unpack(series.text);
+                (at as usize..(at + len) as usize, series.values)
+            })
+        }))
     }
 
     #[inline]
     pub(super) fn copies(&self, family: &FamilyCopy, from: usize) -> Copies<'_> {
         Copies::new(&self.series, &self.runs[family.runs.clone()], family.series, from)
-    }
-
-    #[inline]
-    fn first_value(&self, family: &FamilyCopy, series: &SeriesCopy) -> u64 {
-        self.values_of(family, series).first().copied().unwrap_or(0)
     }
 
     #[inline]

@@ -30,6 +30,7 @@ impl Region {
             self.back_segments_ahead();
         }
         self.memory.restore_cpu_table();
+        self.memory.restore_slot_count();
         // A mapped region can always be read.
         let _ = take(&self.memory, wants, out);
     }

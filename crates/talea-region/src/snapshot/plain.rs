@@ -1,5 +1,5 @@
-//! Plain series: one single cell, and nothing else. Most series are plain, and there may be a
-//! million, so they have a path of their own, for speed alone: those of a group of records are
+//! Plain series: one cell, single or striped, and nothing else. Most series are plain, and there may
+//! be a million, so they have a path of their own, for speed alone: those of a group of records are
 //! copied into a batch of a fixed size, and the batch to the snapshot at once.
 
 use std::ops::Range;
@@ -9,6 +9,7 @@ use super::taking::{Taking, Walk, text_place};
 use crate::layout::*;
 use crate::series::record::{self, HIDDEN, PUBLISHED};
 use crate::source::{CELLS, CREATED, HEAD, MORE, Record, Source, TEXT};
+use crate::values::{Number, Storage};
 
 /// Series that are copied together: those of a group of records.
 const SERIES: usize = GROUP as usize;
@@ -18,6 +19,7 @@ const TEXTS: usize = 8 * SERIES;
 const BLOCK: usize = 4;
 
 /// Copies of some series.
+#[derive(Clone, Debug)]
 pub(super) struct Batch {
     series: [SeriesCopy; SERIES],
     texts: [u64; TEXTS],
@@ -59,7 +61,7 @@ impl<S: Source> Taking<'_, '_, S> {
                 if !walk.may_be_plain || !is_plain(&record) {
                     break;
                 }
-                let Some([value]) = self.source.block(record[CELLS] >> 24, 1) else { break };
+                let Some(value) = self.value(record[CELLS], walk.number) else { break };
                 let span = Span::unpack(record[TEXT]);
                 let Some(end) = self.put_text(span, &mut batch.texts, words) else { break };
                 // Below the length of a batch anyway, which the compiler does not see.
@@ -80,6 +82,25 @@ impl<S: Source> Taking<'_, '_, S> {
         next
     }
 
+    /// The value of a plain series' cell.
+    #[inline(always)]
+    fn value(&self, cell: u64, number: Number) -> Option<u64> {
+        let at = cell >> 24;
+        if cell & STRIPED == 0 {
+            return self.source.block(at, 1).map(|[value]| value);
+        }
+        self.striped(at, number)
+    }
+
+    /// The value of a striped cell. Out of line, so that the loop over single ones stays small.
+    #[inline(never)]
+    fn striped(&self, at: u64, number: Number) -> Option<u64> {
+        self.taken.scratch.planes.iter().try_fold(0, |sum, &delta| {
+            let [part] = self.source.block(at.checked_add(delta)?, 1)?;
+            Some(number.add(sum, part))
+        })
+    }
+
     /// Appends the text at `span` to the texts and returns its end. No word beyond the text is read:
     /// that word may lie in a page without memory.
     #[inline(always)]
@@ -98,11 +119,14 @@ impl<S: Source> Taking<'_, '_, S> {
     }
 }
 
+/// The bit of a run of cells that is set if it is striped and not single.
+const STRIPED: u64 = (Storage::Striped as u64) << 16;
+const _: () = assert!(Storage::Single as u64 == 0);
+
 #[inline(always)]
 fn is_plain(record: &Record) -> bool {
-    /// One cell, `Storage::Single`.
-    const PLAIN: u64 = 1;
-    record[CELLS] & 0xFF_FFFF == PLAIN && record[MORE] | record[HEAD] & HIDDEN == 0
+    const ONE_CELL: u64 = 1;
+    record[CELLS] & 0xFF_FFFF & !STRIPED == ONE_CELL && record[MORE] | record[HEAD] & HIDDEN == 0
 }
 
 #[cfg(all(test, not(loom)))]
@@ -115,6 +139,7 @@ mod tests {
     use crate::region::Region;
     use crate::snapshot::{Snapshot, take};
     use crate::source::Source;
+    use crate::values::Storage;
 
     /// A source that has no shorter ways of its own, and of whose records every third has
     /// changed since it was read.
@@ -160,8 +185,10 @@ mod tests {
     #[test]
     fn a_series_whose_record_changed_meanwhile_is_left_out() {
         let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-        for cells in [1, 2] {
-            let spec = FamilySpec { name: &[cells as u8], cells, ..FamilySpec::default() };
+        for (storage, cells) in [(Storage::Single, 1), (Storage::Striped, 1), (Storage::Single, 2)]
+        {
+            let name = [storage as u8, cells as u8];
+            let spec = FamilySpec { name: &name, storage, cells, ..FamilySpec::default() };
             let family = region.family(spec).unwrap().family;
             for n in 0..120_u64 {
                 family.permanent_series(n.to_string().as_bytes()).unwrap().at(0).add(n);
@@ -176,6 +203,6 @@ mod tests {
             assert!(values.eq(standing()));
             assert!(texts.eq(standing().map(|n| n.to_string().into_bytes())));
         }
-        assert_eq!(snapshot.families().len(), 2);
+        assert_eq!(snapshot.families().len(), 3);
     }
 }

@@ -154,6 +154,13 @@ impl<'a> Copies<'a> {
         let here = all[first.range()][skipped..].iter();
         Self { all, runs: rest.iter(), here, left: count.saturating_sub(from) }
     }
+
+    /// Those that lie in a row, together.
+    #[inline]
+    pub(super) fn pieces(self) -> impl Iterator<Item = &'a [SeriesCopy]> {
+        let Self { all, runs, here, .. } = self;
+        std::iter::once(here.as_slice()).chain(runs.map(|run| &all[run.range()]))
+    }
 }
 
 impl<'a> Iterator for Copies<'a> {

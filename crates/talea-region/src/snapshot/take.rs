@@ -38,7 +38,8 @@ pub(crate) fn take(
     taken.scratch.gathering.begin(taken.out.families.len());
     groups::windows_of(windows.source(), &chosen, &mut ranges);
     taken.reserve(windows.source(), &ranges);
-    let (mut walk, mut batch) = (Walk::new(&chosen), Batch::default());
+    let mut batch = std::mem::take(&mut taken.scratch.batch);
+    let (mut walk, filled) = (Walk::new(&chosen), batch.get_or_insert_default());
     let mut result = Ok(());
     for window in &ranges {
         result = windows.turn_to(window.clone());
@@ -46,7 +47,7 @@ pub(crate) fn take(
             break;
         }
         let mut taking = Taking { source: windows.source(), taken: &mut taken };
-        taking.series(window.clone(), &mut walk, &mut batch);
+        taking.series(window.clone(), &mut walk, filled);
         if taken.scratch.gathering.is_full(&taken.out.series) {
             taken.gather(&mut walk);
         }
@@ -54,6 +55,7 @@ pub(crate) fn take(
     taken.end(walk);
     taken.scratch.chosen = chosen;
     taken.scratch.windows = ranges;
+    taken.scratch.batch = batch;
     taken.out.scratch = taken.scratch;
     result
 }
@@ -163,13 +165,9 @@ impl<S: Source> Taking<'_, '_, S> {
     pub(super) fn come_to(&mut self, id: u32, walk: &mut Walk<'_>) -> bool {
         let Some(place) = walk.chosen.place(id) else { return false };
         self.taken.end_run(walk);
-        walk.may_be_plain = self
-            .taken
-            .out
-            .families
-            .get(place as usize)
-            .is_some_and(|family| family.is_plain() && !family.combine.may_be_absent());
-        (walk.id, walk.place) = (u64::from(id), place);
+        let Some(family) = self.taken.out.families.get(place as usize) else { return false };
+        walk.may_be_plain = family.is_plain() && !family.combine.may_be_absent();
+        (walk.id, walk.place, walk.number) = (u64::from(id), place, family.number);
         true
     }
 

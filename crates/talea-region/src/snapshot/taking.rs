@@ -7,6 +7,7 @@ use super::runs::{self, Run};
 use crate::layout::*;
 use crate::series::groups::{self, FamilySet};
 use crate::source::{self, Source};
+use crate::values::Number;
 
 /// A walk through the records, and the family of the current one. Mostly many series of a family
 /// lie in a row.
@@ -15,6 +16,8 @@ pub(super) struct Walk<'a> {
     pub(super) id: u64,
     /// Its place among the chosen families.
     pub(super) place: u32,
+    /// The type of number in its cells.
+    pub(super) number: Number,
     /// Whether it may have plain series.
     pub(super) may_be_plain: bool,
     /// The first series of its run, and their number.
@@ -26,7 +29,8 @@ impl<'a> Walk<'a> {
     pub(super) fn new(chosen: &'a FamilySet) -> Self {
         // No family has that number.
         let id = u64::MAX;
-        Self { chosen, id, place: 0, may_be_plain: false, from: 0, count: 0 }
+        let number = Number::default();
+        Self { chosen, id, place: 0, number, may_be_plain: false, from: 0, count: 0 }
     }
 }
 

@@ -16,6 +16,8 @@ use talea_region::{
 
 /// Where the CPU table stands.
 const CPU_TABLE: std::ops::Range<u64> = 4096..20_480;
+/// Where the number of slots stands that were ever taken.
+const SLOTS_TAKEN: u64 = mark(9) + 8;
 
 fn spec(name: &str, cells: u16) -> FamilySpec<'_> {
     FamilySpec {
@@ -160,6 +162,22 @@ fn planes_that_the_table_lost_are_seen_from_outside_again() {
         assert_eq!(cell.get(), all, "in this process nothing is missing");
         region.snapshot();
         assert_eq!(outside(), all, "{wrong:#x}");
+    }
+}
+
+#[test]
+fn a_process_that_the_count_of_slots_lost_is_seen_from_outside_again() {
+    let shm = Shm::new("slots-restored");
+    let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
+    let living = || Reader::open(shm.file()).unwrap().snapshot().unwrap().living().count();
+    assert_eq!(living(), 1);
+    let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
+    let repairs: [fn(&'static Region); 2] = [|region| drop(region.snapshot()), Region::sweep];
+    for repair in repairs {
+        put(&file, SLOTS_TAKEN, 0);
+        assert_eq!(living(), 0);
+        repair(region);
+        assert_eq!(living(), 1);
     }
 }
 

@@ -115,7 +115,7 @@ impl TakenNames {
     /// returned.
     pub(crate) fn take(&mut self, kind: Kind, name: &str, number: usize) -> Option<usize> {
         let (begin, endings) = taken(kind, name);
-        let all = endings.iter().map(|ending| format!("{begin}{ending}"));
+        let all = endings.iter().map(|ending| [begin, ending].concat());
         let other = all.clone().find_map(|name| self.0.get(&name).copied());
         if other.is_none() {
             self.0.extend(all.map(|name| (name, number)));

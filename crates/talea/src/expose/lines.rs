@@ -28,18 +28,18 @@ pub(crate) struct Lines {
     beginning: Vec<u8>,
 }
 
-/// Whether a label text needs a look: it is not whole, or of a series that takes what
+/// Whether a label text needs a look: it is empty or not whole, or of a series that takes what
 /// overflows, which may not be shown.
 #[inline]
 fn is_odd(text: &[u8]) -> bool {
-    text.first().is_some_and(|first| first & 0xC0 == 0x80) || LabelText::is_overflow(text)
+    text.first().is_none_or(|first| first & 0xC0 == 0x80) || LabelText::is_overflow(text)
 }
 
 impl Lines {
     /// Prepares the lines of another family.
     pub(crate) fn begin(&mut self, whole: &Family<'_>, names: &ShownNames) {
         self.name.clear();
-        let Some((_, family)) = whole.part(0) else { return };
+        let family = whole.first();
         self.labels = names.labels(whole);
         if family.is_plain() {
             self.name.push_str(family.name());
@@ -183,7 +183,7 @@ impl Lines {
             let line = self.lines[end..].first_chunk_mut::<LINE>();
             let pieces = line.zip(begin.first_chunk()).filter(|_| !self.decimals);
             let put = pieces
-                .and_then(|(line, begin)| put_line(line, begin, len, value, value_len, number));
+                .and_then(|(line, begin)| put_line(line, begin, len, value, value_len, || number));
             if let Some(put) = put {
                 end += put;
                 continue;
@@ -213,7 +213,7 @@ impl Lines {
         enough: usize,
     ) -> usize {
         let Self { name, quoted, labels, decimals, part, lines, .. } = self;
-        let Some((texts, numbers)) = family.numbers(from) else { return from };
+        let Some((texts, form, pieces)) = family.numbers(from) else { return from };
         let comma = if part.is_empty() { "" } else { "," };
         let labels_at = name.len() + 1 + part.len() + comma.len();
         if *quoted || *decimals || labels.renames() || labels_at > LONG {
@@ -227,21 +227,25 @@ impl Lines {
             beginning = rest;
         }
         lines.resize(LINES, 0);
-        let (mut n, mut end) = (from, 0);
-        for (text, number) in numbers {
-            let (len, text) = (text.end - text.start, texts.get(text.start..).unwrap_or_default());
-            let whole = text.get(..len).unwrap_or_default();
-            if whole.is_empty() || is_odd(whole) || out.len() + end >= enough {
-                break;
+        let Some(lines) = lines.first_chunk_mut::<LINES>() else { return from };
+        let (mut n, mut end, mut room) = (from, 0, enough.saturating_sub(out.len()));
+        'all: for piece in pieces {
+            for (text, word) in piece {
+                let (len, Some(text)) = (text.len(), texts.get(text.start..)) else { break 'all };
+                if text.get(..len).is_none_or(is_odd) || end >= room {
+                    break 'all;
+                }
+                if end > LINES - LINE {
+                    out.extend_from_slice(&lines[..end]);
+                    (end, room) = (0, enough.saturating_sub(out.len()));
+                }
+                let Some(line) = lines[end..].first_chunk_mut::<LINE>() else { break 'all };
+                let number = || form.shown(word);
+                let put = put_line(line, &begin, labels_at, text, len, number);
+                let Some(len) = put else { break 'all };
+                end += len;
+                n += 1;
             }
-            if end > LINES - LINE {
-                out.extend_from_slice(&lines[..end]);
-                end = 0;
-            }
-            let Some(line) = lines[end..].first_chunk_mut::<LINE>() else { break };
-            let Some(len) = put_line(line, &begin, labels_at, text, len, number) else { break };
-            end += len;
-            n += 1;
         }
         out.extend_from_slice(&lines[..end]);
         n
@@ -289,7 +293,8 @@ const LINE: usize = 3 * LONG;
 /// Room for many.
 const LINES: usize = 4096;
 
-/// Puts a line together; its length. `None` if it is too long for that.
+/// Puts a line together; its length. `None` if it is too long for that. The number is asked for where
+/// it is put, so that the compiler finds out once what kind of number it is.
 #[inline(always)]
 fn put_line(
     line: &mut [u8; LINE],
@@ -297,13 +302,13 @@ fn put_line(
     labels_at: usize,
     text: &[u8],
     len: usize,
-    number: Shown,
+    number: impl FnOnce() -> Shown,
 ) -> Option<usize> {
     put_piece(line, 0, begin, labels_at)?;
     put_piece(line, labels_at, text, len)?;
     let end = labels_at + len;
     *line.get_mut(end..)?.first_chunk_mut()? = *b"} ";
-    let end = number.put(line, end + 2)?;
+    let end = number().put(line, end + 2)?;
     *line.get_mut(end)? = b'\n';
     Some(end + 1)
 }

@@ -74,7 +74,7 @@ impl Part {
 
 impl Writer for OpenMetrics {
     fn family(&mut self, out: &mut Vec<u8>, whole: &Family<'_>, names: &ShownNames) {
-        let Some((_, family)) = whole.part(0) else { return };
+        let family = whole.first();
         let Self { lines, thresholds, quantiles, native, .. } = self;
         lines.begin(whole, names);
         let write = write_canonical;

@@ -43,13 +43,20 @@ pub(crate) struct Family<'a> {
     pages: &'a dyn Pages,
     from: usize,
     count: usize,
+    /// The part that it is named and described by.
+    first: (&'a str, FamilySnapshot<'a>),
 }
 
 impl<'a> Family<'a> {
     /// The family whose first entry is at a place; `None` behind the last.
     pub(super) fn at(pages: &'a dyn Pages, from: usize) -> Option<Self> {
-        let count = pages.entries_of_name(from);
-        (count > 0).then_some(Self { pages, from, count })
+        let first = pages.entry(from)?;
+        Some(Self { pages, from, count: pages.entries_of_name(from), first })
+    }
+
+    /// The family in its first part.
+    pub(super) fn first(&self) -> FamilySnapshot<'a> {
+        self.first.1
     }
 
     /// How many entries it has.
@@ -59,7 +66,11 @@ impl<'a> Family<'a> {
 
     /// The family in one of its parts, and the label text that its series begin with.
     pub(super) fn part(&self, n: usize) -> Option<(&'a str, FamilySnapshot<'a>)> {
-        self.pages.entry(self.from + n).filter(|_| n < self.count)
+        match n {
+            0 => Some(self.first),
+            _ if n < self.count => self.pages.entry(self.from + n),
+            _ => None,
+        }
     }
 
     /// The names of the labels that its first part may be shown with beside its own.

@@ -154,7 +154,7 @@ impl Protobuf {
 
 impl Writer for Protobuf {
     fn family(&mut self, out: &mut Vec<u8>, all: &Family<'_>, names: &ShownNames) {
-        let Some((_, family)) = all.part(0) else { return };
+        let family = all.first();
         self.names = names.labels(all);
         self.bounds.clear();
         self.bounds.extend(family.bounds());

@@ -57,7 +57,7 @@ impl ShownNames {
         let (mut taken, mut odd, mut place) = (TakenNames::default(), Vec::new(), 0);
         while let Some(family) = Family::at(pages, place) {
             place += family.places();
-            let Some((_, family)) = family.part(0) else { continue };
+            let family = family.first();
             match is_plain(family.name()) {
                 true => drop(taken.take(family.kind(), family.name(), 0)),
                 false => odd.push(family),
@@ -84,7 +84,7 @@ impl ShownNames {
     /// How the names of a family's labels are shown.
     pub(super) fn labels(&self, whole: &Family<'_>) -> LabelNames {
         let mut labels = LabelNames { escaping: self.escaping, shown: Vec::new() };
-        let Some((_, family)) = whole.part(0) else { return labels };
+        let family = whole.first();
         if self.escaping == Escaping::AllowUtf8 || family.is_plain() {
             return labels;
         }

@@ -33,7 +33,7 @@ pub(crate) struct Text {
 
 impl Writer for Text {
     fn family(&mut self, out: &mut Vec<u8>, whole: &Family<'_>, names: &ShownNames) {
-        let Some((_, family)) = whole.part(0) else { return };
+        let family = whole.first();
         let Self { lines, thresholds, quantiles, .. } = self;
         lines.begin(whole, names);
         let write = if lines.decimals { write_canonical } else { write_bound };

@@ -17,6 +17,9 @@ pub(crate) const DROPPED: &str = "talea_series_dropped_total";
 
 /// Adds the label `pid` to per-process values.
 pub(crate) fn by_process(raw: &mut Snapshot) {
+    if raw.owners().is_empty() {
+        return;
+    }
     // In two containers two processes may have the same id. Then the slot distinguishes them: for
     // as long as it lives, each process that came while another of this id lived is named with its
     // slot. The others are too, if damage has two of one id.

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use talea_region::{FamilyCopy, Number, SeriesView};
 
 use super::family_meta::FamilyMeta;
-use super::shown::{Shown, shown};
+use super::shown::{Form, Shown};
 use crate::definition::Recent;
 use crate::definition::kind::Kind;
 use crate::exemplar::Exemplar;
@@ -63,7 +63,7 @@ pub struct SummarySnapshot {
 }
 
 /// The place of a series' label text in that of all, and its number.
-type Placed = (Range<usize>, Shown);
+type Placed = (Range<usize>, u64);
 
 impl<'a> FamilySnapshot<'a> {
     /// The name, as samples have it (a counter's with `_total`).
@@ -132,21 +132,20 @@ impl<'a> FamilySnapshot<'a> {
         self.meta.grid.bounds().chain([f64::INFINITY])
     }
 
-    /// The label text of all series, and for each series from `from` on the place of its own text
-    /// in that, with its number. `None` unless it is a family of numbers whose label text is UTF-8.
-    /// Overflow series are among them, shown or not.
+    /// If it is a family of numbers whose label text is UTF-8: the label text of all series, how the
+    /// numbers are shown, and in pieces, for each series from `from` on, the place of its own text in
+    /// that, and its number. Overflow series are among them, shown or not.
     pub(crate) fn numbers(
         &self,
         from: usize,
-    ) -> Option<(&'a [u8], impl Iterator<Item = Placed> + use<'a>)> {
+    ) -> Option<(&'a [u8], Form, impl Iterator<Item = impl Iterator<Item = Placed>>)> {
         let Self { snapshot, is_text, raw, meta, .. } = *self;
-        let (kind, number) = (meta.kind, raw.number);
-        let is_number = !matches!(kind, Kind::Histogram | Kind::Summary);
+        let form = Form::of(meta.kind, raw.number);
+        let is_number = !matches!(form, Form::Histogram | Form::Summary);
         if !is_number || !is_text || from >= snapshot.series(raw).len() {
             return None;
         }
-        let values = snapshot.first_values(raw, from);
-        Some((snapshot.text(), values.map(move |(text, word)| (text, shown(kind, number, word)))))
+        Some((snapshot.text(), form, snapshot.single_values(raw, from)?))
     }
 
     /// A series by its number from 0, shown or not.
@@ -209,7 +208,7 @@ impl<'a> SeriesSnapshot<'a> {
     #[inline]
     pub(crate) fn shown(&self) -> Shown {
         let word = self.raw.values.first().copied().unwrap_or_default();
-        shown(self.family.meta.kind, self.family.raw.number, word)
+        Form::of(self.family.meta.kind, self.family.raw.number).shown(word)
     }
 
     /// The counts of a histogram's classic buckets, not cumulative: one more than thresholds.

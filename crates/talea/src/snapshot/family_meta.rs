@@ -55,7 +55,7 @@ impl FamilyMeta {
     }
 
     pub(super) fn is_sampled(&self) -> bool {
-        self.definition.recent.as_ref().is_some_and(|recent| recent.sampled)
+        self.recent.as_ref().is_some_and(|recent| recent.sampled)
     }
 
     /// The summary that a histogram shows beside itself, if it does.

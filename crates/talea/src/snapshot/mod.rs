@@ -105,7 +105,9 @@ impl Snapshot {
         if families.len() < count {
             self.learned = None;
         }
-        self.show_samples(SystemTime::now());
+        if self.families.iter().any(FamilyMeta::is_sampled) {
+            self.show_samples(SystemTime::now());
+        }
     }
 
     /// Whether the families, and so their definitions, are those of the last time. If several
@@ -157,6 +159,10 @@ impl Snapshot {
     fn hide_clashing(&mut self) {
         let Self { raw, families, hidden, .. } = self;
         hidden.clear();
+        // A family alone has the names of no other.
+        if families.len() < 2 {
+            return;
+        }
         let mut newest_first: Vec<&FamilyMeta> = families.iter().collect();
         newest_first.sort_by_key(|known| std::cmp::Reverse(use_of(&raw.families()[known.n])));
         let mut taken = TakenNames::default();
