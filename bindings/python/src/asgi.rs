@@ -16,6 +16,10 @@ fn key(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "talea.exchange")
 }
 
+fn dict<'a, 'py>(scope: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyDict>> {
+    scope.cast().map_err(|_| PyTypeError::new_err("the scope of a request is not a dict"))
+}
+
 /// The middleware. Its Python class reads the routes of an application, in `_declare`.
 #[pyclass(frozen, subclass, dict, module = "talea._talea")]
 #[derive(Default)]
@@ -50,11 +54,28 @@ impl AsgiMiddleware {
 
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
-        scope: &Bound<'py, PyDict>,
+        scope: &Bound<'py, PyAny>,
         receive: &Bound<'py, PyAny>,
         send: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
+        ThreeArguments::call(slf, [scope, receive, send])
+    }
+
+    /// A function that does the same as the object, if it is called with three arguments in their order.
+    fn _function<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        callable::of_three(slf)
+    }
+}
+
+impl ThreeArguments for AsgiMiddleware {
+    const FUNCTION: &'static CStr = c"asgi_middleware";
+
+    fn call<'py>(
+        slf: &Bound<'py, Self>,
+        [scope, receive, send]: [&Bound<'py, PyAny>; 3],
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (py, this) = (slf.py(), slf.get());
+        let scope = dict(scope)?;
         let Some(Inside { app, meter, coroutine }) = this.inside.get() else {
             return Err(PyRuntimeError::new_err("the middleware has no application"));
         };
@@ -72,7 +93,7 @@ impl AsgiMiddleware {
         if !is_http || scope.contains(key(py))? {
             return app.call([scope, receive, send]);
         }
-        let exchange = Bound::new(py, HttpMeter::asgi(meter.bind(py), scope, send)?)?;
+        let exchange = HttpMeter::asgi(meter.bind(py), scope, send)?;
         scope.set_item(key(py), &exchange)?;
         let send = callable::of_one(&exchange)?;
         match app.call([scope, receive, &send]).and_then(|awaitable| {
@@ -98,9 +119,9 @@ impl AsgiMiddleware {
 fn ended(py: Python<'_>, exchange: &HttpExchange, error: &PyErr) {
     // Not if it was cancelled.
     if error.is_instance_of::<PyException>(py) && !is_of_client(py, error) {
-        exchange.failed_after_head();
+        exchange.failed_after_head(py);
     }
-    exchange.end();
+    exchange.end(py);
 }
 
 /// Whether an exception says that the client left: Starlette's, after a `send` that raised.
@@ -125,7 +146,7 @@ pub(crate) fn next<'py>(
     match callable::step(&coroutine(exchange)?) {
         Ok(Step::Yielded(future)) => Ok(Some(future)),
         Ok(Step::Returned(value)) => {
-            exchange.get().end();
+            exchange.get().end(exchange.py());
             if value.is_none() {
                 Ok(None)
             } else {
@@ -151,7 +172,7 @@ pub(crate) fn delegated<'py>(
         .is_instance_of::<PyStopIteration>(
         py,
     ) {
-        true => exchange.get().end(),
+        true => exchange.get().end(py),
         false => ended(py, exchange.get(), error),
     })
 }
@@ -181,11 +202,8 @@ impl ThreeArguments for AsgiRoute {
         arguments: [&Bound<'py, PyAny>; 3],
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, this) = (this.py(), this.get());
-        let Ok(scope) = arguments[0].cast::<PyDict>() else {
-            return Err(PyTypeError::new_err("the scope of a request is not a dict"));
-        };
-        if let Some(exchange) = scope.get_item(key(py))? {
-            exchange.cast::<HttpExchange>()?.get().enter(this.route.get());
+        if let Some(exchange) = dict(arguments[0])?.get_item(key(py))? {
+            exchange.cast::<HttpExchange>()?.get().enter(py, this.route.get());
         }
         // The coroutine of the application, not one around it.
         this.app.call(arguments)

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::ffi::CStr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ::http::{Method, Version};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -14,6 +13,7 @@ use talea_http::{Convention, Endpoint, Endpoints, ManualExchange, Opts, StatusLa
 
 use crate::asgi;
 use crate::callable::{self, OneArgument};
+use crate::lock::StateLock;
 use crate::region::Region;
 
 /// The HTTP metrics of a region.
@@ -113,17 +113,18 @@ impl HttpMeter {
         exchange.received(length);
         let version = if is_http_10 { Version::HTTP_10 } else { Version::HTTP_11 };
         let method = known_method(method);
-        HttpExchange::new(slf, State::new(exchange, method, version, is_https))
+        HttpExchange::new(slf.get(), State::new(exchange, method, version, is_https))
     }
 }
 
 impl HttpMeter {
     /// A request of ASGI that arrives now, and the `send` of its server.
-    pub(crate) fn asgi(
-        slf: &Bound<'_, Self>,
-        scope: &Bound<'_, PyDict>,
-        send: &Bound<'_, PyAny>,
-    ) -> PyResult<HttpExchange> {
+    #[inline]
+    pub(crate) fn asgi<'py>(
+        slf: &Bound<'py, Self>,
+        scope: &Bound<'py, PyDict>,
+        send: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, HttpExchange>> {
         let (py, meter) = (slf.py(), slf.get());
         let method = match scope.get_item(intern!(py, "method"))? {
             Some(method) => known_method(method.extract::<&str>()?),
@@ -151,7 +152,7 @@ impl HttpMeter {
         }
         let mut state = State::new(exchange, method, version, is_https);
         state.send = Some(send.clone().unbind());
-        Ok(HttpExchange::new(slf, state))
+        Bound::new(py, HttpExchange::new(meter, state))
     }
 }
 
@@ -178,8 +179,9 @@ fn declared_len(scope: &Bound<'_, PyDict>) -> PyResult<Option<u64>> {
 /// A request in flight.
 #[pyclass(frozen, module = "talea._talea")]
 pub(crate) struct HttpExchange {
-    meter: Py<HttpMeter>,
-    state: Mutex<State>,
+    /// The endpoint of a request that no route has taken.
+    unmatched: Endpoint,
+    state: StateLock<State>,
 }
 
 struct State {
@@ -215,15 +217,23 @@ impl Message {
                 None => Self::Other,
             },
             "http.response.body" => {
-                let body = message.get_item(intern!(py, "body"))?;
-                let bytes = body.map_or(Ok(0), |body| body.len())? as u64;
-                let more = message.get_item(intern!(py, "more_body"))?;
-                Self::Piece { bytes, is_last: !more.map_or(Ok(false), |more| more.is_truthy())? }
+                let Some(body) = message.get_item(intern!(py, "body"))? else {
+                    return Ok(Self::Piece { bytes: 0, is_last: !has_more(message)? });
+                };
+                // Mostly there is nothing but the type and the body.
+                let is_last = message.len() == 2 || !has_more(message)?;
+                Self::Piece { bytes: body.len()? as u64, is_last }
             }
             "http.response.pathsend" => Self::Piece { bytes: 0, is_last: true },
             _ => Self::Other,
         })
     }
+}
+
+/// Whether more pieces of a body follow a message.
+fn has_more(message: &Bound<'_, PyDict>) -> PyResult<bool> {
+    let more = message.get_item(intern!(message.py(), "more_body"))?;
+    more.map_or(Ok(false), |more| more.is_truthy())
 }
 
 impl Drop for State {
@@ -272,59 +282,55 @@ impl State {
 }
 
 impl HttpExchange {
-    fn new(meter: &Bound<'_, HttpMeter>, state: State) -> Self {
-        Self { meter: meter.clone().unbind(), state: Mutex::new(state) }
+    fn new(meter: &HttpMeter, state: State) -> Self {
+        Self { unmatched: meter.unmatched, state: StateLock::new(state) }
     }
 
     /// Sets the coroutine of the application inside.
     pub(crate) fn begin(&self, coroutine: Bound<'_, PyAny>) {
-        self.state().coroutine = Some(coroutine.unbind());
+        let py = coroutine.py();
+        self.state.lock(py).coroutine = Some(coroutine.unbind());
     }
 
     /// The coroutine of the application inside, until the exchange is closed.
     pub(crate) fn coroutine<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        self.state().coroutine.as_ref().map(|coroutine| coroutine.bind(py).clone())
+        self.state.lock(py).coroutine.as_ref().map(|coroutine| coroutine.bind(py).clone())
     }
 
     /// The service's code failed with an exception.
-    pub(crate) fn failed(&self) {
-        let mut state = self.state();
-        state.enter(self.meter.get().unmatched);
+    pub(crate) fn failed(&self, py: Python<'_>) {
+        let mut state = self.state.lock(py);
+        state.enter(self.unmatched);
         state.exchange.failed();
     }
 
     /// The service's code failed with an exception. A head that it sent before is on its way to the client:
     /// servers of ASGI do not wait for the body.
-    pub(crate) fn failed_after_head(&self) {
-        let mut state = self.state();
+    pub(crate) fn failed_after_head(&self, py: Python<'_>) {
+        let mut state = self.state.lock(py);
         if let Some(status) = state.status.take() {
             state.exchange.begin_response(status);
         }
         drop(state);
-        self.failed();
+        self.failed(py);
     }
 
     /// Ends the request: as aborted, if it has not ended already.
-    pub(crate) fn end(&self) {
-        let mut state = self.state();
+    pub(crate) fn end(&self, py: Python<'_>) {
+        let mut state = self.state.lock(py);
         state.end();
-        let kept = (state.send.take(), state.coroutine.take());
+        let objects = [state.send.take(), state.coroutine.take()];
         // Without the lock: the last reference to an object of Python may run any code.
         drop(state);
-        drop(kept);
-    }
-
-    /// No code panics while it is held, and none waits for it with the interpreter.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        objects.into_iter().flatten().for_each(|object| drop(object.into_bound(py)));
     }
 }
 
 #[pymethods]
 impl HttpExchange {
     /// The request is for this route.
-    pub(crate) fn enter(&self, route: &HttpRoute) {
-        let mut state = self.state();
+    pub(crate) fn enter(&self, py: Python<'_>, route: &HttpRoute) {
+        let mut state = self.state.lock(py);
         let is_head = state.method == Method::HEAD;
         let of = |method: &Method| route.methods.iter().find(|(known, _)| known == method);
         let found = of(&state.method).or_else(|| if is_head { of(&Method::GET) } else { None });
@@ -333,19 +339,19 @@ impl HttpExchange {
     }
 
     /// The status of the response. A request that no route has taken is unmatched.
-    fn head(&self, status: u16) {
-        self.state().head(status, self.meter.get().unmatched);
+    fn head(&self, py: Python<'_>, status: u16) {
+        self.state.lock(py).head(status, self.unmatched);
     }
 
     /// A piece of the response's body, of which more may follow.
-    fn body(&self, bytes: u64, is_last: bool) {
-        self.state().body(bytes, is_last);
+    fn body(&self, py: Python<'_>, bytes: u64, is_last: bool) {
+        self.state.lock(py).body(bytes, is_last);
     }
 
     /// The service's code failed with an exception.
     #[pyo3(name = "failed")]
-    fn py_failed(&self) {
-        self.failed();
+    fn py_failed(&self, py: Python<'_>) {
+        self.failed(py);
     }
 
     /// Ends the request: as aborted, if it has not ended already. An application that is still awaited is
@@ -355,7 +361,7 @@ impl HttpExchange {
             Some(coroutine) => coroutine.call_method0(intern!(py, "close")).map(drop),
             None => Ok(()),
         };
-        self.end();
+        self.end(py);
         closed
     }
 
@@ -392,13 +398,13 @@ impl HttpExchange {
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         // Locked if this thread's own garbage collection begins while it holds the lock.
-        let Ok(state) = self.state.try_lock() else { return Ok(()) };
+        let Some(state) = self.state.try_lock(&visit) else { return Ok(()) };
         visit.call(&state.send)?;
         visit.call(&state.coroutine)
     }
 
-    fn __clear__(&self) {
-        self.end();
+    fn __clear__(&self, py: Python<'_>) {
+        self.end(py);
     }
 }
 
@@ -412,9 +418,9 @@ impl OneArgument for HttpExchange {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, exchange) = (this.py(), this.get());
         let message = Message::of(argument)?;
-        let mut state = exchange.state();
+        let mut state = exchange.state.lock(py);
         match message {
-            Message::Head(status) => state.head(status, exchange.meter.get().unmatched),
+            Message::Head(status) => state.head(status, exchange.unmatched),
             Message::Piece { bytes, is_last } => state.body(bytes, is_last),
             Message::Other => {}
         }
@@ -446,15 +452,15 @@ impl WsgiBody {
         match self.pieces.bind(py).clone().next() {
             Some(Ok(piece)) => {
                 let bytes = piece.cast::<PyBytes>().map_or(0, |bytes| bytes.as_bytes().len());
-                exchange.body(bytes as u64, false);
+                exchange.body(py, bytes as u64, false);
                 Ok(Some(piece))
             }
             Some(Err(error)) => {
-                exchange.failed();
+                exchange.failed(py);
                 Err(error)
             }
             None => {
-                exchange.body(0, true);
+                exchange.body(py, 0, true);
                 Ok(None)
             }
         }
@@ -467,7 +473,7 @@ impl WsgiBody {
             Some(close) => close.call0().map(drop),
             None => Ok(()),
         };
-        self.exchange.get().end();
+        self.exchange.get().end(py);
         closed
     }
 }

@@ -15,6 +15,7 @@ mod blocks;
 mod callable;
 mod family;
 mod http;
+mod lock;
 mod metrics;
 mod parse;
 mod region;

@@ -7,6 +7,7 @@ use super::request::Exchange;
 use super::response::ResponseTransfer;
 use crate::meters::attributes::RequestHead;
 use crate::meters::endpoint::Endpoint;
+use crate::meters::request::RequestMeters;
 
 /// A request that is recorded by calls: for servers that are not tower's, and bindings to other
 /// languages. It is recorded once, at the endpoint that it [enters](Self::enter) first.
@@ -52,10 +53,11 @@ impl ManualExchange {
         if std::mem::replace(&mut self.has_entered, true) {
             return;
         }
-        let uri = if is_https { Uri::from_static("https://_/") } else { Uri::default() };
-        let (headers, extensions) = (&HeaderMap::new(), &Extensions::new());
-        let head = RequestHead { method, uri: &uri, version, headers, extensions };
-        self.exchange.enter(endpoint.meters, head);
+        let meters = match endpoint.meters.only_request() {
+            Some(meters) => meters,
+            None => request_meters(endpoint, method, version, is_https),
+        };
+        self.exchange.enter_at(meters, method);
     }
 
     /// Whether it is in flight: it has entered an endpoint, and has not ended.
@@ -109,6 +111,19 @@ impl ManualExchange {
         self.transfer = None;
         drop(std::mem::replace(&mut self.exchange, Exchange::closed()));
     }
+}
+
+/// The meters of a request at an endpoint with labels of the request. Out of line, as most have none.
+#[inline(never)]
+fn request_meters(
+    endpoint: Endpoint,
+    method: &Method,
+    version: Version,
+    is_https: bool,
+) -> &'static RequestMeters {
+    let uri = if is_https { Uri::from_static("https://_/") } else { Uri::default() };
+    let (headers, extensions) = (&HeaderMap::new(), &Extensions::new());
+    endpoint.meters.request(RequestHead { method, uri: &uri, version, headers, extensions })
 }
 
 fn known(status: u16) -> StatusCode {

@@ -113,10 +113,16 @@ impl Exchange {
         request: RequestHead<'_>,
     ) -> &'static RequestMeters {
         let meters = meters.request(request);
+        self.enter_at(meters, request.method);
+        meters
+    }
+
+    /// Records that the request is in flight at these meters.
+    #[inline(always)]
+    pub(super) fn enter_at(&mut self, meters: &'static RequestMeters, method: &Method) {
         meters.in_flight.inc();
         self.meters = Some(meters);
-        self.is_head = *request.method == Method::HEAD;
-        meters
+        self.is_head = *method == Method::HEAD;
     }
 
     /// The length of the request's body.

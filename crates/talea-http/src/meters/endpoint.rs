@@ -71,6 +71,12 @@ impl EndpointMeters {
         self.nth_request(index)
     }
 
+    /// The meters of every request, if they do not depend on its attributes.
+    #[inline]
+    pub(crate) fn only_request(&'static self) -> Option<&'static RequestMeters> {
+        (self.requests.len() == 1).then(|| self.nth_request(0))
+    }
+
     #[inline]
     fn nth_request(&self, index: usize) -> &RequestMeters {
         self.requests[index].get_or_init(|| {
