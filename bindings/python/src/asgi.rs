@@ -16,10 +16,6 @@ fn key(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "talea.exchange")
 }
 
-fn dict<'a, 'py>(scope: &'a Bound<'py, PyAny>) -> PyResult<&'a Bound<'py, PyDict>> {
-    scope.cast().map_err(|_| PyTypeError::new_err("the scope of a request is not a dict"))
-}
-
 /// The middleware. Its Python class reads the routes of an application, in `_declare`.
 #[pyclass(frozen, subclass, dict, module = "talea._talea")]
 #[derive(Default)]
@@ -54,28 +50,11 @@ impl AsgiMiddleware {
 
     fn __call__<'py>(
         slf: &Bound<'py, Self>,
-        scope: &Bound<'py, PyAny>,
+        scope: &Bound<'py, PyDict>,
         receive: &Bound<'py, PyAny>,
         send: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        ThreeArguments::call(slf, [scope, receive, send])
-    }
-
-    /// A function that does the same as the object, if it is called with three arguments in their order.
-    fn _function<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        callable::of_three(slf)
-    }
-}
-
-impl ThreeArguments for AsgiMiddleware {
-    const FUNCTION: &'static CStr = c"asgi_middleware";
-
-    fn call<'py>(
-        slf: &Bound<'py, Self>,
-        [scope, receive, send]: [&Bound<'py, PyAny>; 3],
-    ) -> PyResult<Bound<'py, PyAny>> {
         let (py, this) = (slf.py(), slf.get());
-        let scope = dict(scope)?;
         let Some(Inside { app, meter, coroutine }) = this.inside.get() else {
             return Err(PyRuntimeError::new_err("the middleware has no application"));
         };
@@ -202,7 +181,10 @@ impl ThreeArguments for AsgiRoute {
         arguments: [&Bound<'py, PyAny>; 3],
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, this) = (this.py(), this.get());
-        if let Some(exchange) = dict(arguments[0])?.get_item(key(py))? {
+        let Ok(scope) = arguments[0].cast::<PyDict>() else {
+            return Err(PyTypeError::new_err("the scope of a request is not a dict"));
+        };
+        if let Some(exchange) = scope.get_item(key(py))? {
             exchange.cast::<HttpExchange>()?.get().enter(py, this.route.get());
         }
         // The coroutine of the application, not one around it.

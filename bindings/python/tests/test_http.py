@@ -393,55 +393,6 @@ def test_a_send_that_raises_is_a_client_that_left(registry):
     assert in_flight(registry) == {}
 
 
-class Named:
-    """A layer that calls what is inside by the names of its arguments."""
-
-    def __init__(self, app):
-        self.app = app
-
-    async def __call__(self, scope, receive, send):
-        await self.app(scope=scope, receive=receive, send=send)
-
-
-class Counted(Middleware):
-    calls = 0
-
-    def __call__(self, scope, receive, send):
-        Counted.calls += 1
-        return super().__call__(scope, receive, send)
-
-
-@pytest.mark.parametrize("metered, outer", [(Middleware, None), (Middleware, Named), (Counted, None)])
-def test_the_layer_around_it_calls_it_as_it_did(registry, metered, outer):
-    async def show(request):
-        return PlainTextResponse("hello")
-
-    app = Starlette(routes=[Route("/", show)])
-    app.add_middleware(metered, registry=registry)
-    if outer:
-        app.add_middleware(outer)
-    calls = Counted.calls
-    for _ in range(3):
-        assert request(app, "/") == (200, b"hello")
-    assert outcomes(registry) == {("GET", "/", "complete"): 3}
-    layer = app.middleware_stack.app if outer else app.middleware_stack
-    # Only layers of Starlette and FastAPI call a function in place of the object.
-    assert isinstance(layer.app, metered) == (outer is not None or metered is Counted)
-    assert Counted.calls - calls == (3 if metered is Counted else 0)
-
-
-def test_a_layer_of_fastapi_calls_it_as_a_function(registry):
-    app = FastAPI()
-    app.get("/")(lambda: "hello")
-    app.add_middleware(Middleware, registry=registry)
-    for _ in range(2):
-        assert request(app, "/") == (200, b'"hello"')
-    layer = app.middleware_stack
-    while not isinstance(layer.app, types.BuiltinFunctionType):
-        layer = layer.app
-    assert outcomes(registry) == {("GET", "/", "complete"): 2}
-
-
 @pytest.mark.parametrize(
     "last, bytes",
     [({"body": b"12"}, 3), ({}, 1), ({"more_body": False}, 1), ({"body": b"12", "more_body": False}, 3)],

@@ -79,17 +79,6 @@ class Middleware(AsgiMiddleware):
     def _declare(self, application: Any) -> None:
         """Called with the application of a framework, before its first message."""
         self._declare_routes("", getattr(application, "routes", ()))
-        if type(self).__call__ is AsgiMiddleware.__call__:
-            self._replace_in(getattr(application, "middleware_stack", None))
-
-    def _replace_in(self, layer: Any) -> None:
-        """Has the layer around this middleware call a builtin function, which costs less to call."""
-        while layer is not None and layer is not self:
-            inner = getattr(layer, "app", None)
-            # Layers of others might call it with the names of its arguments.
-            if inner is self and type(layer).__module__.startswith(("starlette.", "fastapi.")):
-                layer.app = self._function()
-            layer = inner
 
     def _declare_routes(self, prefix: str, routes: Iterable[Any]) -> None:
         """Has each route say that it takes a request, before its own application runs."""
