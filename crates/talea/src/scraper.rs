@@ -1,5 +1,7 @@
 //! A scraper, which reuses its buffers from one scrape to the next.
 
+use std::cell::Cell;
+
 use crate::definition::kind::Kind;
 use crate::definition::names;
 use crate::expose::{Encoder, Escaping, Format};
@@ -172,7 +174,14 @@ impl<S: Scrapable> Scraper<S> {
 
     fn take(&mut self, wants: &dyn Fn(&str) -> bool) {
         self.page.clear();
-        self.of.fill(&mut self.page, wants);
+        let is_filtered = Cell::new(false);
+        let noting = |family: &str| {
+            let is_wanted = wants(family);
+            is_filtered.set(is_filtered.get() || !is_wanted);
+            is_wanted
+        };
+        self.of.fill(&mut self.page, &noting);
+        self.page.is_filtered = is_filtered.get();
         self.page.join();
         self.of.joined(&self.page);
     }

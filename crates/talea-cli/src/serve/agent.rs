@@ -1,5 +1,6 @@
 //! The agent: all regions that can be read, and the reasons why others cannot.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -188,11 +189,19 @@ impl Scrapable for Agent {
         let (mut is_empty, mut is_refused) = (true, false);
         for (name, region) in self.0.regions() {
             let label = label.as_ref().map(|label| (label.as_str(), name.as_str()));
-            let added = page.try_add(label, |snapshot| region.snapshot_into(snapshot, wants));
+            let is_whole = Cell::new(true);
+            let wants = |family: &str| {
+                let is_wanted = wants(family);
+                is_whole.set(is_whole.get() && is_wanted);
+                is_wanted
+            };
+            let added = page.try_add(label, |snapshot| region.snapshot_into(snapshot, &wants));
             match added {
                 Ok(snapshot) => {
-                    let series = i64::try_from(snapshot.series_count()).unwrap_or(i64::MAX);
-                    meters.region_series.with(RegionLabel { region: &name }).set(series);
+                    if is_whole.get() {
+                        let series = i64::try_from(snapshot.series_count()).unwrap_or(i64::MAX);
+                        meters.region_series.with(RegionLabel { region: &name }).set(series);
+                    }
                     self.0.note_processes(&name, &region);
                     is_empty = false;
                 }
@@ -214,6 +223,9 @@ impl Scrapable for Agent {
     }
 
     fn joined(&self, page: &Page) {
+        if page.is_filtered() {
+            return;
+        }
         let mut state = self.0.state();
         // A region alone has no label in the page. A family left out there is the
         // region's: the agent's own prevail.

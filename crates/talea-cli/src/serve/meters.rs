@@ -3,7 +3,7 @@
 //! | metric | what it says |
 //! |---|---|
 //! | `talea_agent_region_up` | by `region`: 1 where it is served, 0 where it is not |
-//! | `talea_agent_region_series` | by `region`: series in the last scrape |
+//! | `talea_agent_region_series` | by `region`: series in the last scrape of all families |
 //! | `talea_agent_region_conflicts` | by `region`: families that are left out, since other regions define them otherwise, or they are damaged |
 //! | `talea_agent_region_errors_total` | by `region`: how often it could not be opened or read |
 //! | `talea_region_processes` | by `region`: processes that have it open and live |
@@ -72,7 +72,7 @@ pub(super) struct ProcessMeters {
 pub(super) struct Meters {
     /// Whether a region is served.
     pub(super) region_up: Family<RegionLabel<'static>, Gauge>,
-    /// Series of a region in the last scrape.
+    /// Series of a region in the last scrape of all families.
     pub(super) region_series: Family<RegionLabel<'static>, Gauge>,
     /// Families of a region that are left out, since most other regions define them otherwise,
     /// or they are damaged.

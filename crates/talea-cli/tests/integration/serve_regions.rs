@@ -92,6 +92,26 @@ fn a_family_left_out_of_a_single_region_is_reported_and_counted_by_its_name() {
 }
 
 #[test]
+fn a_scrape_of_some_families_changes_nothing_that_is_said_of_all() {
+    let place = RegionFolder::new();
+    let registry = region(&place.at("shop.talea"), 1, 5);
+    let up: Gauge = registry.register(Opts::new("talea_agent_region_up", "Ours.")).unwrap();
+    up.set(7);
+    let agent = Agent::start([place.at("shop.talea").as_os_str()]);
+    agent.scrape();
+    let said = |page: &str| ["conflicts", "series"].map(|of| agent_value(page, of, "shop"));
+    let before = said(&agent.scrape());
+    assert_eq!(before[0], Some(1));
+    assert!(before[1] > Some(5), "{before:?}");
+    let path = "/metrics?name[]=talea_agent_region_series&name[]=talea_agent_region_conflicts";
+    for _ in 0..2 {
+        let some = agent.get(path, &[]).text();
+        assert_eq!(said(&some), before, "{some}");
+    }
+    assert_eq!(said(&agent.scrape()), before);
+}
+
+#[test]
 fn a_hundred_regions_of_a_thousand_series_are_one_page() {
     const REGIONS: u64 = 100;
     const SERIES: u64 = 1_000;

@@ -48,6 +48,8 @@ pub struct Page {
     /// The families by name, and those of one name by part.
     entries: Vec<Entry>,
     conflicts: Vec<Conflict>,
+    /// Whether some family was not wanted.
+    pub(crate) is_filtered: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -171,9 +173,14 @@ impl Page {
         &self.conflicts
     }
 
+    /// Whether families of its parts were left out by their names, so that it says nothing of them.
+    pub fn is_filtered(&self) -> bool {
+        self.is_filtered
+    }
+
     /// Puts the families of its parts together, before it is written.
     pub(crate) fn join(&mut self) {
-        let Self { parts, used, entries, conflicts } = self;
+        let Self { parts, used, entries, conflicts, .. } = self;
         let parts = &parts[..*used];
         entries.clear();
         conflicts.clear();
