@@ -67,17 +67,16 @@ impl Terminal {
         Pid::from_raw(children.trim().parse().unwrap()).unwrap()
     }
 
-    /// The settings of the terminal, written by `stty`.
+    /// The settings of the terminal, written by `stty` to a file of their own.
     fn settings(&self, file: &str) -> String {
         let path = self.0.path().join(file);
-        self.keys(&[
-            "clear; stty -g >",
-            path.to_str().unwrap(),
-            "; echo wrote-$((40 + 2))",
-            "Enter",
-        ]);
-        self.shows("wrote-42");
-        std::fs::read_to_string(path).unwrap()
+        self.keys(&["clear; stty -g >", path.to_str().unwrap(), "Enter"]);
+        let mut settings = String::new();
+        until("the settings are written", || {
+            settings = std::fs::read_to_string(&path).unwrap_or_default();
+            settings.ends_with('\n')
+        });
+        settings
     }
 }
 
@@ -178,12 +177,12 @@ fn the_terminal_is_as_it_was_after_a_signal() {
     let _service = ItemsApi::start(Some(&region));
     let terminal = Terminal::new(80, 24);
     let before = terminal.settings("before");
-    for signal in [Signal::TERM, Signal::INT] {
+    for (after, signal) in [("terminated", Signal::TERM), ("interrupted", Signal::INT)] {
         terminal.keys(&["clear; ", &command(&region), "Enter"]);
         terminal.shows("REQ/S▼");
         kill_process(terminal.child(), signal).unwrap();
         let screen = terminal.shows("ended with 130");
         assert!(!screen.contains("REQ/S"), "{screen}");
-        assert_eq!(terminal.settings("after"), before);
+        assert_eq!(terminal.settings(after), before);
     }
 }
