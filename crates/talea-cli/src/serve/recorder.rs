@@ -35,8 +35,7 @@ pub(super) struct Recorder {
 impl Recorder {
     pub(super) fn new(agent: &Agent, feed: Arc<Feed>) -> Self {
         let (large, errors) = (BTreeSet::new(), ErrorLog::default());
-        let mut scraper = Scraper::new(agent);
-        scraper.format(Format::Protobuf, Escaping::AllowUtf8);
+        let scraper = scraper(agent);
         Self { agent: agent.clone(), scraper, feed, large, rests_until: None, errors }
     }
 
@@ -49,8 +48,13 @@ impl Recorder {
     pub(super) fn record(&mut self) {
         let (began, cpu_before) = (Instant::now(), cpu_time());
         let time = now();
-        self.leave_out_large();
+        self.leave_out(self.agent.series_counts());
         self.scraper.begin(|name| !self.large.contains(name));
+        // The counts of a damaged region are wrong, and those of others may grow meanwhile.
+        if self.leave_out(self.series_read()) {
+            self.scraper = scraper(&self.agent);
+            self.scraper.begin(|name| !self.large.contains(name));
+        }
         let ended = Instant::now();
         let mut page = Vec::new();
         while self.scraper.write_some(&mut page, usize::MAX) {}
@@ -70,14 +74,25 @@ impl Recorder {
 }
 
 impl Recorder {
-    /// Leaves large families out from now on, before anything is read of them.
-    fn leave_out_large(&mut self) {
-        let mut counts = self.agent.series_counts();
+    /// Leaves families out from now on that are too large, of how many series each has; whether there were any.
+    fn leave_out(&mut self, mut counts: BTreeMap<String, u64>) -> bool {
         counts.retain(|name, _| !self.large.contains(name));
-        for (name, reason) in too_large(counts) {
+        let large = too_large(counts);
+        let has_large = !large.is_empty();
+        for (name, reason) in large {
             log(&format!("{} is not recorded: {reason}", printable(&name)));
             self.large.insert(name);
         }
+        has_large
+    }
+
+    /// How many series were read of each family.
+    fn series_read(&self) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for family in self.scraper.page().parts().flat_map(|part| part.families()) {
+            *counts.entry(family.name().to_owned()).or_default() += family.series().count() as u64;
+        }
+        counts
     }
 }
 
@@ -105,8 +120,16 @@ fn cpu_time() -> Duration {
     Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
+fn scraper(agent: &Agent) -> Scraper<Agent> {
+    let mut scraper = Scraper::new(agent);
+    scraper.format(Format::Protobuf, Escaping::AllowUtf8);
+    scraper
+}
+
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt;
+
     use talea::{Config, Counter, Opts, Registry};
 
     use super::*;
@@ -129,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_family_is_left_out_also_one_that_has_grown_since() {
+    fn a_large_family_is_left_out_also_one_that_has_grown_or_hides_it() {
         let place = tempfile::tempdir_in("/dev/shm").unwrap();
         let path = place.path().join("shop.talea");
         let registry = Registry::open_with(&path, Config::with_len(64 << 20)).unwrap();
@@ -137,13 +160,27 @@ mod tests {
             let opts = Opts::new(name, "Orders accepted.").limit(20_000);
             registry.family::<Counter>(opts, &["customer"]).unwrap()
         };
-        let [few, many, grows] = ["few", "many", "grows"].map(family);
+        let [few, many, grows, lies] = ["few", "many", "grows", "lies"].map(family);
         let fill = |family: &talea::Family<_, Counter>, count| {
             (0..count).for_each(|n: u32| family.with_values(&[n.to_string()]).inc());
         };
         fill(&few, 10);
         fill(&many, 10_001);
         fill(&grows, 10_000);
+        fill(&lies, 12_345);
+        // The region says that this family has no series.
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        let mut bytes = vec![0; 1 << 20];
+        file.read_exact_at(&mut bytes, 0).unwrap();
+        let is_count = |word: &[u8]| word == 12_345_u64.to_le_bytes();
+        let counts: Vec<usize> = bytes
+            .chunks(8)
+            .enumerate()
+            .filter(|(_, word)| is_count(word))
+            .map(|(n, _)| n)
+            .collect();
+        let [count] = counts[..] else { panic!("{counts:?}") };
+        file.write_all_at(&[0; 8], count as u64 * 8).unwrap();
         let sources = Sources { files: vec![path], ..Sources::default() };
         let owners = vec![rustix::process::geteuid().as_raw()];
         let agent = Agent::new(sources, owners, None).unwrap();
@@ -154,7 +191,7 @@ mod tests {
             recorder.record();
             let families = recorder.scraper.page().parts().flat_map(|part| part.families());
             let shop = families.filter(|family| {
-                ["few_total", "many_total", "grows_total"].contains(&family.name())
+                ["few_total", "many_total", "grows_total", "lies_total"].contains(&family.name())
             });
             shop.map(|family| (family.name().to_owned(), family.series().count()))
                 .collect::<Vec<_>>()
