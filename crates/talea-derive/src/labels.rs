@@ -125,7 +125,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 #closing
             }
             #[inline]
-            fn add_to_key(&self, key: &mut ::talea::derived::LabelKey) {
+            fn add_to_key<K: ::talea::derived::KeyWriter>(&self, key: &mut K) {
                 #(#additions)*
             }
             fn write_nth(n: usize, out: &mut ::talea::LabelText) {

@@ -139,7 +139,7 @@ pub mod guide {}
 #[doc(hidden)]
 pub mod derived {
     pub use crate::labels::mixed_radix::{pop, product, push};
-    pub use crate::labels::{LabelKey, LabelSet, Member};
+    pub use crate::labels::{KeyWriter, LabelSet, Member};
     #[cfg(feature = "derive")]
     pub use crate::registry::declared::DeclaredStatic;
     pub use crate::registry::set_fields::SetFields;

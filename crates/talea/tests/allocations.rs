@@ -100,11 +100,21 @@ fn check_calm(what: &str, work: impl Fn()) {
 fn allocations_are_noticed() {
     assert_eq!(often(|| drop(std::hint::black_box(vec![1_u8]))).count_total, TIMES);
     // Of labels this long it is documented.
-    let long = "x".repeat(300);
+    let long = "x".repeat(500);
     let family: Family<Mixed<'static>, Counter> = register(&registry(), "x");
     let country = long.as_str();
     let info = often(|| family.with(Mixed { method: Method::Card, country }).inc());
     assert!(info.count_total >= TIMES && info.bytes_current == 0, "{info:?}");
+}
+
+#[test]
+fn a_long_label_allocates_until_it_is_in_the_lookup_cache() {
+    let family: Family<Mixed<'static>, Counter> = register(&registry(), "x");
+    let long = "x".repeat(300);
+    let count = || family.with(Mixed { method: Method::Card, country: &long }).inc();
+    // Made, and found.
+    assert!(measure(|| (0..2).for_each(|_| count())).count_total >= 2);
+    check_calm("Family::with", count);
 }
 
 #[test]

@@ -357,6 +357,14 @@ impl LookupCache {
         }
     }
 
+    /// Whether it can hold all series that the family has. If it cannot, a look-up often misses, and
+    /// then takes longer than without the cache.
+    #[inline]
+    pub fn has_room_for_all(&self) -> bool {
+        let series = self.family.region.family_word(self.family.id, FAMILY_SERIES);
+        series.load(Relaxed) <= MOST
+    }
+
     #[inline]
     fn table(&self) -> Option<&Table> {
         self.table.get()?.as_ref()

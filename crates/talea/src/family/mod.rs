@@ -16,7 +16,7 @@ use talea_region::{Guard, LookupCache, Miss};
 
 use crate::error::SeriesError;
 use crate::histogram::buckets::Grid;
-use crate::labels::{LabelKey, LabelText, Labels, pairs};
+use crate::labels::{Fingerprint, KeyWriter, LabelKey, LabelText, Labels, pairs};
 use crate::metric::Metric;
 use crate::metric::discarded::Origin;
 use crate::metric::slot::{Late, Slot};
@@ -47,6 +47,23 @@ pub struct Family<L, M: Metric> {
     /// A registry fills it once.
     pub(crate) late: Late<Bound<M>>,
     labels: PhantomData<fn(L)>,
+}
+
+/// The label values of a look-up.
+pub(crate) trait Values {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K);
+    fn write(&self, text: &mut LabelText);
+}
+
+impl<L: Labels> Values for L {
+    #[inline]
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
+        Labels::add_to_key(self, key);
+    }
+    #[inline]
+    fn write(&self, text: &mut LabelText) {
+        Labels::write(self, text);
+    }
 }
 
 pub(crate) struct Bound<M: Metric> {
@@ -93,9 +110,7 @@ impl<M: Metric> Bound<M> {
     #[inline(never)]
     fn place(&self, labels: impl Labels) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(place) = self.fixed.get(labels.index()) else {
-            return self
-                .recall(|key| labels.add_to_key(key))
-                .or_else(|miss| self.search(miss, |text| labels.write(text)));
+            return self.recall(&labels).or_else(|miss| self.search(miss, &labels));
         };
         let mut text = LabelText::new();
         labels.write(&mut text);
@@ -117,11 +132,11 @@ impl<M: Metric> Bound<M> {
     #[inline(always)]
     pub(crate) fn recall(
         &self,
-        add_to_key: impl FnOnce(&mut LabelKey),
+        values: &impl Values,
     ) -> Result<SeriesGuard<M>, Option<Miss<'static>>> {
         let Some(cache) = self.cache else { return Err(None) };
         let mut key = LabelKey::new();
-        add_to_key(&mut key);
+        values.add_to_key(&mut key);
         match key.done().map(|key| cache.get(key)) {
             Some(Ok(found)) => Ok(self.passing(found)),
             Some(Err(miss)) => Err(Some(miss)),
@@ -129,19 +144,33 @@ impl<M: Metric> Bound<M> {
         }
     }
 
-    /// Finds or makes a series that is not in the lookup cache, by its label text. The overflow
-    /// series is not put into the cache.
+    /// As [`recall`](Self::recall), by the fingerprint of values that are too long for a key.
+    #[inline(always)]
+    fn recall_long(&self, values: &impl Values) -> Result<SeriesGuard<M>, Option<Miss<'static>>> {
+        let cache = self.cache.filter(|cache| cache.has_room_for_all());
+        let Some(cache) = cache else { return Err(None) };
+        let mut key = Fingerprint::new();
+        values.add_to_key(&mut key);
+        match key.done().map(|key| cache.get(key)) {
+            Some(Ok(found)) => Ok(self.passing(found)),
+            Some(Err(miss)) => Err(Some(miss)),
+            None => Err(None),
+        }
+    }
+
+    /// Finds or makes a series by its label text, and puts it into the lookup cache if its values
+    /// have a key.
     ///
     /// Out of line, with all the room that label text takes.
     #[inline(never)]
-    pub(crate) fn search(
+    fn search_text(
         &self,
-        miss: Option<Miss<'_>>,
-        write: impl FnOnce(&mut LabelText),
+        miss: Option<Miss<'static>>,
+        values: &impl Values,
     ) -> Result<SeriesGuard<M>, SeriesError> {
         // Written in place: moving the text would cost as much as hashing it.
         let mut text = LabelText::new();
-        write(&mut text);
+        values.write(&mut text);
         let found = match miss {
             Some(miss) => miss.get_or_insert(text.as_bytes())?,
             None => self.family.series(text.as_bytes())?,
@@ -149,11 +178,29 @@ impl<M: Metric> Bound<M> {
         Ok(self.passing(found))
     }
 
+    /// Finds or makes a series that [`recall`](Self::recall) did not find. The overflow series is
+    /// not put into the lookup cache.
+    #[inline(never)]
+    pub(crate) fn search(
+        &self,
+        miss: Option<Miss<'static>>,
+        values: &impl Values,
+    ) -> Result<SeriesGuard<M>, SeriesError> {
+        let found = miss.map_or_else(|| self.recall_long(values), |miss| Err(Some(miss)));
+        found.or_else(|miss| self.search_text(miss, values))
+    }
+
     /// As [`search`](Self::search), or the overflow series.
     #[inline(never)]
-    fn search_or_overflow(&self, miss: Option<Miss<'_>>, labels: &impl Labels) -> SeriesGuard<M> {
-        let found = self.search(miss, |text| labels.write(text));
-        found.unwrap_or_else(|_| self.overflow_series())
+    fn search_or_overflow(
+        &self,
+        miss: Option<Miss<'static>>,
+        values: &impl Values,
+    ) -> SeriesGuard<M> {
+        let found = miss.map_or_else(|| self.recall_long(values), |miss| Err(Some(miss)));
+        found
+            .or_else(|miss| self.search_text(miss, values))
+            .unwrap_or_else(|_| self.overflow_series())
     }
 
     #[inline(always)]
@@ -273,14 +320,17 @@ impl<L: 'static, M: Metric> Family<L, M> {
     /// the family's overflow series.
     ///
     /// Cost: if all labels are fixed (enums, bools) and have at most 4,096 combinations, some
-    /// arithmetic and a load. Otherwise the thread publishes a guard in a word of its own. If the
-    /// texts and integers of a combination have at most 24 bytes together, this process has it in a
-    /// lookup cache after the first look-up; then it takes a hash and one or two cache lines. (An
-    /// entry takes 128 to 256 bytes of the process. If there are fixed labels too, with 2 to 64
-    /// combinations, 512 to 1,024 bytes for all entries that differ in these alone, and 192 to 384
-    /// for each combination. A family takes at most 10 MiB.) Longer combinations are rendered,
-    /// hashed and compared; that allocates only for more than 256 bytes. If the labels are known
-    /// beforehand, [`keep`](SeriesGuard::keep) the result: a kept handle needs no look-up.
+    /// arithmetic and a load. Otherwise the thread publishes a guard in a word of its own, and this
+    /// process has a combination in a lookup cache after the second look-up: that takes a hash and one
+    /// or two cache lines. (An entry takes 128 to 256 bytes of the process. If there are fixed labels
+    /// too, with 2 to 64 combinations, 512 to 1,024 bytes for all entries that differ in these alone,
+    /// and 192 to 384 for each combination. A family takes at most 10 MiB.) If there are more than
+    /// three texts, or texts and integers have more than 24 bytes together, they are known by a
+    /// fingerprint, which takes some 20 ns more, and by which two combinations are taken for one with
+    /// a probability of 2⁻¹²². Combinations of more than some 400 bytes, those with a value that
+    /// [displays itself](crate::Displayed), and those with a fingerprint in a family of more than
+    /// 65,536 series are rendered, hashed and compared; that allocates only for more than 256 bytes. If the labels are known beforehand, [`keep`](SeriesGuard::keep) the result: a
+    /// kept handle needs no look-up.
     // Always inlined: a result that is returned in memory would have to be waited for.
     #[inline(always)]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> SeriesGuard<M> {
@@ -289,9 +339,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
         if Q::cardinality().is_some() {
             return bound.placed(&labels).unwrap_or_else(|| bound.place_or_overflow(labels));
         }
-        bound
-            .recall(|key| labels.add_to_key(key))
-            .unwrap_or_else(|miss| bound.search_or_overflow(miss, &labels))
+        bound.recall(&labels).unwrap_or_else(|miss| bound.search_or_overflow(miss, &labels))
     }
 
     /// As [`with`](Self::with), but an error if the combination is new and there is no room for it;
@@ -310,9 +358,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
         if Q::cardinality().is_some() {
             return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
         }
-        bound
-            .recall(|key| labels.add_to_key(key))
-            .or_else(|miss| bound.search(miss, |text| labels.write(text)))
+        bound.recall(&labels).or_else(|miss| bound.search(miss, &labels))
     }
 
     /// As [`try_with`](Self::try_with), if no look-up found this family installed so far; a clone

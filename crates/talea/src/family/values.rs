@@ -1,10 +1,10 @@
 //! Families whose label names are known at run time, for bindings and for those who
 //! dislike derives.
 
-use super::{Family, SeriesGuard};
+use super::{Family, SeriesGuard, Values};
 use crate::definition::names::is_plain_label;
 use crate::error::SeriesError;
-use crate::labels::{LabelKey, LabelText};
+use crate::labels::{KeyWriter, LabelText};
 use crate::metric::Metric;
 
 /// The labels of a family whose label names are known at run time; see
@@ -53,11 +53,8 @@ impl<M: Metric> Family<DynamicLabels, M> {
             // Its only series is the one that would overflow.
             return Ok(bound.overflow_series());
         }
-        let add_to_key =
-            |key: &mut LabelKey| values.iter().for_each(|value| key.text(value.as_ref()));
-        bound
-            .recall(add_to_key)
-            .or_else(|unknown| bound.search(unknown, |text| write(text, bound.openings, values)))
+        let values = InOrder { openings: bound.openings, values };
+        bound.recall(&values).or_else(|miss| bound.search(miss, &values))
     }
 
     /// Removes a label combination, as [`Family::remove`]; false also if there are more values than
@@ -67,6 +64,22 @@ impl<M: Metric> Family<DynamicLabels, M> {
         let mut text = LabelText::new();
         write(&mut text, bound.openings, values);
         check(bound.openings, values).is_ok() && self.remove_text(text.as_bytes())
+    }
+}
+
+/// Values in the order of the names, and the label text before each.
+struct InOrder<'a, V> {
+    openings: &'a [String],
+    values: &'a [V],
+}
+
+impl<V: AsRef<str>> Values for InOrder<'_, V> {
+    #[inline]
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
+        self.values.iter().for_each(|value| key.text(value.as_ref()));
+    }
+    fn write(&self, text: &mut LabelText) {
+        write(text, self.openings, self.values);
     }
 }
 

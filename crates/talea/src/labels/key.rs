@@ -5,9 +5,54 @@ use talea_region::Key;
 
 use super::table::short;
 
-/// Takes the values of a group of labels, one after the other. Different values make different
-/// keys: fixed values are the digits of a number, and dynamic values are copied whole, with their
-/// length.
+/// Takes the values of a group of labels, one after the other, for a key. Different values make
+/// different keys.
+pub trait KeyWriter {
+    /// A fixed value, one of several.
+    fn digit(&mut self, values: usize, digit: usize);
+    /// An integer.
+    fn word(&mut self, word: u64);
+    /// A text.
+    fn text(&mut self, text: &str);
+    /// A value that has nothing but a text: there is no key.
+    fn other(&mut self);
+}
+
+/// The number of a combination of fixed values, whose digits they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Combination {
+    /// The number of combinations of the fixed values so far.
+    pub(super) combinations: u32,
+    pub(super) number: u32,
+}
+
+impl Combination {
+    /// The most combinations of fixed values that a key can represent.
+    const MOST: u32 = 1 << 16;
+
+    #[inline]
+    pub(super) fn new() -> Self {
+        Self { combinations: 1, number: 0 }
+    }
+
+    /// Appends a digit; false if there are too many combinations.
+    #[inline]
+    pub(super) fn push(&mut self, values: usize, digit: usize) -> bool {
+        let all =
+            u32::try_from(values).ok().and_then(|values| self.combinations.checked_mul(values));
+        match all {
+            Some(all @ ..=Self::MOST) if digit < values => {
+                self.combinations = all;
+                self.number = self.number * values as u32 + digit as u32;
+                true
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The key of short values: fixed values are the digits of a number, and dynamic values are copied
+/// whole, with their length.
 ///
 /// ```text
 ///   number   of the fixed values, 16 bits
@@ -15,12 +60,10 @@ use super::table::short;
 ///   words    texts and integers, at most 24 bytes
 /// ```
 ///
-/// Values that do not fit have no key, and are looked up by their text each time.
+/// Values that do not fit have a [`Fingerprint`](super::Fingerprint) for a key.
 #[derive(Debug)]
-pub struct LabelKey {
-    /// The number of combinations of the fixed values so far.
-    combinations: u32,
-    number: u32,
+pub(crate) struct LabelKey {
+    fixed: Combination,
     texts: u32,
     lengths: u32,
     /// All that changes is a number by itself and none is found by a number, so that a key
@@ -31,8 +74,6 @@ pub struct LabelKey {
 }
 
 impl LabelKey {
-    /// The most combinations of fixed values that a key can represent.
-    const COMBINATIONS: u32 = 1 << 16;
     /// Texts that it has room for the lengths of, in five bits each.
     const TEXTS: u32 = 3;
 
@@ -40,52 +81,14 @@ impl LabelKey {
     #[inline]
     pub(crate) fn new() -> Self {
         let words = (0, 0, 0);
-        Self { combinations: 1, number: 0, texts: 0, lengths: 0, words, used: 0, fits: true }
+        Self { fixed: Combination::new(), texts: 0, lengths: 0, words, used: 0, fits: true }
     }
 
     /// The key, if all fits.
     #[inline]
     pub(crate) fn done(&self) -> Option<Key> {
-        let (number, lengths) = (self.number as u16, self.lengths as u16);
-        self.fits.then(|| Key::new(number, self.combinations, lengths, self.words.into()))
-    }
-
-    /// Adds a fixed value, one of several.
-    #[inline]
-    pub fn digit(&mut self, values: usize, digit: usize) {
-        let all =
-            u32::try_from(values).ok().and_then(|values| self.combinations.checked_mul(values));
-        match all {
-            Some(all @ ..=Self::COMBINATIONS) if digit < values => {
-                self.combinations = all;
-                self.number = self.number * values as u32 + digit as u32;
-            }
-            _ => self.fits = false,
-        }
-    }
-
-    /// An integer.
-    #[inline]
-    pub fn word(&mut self, word: u64) {
-        self.put((word, 0, 0), 1);
-    }
-
-    /// A text of at most 24 bytes.
-    #[inline]
-    pub fn text(&mut self, text: &str) {
-        let text = text.as_bytes();
-        let len = text.len();
-        self.fits &= self.texts < Self::TEXTS;
-        self.texts += 1;
-        self.lengths = self.lengths << 5 | len as u32;
-        let words = words_of(text).unwrap_or_else(|| (short(text), 0, 0));
-        self.put(words, len.div_ceil(8));
-    }
-
-    /// Adds a value that has nothing but a text: there is no key.
-    #[inline]
-    pub fn other(&mut self) {
-        self.fits = false;
+        let (number, lengths) = (self.fixed.number as u16, self.lengths as u16);
+        self.fits.then(|| Key::new(number, self.fixed.combinations, lengths, self.words.into()))
     }
 
     /// Appends words, of which the first so many are valid; the next call overwrites the others.
@@ -101,6 +104,34 @@ impl LabelKey {
         };
         self.used += count;
         self.fits &= self.used <= Key::WORDS;
+    }
+}
+
+impl KeyWriter for LabelKey {
+    #[inline]
+    fn digit(&mut self, values: usize, digit: usize) {
+        self.fits &= self.fixed.push(values, digit);
+    }
+
+    #[inline]
+    fn word(&mut self, word: u64) {
+        self.put((word, 0, 0), 1);
+    }
+
+    #[inline]
+    fn text(&mut self, text: &str) {
+        let text = text.as_bytes();
+        let len = text.len();
+        self.fits &= self.texts < Self::TEXTS;
+        self.texts += 1;
+        self.lengths = self.lengths << 5 | len as u32;
+        let words = words_of(text).unwrap_or_else(|| (short(text), 0, 0));
+        self.put(words, len.div_ceil(8));
+    }
+
+    #[inline]
+    fn other(&mut self) {
+        self.fits = false;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Labels: how values become the text that finds a series.
 
 mod displayed;
+mod fingerprint;
 mod http;
 mod key;
 pub(crate) mod mixed_radix;
@@ -10,8 +11,10 @@ mod text;
 mod values;
 
 pub use displayed::Displayed;
+pub(crate) use fingerprint::Fingerprint;
 pub use http::{HttpMethod, StatusClass};
-pub use key::LabelKey;
+pub use key::KeyWriter;
+pub(crate) use key::LabelKey;
 pub use set::{LabelSet, Member};
 pub use text::LabelText;
 pub(crate) use text::{RawLabel, pairs, raw_labels};
@@ -70,7 +73,7 @@ pub trait Labels {
     fn write(&self, out: &mut LabelText);
     /// Adds its values to the key of the lookup cache.
     #[doc(hidden)]
-    fn add_to_key(&self, key: &mut LabelKey) {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         key.other();
     }
     /// Writes the combination with this [`index`](Self::index), where they are
@@ -91,7 +94,7 @@ impl Labels for () {
     #[inline]
     fn write(&self, _: &mut LabelText) {}
     #[inline]
-    fn add_to_key(&self, _: &mut LabelKey) {}
+    fn add_to_key<K: KeyWriter>(&self, _: &mut K) {}
 }
 
 /// Lets `with(&labels)` take labels that are used more than once.
@@ -114,7 +117,7 @@ impl<T: Labels + ?Sized> Labels for &T {
         (**self).write(out);
     }
     #[inline]
-    fn add_to_key(&self, key: &mut LabelKey) {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         (**self).add_to_key(key);
     }
     #[inline]
@@ -174,7 +177,7 @@ pub trait LabelValue {
     /// Adds its values to the key of the lookup cache.
     #[doc(hidden)]
     #[inline]
-    fn add_to_key(&self, key: &mut LabelKey) {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         match Self::cardinality() {
             Some(values) => key.digit(values, self.index()),
             None => key.other(),

@@ -280,7 +280,7 @@ pub(super) fn short(text: &[u8]) -> u64 {
 
 /// The eight bytes at a place that has so many.
 #[inline]
-fn word(text: &[u8], at: usize) -> u64 {
+pub(super) fn word(text: &[u8], at: usize) -> u64 {
     let bytes = text.get(at..).and_then(<[u8]>::first_chunk);
     bytes.copied().map_or(0, u64::from_le_bytes)
 }

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{LabelKey, LabelText, LabelValue};
+use super::{KeyWriter, LabelText, LabelValue};
 
 impl LabelValue for str {
     #[inline]
@@ -12,7 +12,7 @@ impl LabelValue for str {
         out.push_escaped(self);
     }
     #[inline]
-    fn add_to_key(&self, key: &mut LabelKey) {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         key.text(self);
     }
 }
@@ -23,7 +23,7 @@ impl LabelValue for String {
         out.push_escaped(self);
     }
     #[inline]
-    fn add_to_key(&self, key: &mut LabelKey) {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         key.text(self);
     }
 }
@@ -34,7 +34,7 @@ impl LabelValue for Cow<'_, str> {
         out.push_escaped(self);
     }
     #[inline]
-    fn add_to_key(&self, key: &mut LabelKey) {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         key.text(self);
     }
 }
@@ -45,7 +45,7 @@ impl LabelValue for char {
         out.push_escaped(self.encode_utf8(&mut [0; 4]));
     }
     #[inline]
-    fn add_to_key(&self, key: &mut LabelKey) {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         key.word(u64::from(u32::from(*self)));
     }
 }
@@ -89,7 +89,7 @@ impl<T: LabelValue> LabelValue for Option<T> {
         }
     }
     #[inline]
-    fn add_to_key(&self, key: &mut LabelKey) {
+    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         match (Self::cardinality(), self) {
             (Some(values), _) => key.digit(values, self.index()),
             (None, None) => key.digit(2, 0),
@@ -126,7 +126,7 @@ macro_rules! pointers {
                 (**self).write(out);
             }
             #[inline]
-            fn add_to_key(&self, key: &mut LabelKey) {
+            fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
                 (**self).add_to_key(key);
             }
             #[inline]
@@ -146,7 +146,7 @@ macro_rules! integers {
                 out.push(itoa::Buffer::new().format(*self).as_bytes());
             }
             #[inline]
-            fn add_to_key(&self, key: &mut LabelKey) {
+            fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
                 // Integers of 128 bits are two words. The width of the type distinguishes signed
                 // from unsigned.
                 let n = *self as i128;

@@ -112,7 +112,14 @@ fn a_combination_that_is_remembered_is_the_same_for_every_type_of_labels() {
     for round in 1..=4 {
         for _ in 0..4 {
             for (on, text) in [(false, "false"), (true, "true")] {
-                for user in ["", "a", "\0", "a user of 17 byte", "a user of more than 24 bytes"] {
+                for user in [
+                    "",
+                    "a",
+                    "\0",
+                    "a user of 17 byte",
+                    "a user of more than 24 bytes",
+                    &"long".repeat(30),
+                ] {
                     calls.with(Call { on, user }).inc();
                     texts.with(Texts { on: text, user }).inc();
                     values.with_values(&[text, user]).inc();
@@ -124,10 +131,10 @@ fn a_combination_that_is_remembered_is_the_same_for_every_type_of_labels() {
             let found = snapshot.value("calls_total", &[("on", on), ("user", user)]);
             assert_eq!(found, Some(12.0), "round {round}");
         }
-        assert_eq!(snapshot.total("calls_total", &[]), Some(120.0));
+        assert_eq!(snapshot.total("calls_total", &[]), Some(144.0));
         match round % 2 {
             0 => assert!(calls.wipe()),
-            _ => assert_eq!(texts.remove_matching(&[]), 10),
+            _ => assert_eq!(texts.remove_matching(&[]), 12),
         }
     }
 }
