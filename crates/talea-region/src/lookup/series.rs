@@ -52,8 +52,9 @@ impl SeriesGuard {
     }
 }
 
-/// Whether this thread's next series is likely a new one: after two in a row it
-/// is taken for that.
+/// Whether this thread's next series is likely a new one: after eight in a row it is taken for that.
+/// A record that is built and not needed costs more than the wait that it fills. So where new series
+/// and others come by turns, as keys do that are drawn at random, none is built beforehand.
 mod expectation {
     #[cfg(not(loom))]
     thread_local! {
@@ -63,7 +64,7 @@ mod expectation {
     #[cfg(not(loom))]
     #[inline]
     pub(super) fn is_new() -> bool {
-        NEW_IN_A_ROW.try_with(|row| row.get() >= 2).unwrap_or(false)
+        NEW_IN_A_ROW.try_with(|row| row.get() >= 8).unwrap_or(false)
     }
 
     #[cfg(not(loom))]
