@@ -3,12 +3,13 @@
 //! Series are copied in the order of their records, where those of families lie among each
 //! other as they were born. To move them all to where their family's are would cost a walk
 //! through all memory, so only those that were copied one soon after the other, and that a
-//! core's cache still holds, are brought together, and a family has several runs.
+//! core's cache still holds, are brought together with their texts, and a family has several runs.
 
 use std::ops::Range;
 use std::slice;
 
 use super::series_copy::SeriesCopy;
+use super::texts::Texts;
 
 /// Series of one family in a row.
 #[derive(Clone, Copy, Debug)]
@@ -47,12 +48,16 @@ pub(super) struct Gathering {
     /// For each family the number of its series there, then the place of its next. All 0 between
     /// batches.
     places: Vec<u32>,
+    /// The place of the first text that was not brought together.
+    text: u64,
+    /// Texts in their new order.
+    ordered: Texts,
 }
 
 impl Gathering {
     /// Starts over, for `families` families.
     pub(super) fn begin(&mut self, families: usize) {
-        (self.series, self.runs) = (0, 0);
+        (self.series, self.runs, self.text) = (0, 0, 0);
         self.places.resize(families, 0);
     }
 
@@ -62,18 +67,25 @@ impl Gathering {
     }
 
     /// Brings the series of each family together that were copied since the last call, if they are
-    /// scattered. Within a family they keep their order.
-    pub(super) fn gather(&mut self, series: &mut [SeriesCopy], runs: &mut Vec<Run>) {
+    /// scattered, and the texts that came with them into the same order. Within a family they keep
+    /// their order.
+    pub(super) fn gather(
+        &mut self,
+        series: &mut [SeriesCopy],
+        runs: &mut Vec<Run>,
+        texts: &mut Texts,
+    ) {
         let (from, first) = (self.series, self.runs);
         let found = runs.len() - first;
         if found > 1 && found * SHORT > series.len() - from {
             self.bring_together(&mut series[from..], runs);
+            self.order_texts(&mut series[from..], texts);
         }
-        (self.series, self.runs) = (series.len(), runs.len());
+        (self.series, self.runs, self.text) = (series.len(), runs.len(), texts.len());
     }
 
     fn bring_together(&mut self, series: &mut [SeriesCopy], runs: &mut Vec<Run>) {
-        let Self { series: from, runs: first, places } = self;
+        let Self { series: from, runs: first, places, .. } = self;
         let mut families = *first;
         for n in *first..runs.len() {
             let Run { family, count, .. } = runs[n];
@@ -106,6 +118,18 @@ impl Gathering {
             series[n] = one;
         }
         runs[*first..].iter().for_each(|run| places[run.family as usize] = 0);
+    }
+
+    /// A reader of a family's series then reads their texts in a row.
+    fn order_texts(&mut self, series: &mut [SeriesCopy], texts: &mut Texts) {
+        let Self { text: from, ordered, .. } = self;
+        ordered.truncate(0);
+        ordered.reserve(texts.len() - *from);
+        for one in series {
+            one.text = ordered.push_from(texts, one.text, *from);
+        }
+        texts.truncate(*from);
+        texts.append(ordered);
     }
 }
 
@@ -189,22 +213,26 @@ mod tests {
     use super::*;
     use crate::snapshot::series_copy::NOTHING;
 
-    fn copy(family: u32, value: u64) -> SeriesCopy {
-        SeriesCopy { text: 0, values: value, created: 0, family, beside: NOTHING }
-    }
-
     /// Copies runs of series, each of a family and a length, and finds the series of each family.
     fn found(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
         let (mut series, mut runs, mut gathering) = (Vec::new(), Vec::new(), Gathering::default());
+        let mut texts = Texts::default();
         gathering.begin(families);
         for &(family, count) in copied {
             runs.push(Run::new(family, series.len(), count));
-            (0..count).for_each(|_| series.push(copy(family, series.len() as u64)));
+            for _ in 0..count {
+                let values = series.len() as u64;
+                let text = texts.push(text_of(values).as_bytes());
+                series.push(SeriesCopy { text, values, created: 0, family, beside: NOTHING });
+            }
             if gathering.is_full(&series) {
-                gathering.gather(&mut series, &mut runs);
+                gathering.gather(&mut series, &mut runs, &mut texts);
             }
         }
-        gathering.gather(&mut series, &mut runs);
+        gathering.gather(&mut series, &mut runs, &mut texts);
+        for one in &series {
+            assert_eq!(texts.at(one.text), text_of(one.values).as_bytes());
+        }
         let mut ranges = vec![(0..0, 0); families];
         of_families(&mut runs, |family, range, count, _| ranges[family as usize] = (range, count));
         let all = ranges.into_iter().map(|(range, count)| {
@@ -220,6 +248,11 @@ mod tests {
             all.map(|one| one.values).collect()
         });
         all.collect()
+    }
+
+    /// A text of a series, of any number of words.
+    fn text_of(value: u64) -> String {
+        value.to_string().repeat((value % 11) as usize)
     }
 
     fn expected(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {

@@ -97,7 +97,11 @@ impl<'a> Taken<'a> {
 
     pub(super) fn gather(&mut self, walk: &mut Walk<'_>) {
         self.end_run(walk);
-        self.scratch.gathering.gather(&mut self.out.series, &mut self.out.runs);
+        self.scratch.gathering.gather(
+            &mut self.out.series,
+            &mut self.out.runs,
+            &mut self.out.texts,
+        );
     }
 
     /// Notes the series of its family that a walk has met in a row.

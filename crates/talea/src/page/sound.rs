@@ -55,7 +55,36 @@ struct Sound<'a> {
     /// The names of the last text.
     names: Vec<&'a [u8]>,
     /// The text before each of its values.
-    begins: Vec<&'a [u8]>,
+    begins: Vec<Begin<'a>>,
+}
+
+/// A text with which another may begin.
+struct Begin<'a> {
+    text: &'a [u8],
+    /// Its bytes, of at most 16, and the mask of their bits.
+    word: u128,
+    mask: u128,
+}
+
+impl<'a> Begin<'a> {
+    fn new(text: &'a [u8]) -> Self {
+        let word = text.iter().rev().fold(0, |word, &byte| word << 8 | u128::from(byte));
+        let mask = 1_u128.checked_shl(8 * text.len() as u32).map_or(u128::MAX, |end| end - 1);
+        Self { text, word, mask }
+    }
+
+    /// The rest of a text that begins with it.
+    #[inline]
+    fn strip_from<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        // Most are short, and a comparison of unknown length is a call.
+        match text.first_chunk() {
+            Some(first) if self.text.len() <= 16 => {
+                let is_equal = u128::from_le_bytes(*first) & self.mask == self.word;
+                is_equal.then(|| &text[self.text.len()..])
+            }
+            _ => text.strip_prefix(self.text),
+        }
+    }
 }
 
 impl<'a> Sound<'a> {
@@ -70,7 +99,7 @@ impl<'a> Sound<'a> {
     fn is_like_the_last(&self, text: &[u8]) -> bool {
         let mut rest = text;
         for begin in &self.begins {
-            match rest.strip_prefix(*begin).and_then(behind_value) {
+            match begin.strip_from(rest).and_then(behind_value) {
                 Some(behind) => rest = behind,
                 None => return false,
             }
@@ -94,7 +123,7 @@ impl<'a> Sound<'a> {
             let Some(value) = after.strip_prefix(b"=\"") else { break };
             let Some(behind) = behind_value(value).filter(|_| !is_taken) else { break };
             self.names.push(name);
-            self.begins.push(&before[..before.len() - value.len()]);
+            self.begins.push(Begin::new(&before[..before.len() - value.len()]));
             match behind {
                 [] => return true,
                 [b',', ..] if self.names.len() < MOST_LABELS => rest = behind,
@@ -214,6 +243,23 @@ mod tests {
 
     fn sound(labels: &[String]) -> Sound<'_> {
         Sound { labels, measures: true, names: Vec::new(), begins: Vec::new() }
+    }
+
+    #[test]
+    fn a_text_begins_with_another_or_does_not() {
+        let text: Vec<u8> = (1..=40).collect();
+        for len in 0..=text.len() {
+            let begin = Begin::new(&text[..len]);
+            for end in 0..=text.len() {
+                let expected = (len <= end).then(|| &text[len..end]);
+                assert_eq!(begin.strip_from(&text[..end]), expected, "{len} of {end}");
+            }
+            for at in 0..len {
+                let mut other = text.clone();
+                other[at] ^= 0x80;
+                assert_eq!(begin.strip_from(&other), None, "byte {at} of {len}");
+            }
+        }
     }
 
     #[test]
