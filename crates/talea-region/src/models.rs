@@ -118,7 +118,7 @@ impl Remembering {
 
 impl Drop for Remembering {
     fn drop(&mut self) {
-        let Some(Some(table)) = self.0.table.get() else { return };
+        let Some(table) = self.0.table.get() else { return };
         for lines in [table.entries, table.rows, table.creations] {
             // SAFETY: they were leaked from a vector of this length, and this cache alone
             // has them.

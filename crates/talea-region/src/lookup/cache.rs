@@ -49,6 +49,7 @@
 
 use std::fmt;
 use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 use crate::error::Overflow;
@@ -320,15 +321,18 @@ pub struct LookupCache {
     family: Family,
     /// The family's count of removals.
     removals: &'static AtomicU64,
-    /// Made when there is something to remember; `None` where there was no memory for it.
-    pub(crate) table: OnceLock<Option<Table>>,
+    /// Made when there is something to remember.
+    pub(crate) table: OnceLock<Table>,
+    /// Whether a thread makes the table, or made it, or found no memory for it. No other thread sets
+    /// the table, so none ever waits. A child that was forked before it was set has no table.
+    is_claimed: AtomicBool,
 }
 
 impl LookupCache {
     /// A cache of a family, which remembers nothing yet.
     pub fn of(family: Family) -> Self {
         let removals = family.region.family_word(family.id, FAMILY_REMOVALS);
-        Self { family, removals, table: OnceLock::new() }
+        Self { family, removals, table: OnceLock::new(), is_claimed: AtomicBool::new(false) }
     }
 
     /// The cells of the series that a key stands for, or a [`Miss`], which finds them.
@@ -367,15 +371,19 @@ impl LookupCache {
 
     #[inline]
     fn table(&self) -> Option<&Table> {
-        self.table.get()?.as_ref()
+        self.table.get()
     }
 
-    /// The table, made if there is none yet.
+    /// The table, made if there is none yet. No thread waits for one that makes it.
     pub(crate) fn table_for(&self, combinations: u32) -> Option<&Table> {
+        if self.is_claimed.load(Relaxed) || self.is_claimed.swap(true, Relaxed) {
+            return self.table();
+        }
         let region = self.family.region;
         let limit = region.family_word(self.family.id, FAMILY_LIMIT).load(Relaxed);
         let most = limit.min(region.memory.sections.series_max());
-        self.table.get_or_init(|| Table::new(most, combinations)).as_ref()
+        let _ = self.table.set(Table::new(most, combinations)?);
+        self.table()
     }
 
     /// Looks in the other entries, and at the record where one is out of date.
@@ -523,5 +531,29 @@ impl Miss<'_> {
             cache.remember(&key, id, when);
         }
         Ok(SeriesGuard { cells, guard })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use crate::lookup::register::FamilySpec;
+    use crate::region::Region;
+
+    #[test]
+    fn a_child_that_was_forked_while_a_thread_made_the_table_waits_for_nobody() {
+        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let cache = LookupCache::of(region.family(FamilySpec::default()).unwrap().family);
+        cache.is_claimed.store(true, Relaxed);
+        for _ in 0..4 {
+            let found = cache.get(Key::new(0, 1, 0, [1, 0, 0]));
+            let series = found.unwrap_or_else(|miss| miss.get_or_insert(b"a").unwrap());
+            series.at(0).add(1);
+        }
+        assert!(cache.table().is_none());
+        let snapshot = region.snapshot();
+        let values = snapshot.series(&snapshot.families()[0]).map(|series| series.values[0]);
+        assert!(values.eq([4]));
     }
 }

@@ -148,8 +148,7 @@ impl<M: Metric> Bound<M> {
     #[inline(always)]
     fn recall_long(&self, values: &impl Values) -> Result<SeriesGuard<M>, Option<Miss<'static>>> {
         let cache = self.cache.filter(|cache| cache.has_room_for_all());
-        let Some(cache) = cache else { return Err(None) };
-        let mut key = Fingerprint::new();
+        let (Some(cache), Some(mut key)) = (cache, Fingerprint::new()) else { return Err(None) };
         values.add_to_key(&mut key);
         match key.done().map(|key| cache.get(key)) {
             Some(Ok(found)) => Ok(self.passing(found)),

@@ -20,9 +20,7 @@
 //! years meet one with a probability below 2⁻⁵⁸.
 
 use std::hash::{BuildHasher, RandomState};
-use std::sync::LazyLock;
-
-use talea_region::Key;
+use talea_region::{AtomicRef, Key};
 
 use super::key::{Combination, KeyWriter};
 use super::table::word;
@@ -40,12 +38,20 @@ const MOST: usize = 64;
 /// The random numbers, two for each number of a combination.
 type Factors = [[u64; 2]; MOST];
 
-/// Those of this process. SipHash draws them with keys from the system.
-static FACTORS: LazyLock<Factors> = LazyLock::new(|| {
+/// Those of this process, once they were drawn.
+static FACTORS: AtomicRef<Factors> = AtomicRef::new();
+
+/// Draws the random numbers of this process, unless it has some. Without them, there are no
+/// fingerprints. SipHash draws them with keys from the system.
+pub(crate) fn draw_factors() {
+    if FACTORS.get().is_some() {
+        return;
+    }
     let random = RandomState::new();
     let mut drawn = (0..).map(|n: u64| random.hash_one(n) & P).filter(|&factor| factor != P);
-    std::array::from_fn(|_| [(); 2].map(|()| drawn.next().unwrap_or(0)))
-});
+    let factors = std::array::from_fn(|_| [(); 2].map(|()| drawn.next().unwrap_or(0)));
+    FACTORS.get_or_set(Box::leak(Box::new(factors)));
+}
 
 /// The bit of a tag that the lengths of a [`LabelKey`](super::LabelKey) leave free.
 const IS_FINGERPRINT: u16 = 1 << 15;
@@ -62,10 +68,10 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// A fingerprint of no values yet.
+    /// A fingerprint of no values yet, if this process has drawn its random numbers.
     #[inline]
-    pub(crate) fn new() -> Self {
-        Self::with(&FACTORS)
+    pub(crate) fn new() -> Option<Self> {
+        FACTORS.get().map(Self::with)
     }
 
     #[inline]
@@ -178,6 +184,7 @@ impl KeyWriter for Fingerprint {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::sync::LazyLock;
 
     use proptest::prelude::*;
 
@@ -187,6 +194,12 @@ mod tests {
         let mut fingerprint = Fingerprint::with(factors);
         add(&mut fingerprint);
         fingerprint
+    }
+
+    /// Those of this process.
+    fn drawn() -> &'static Factors {
+        draw_factors();
+        FACTORS.get().unwrap()
     }
 
     /// Factors that leave one number of a combination as it is, and nothing of the others.
@@ -254,7 +267,7 @@ mod tests {
             for second in ["", "\0", "x", "\0\0\0\0\0\0\0\0", &"long".repeat(20)] {
                 for word in [0, 1, 1 << 32, u64::MAX] {
                     for digit in 0..2 {
-                        let key = fingerprint(&FACTORS, |key| {
+                        let key = fingerprint(drawn(), |key| {
                             key.text(&first);
                             key.word(word);
                             key.digit(2, digit);
@@ -274,7 +287,7 @@ mod tests {
     #[test]
     fn values_that_are_too_many_or_only_a_text_have_no_key() {
         let longest = "x".repeat(BYTES * (MOST - 1));
-        let has_key = |add: &dyn Fn(&mut Fingerprint)| fingerprint(&FACTORS, add).done().is_some();
+        let has_key = |add: &dyn Fn(&mut Fingerprint)| fingerprint(drawn(), add).done().is_some();
         assert!(has_key(&|key| key.text(&longest)));
         assert!(!has_key(&|key| key.text(&format!("{longest}x"))));
         assert!(!has_key(&|key| [&longest, ""].into_iter().for_each(|text| key.text(text))));
@@ -291,7 +304,7 @@ mod tests {
         let sum = MOST as u128 * u128::from(PIECE) * u128::from(P - 1);
         assert_eq!(key.sums, [sum; 2]);
         assert_eq!(u128::from(modulo(sum)), sum % u128::from(P));
-        assert!(FACTORS.iter().flatten().all(|&factor| factor < P));
+        assert!(drawn().iter().flatten().all(|&factor| factor < P));
     }
 
     proptest! {
@@ -315,7 +328,7 @@ mod tests {
         ) {
             let mut changed = text.clone();
             changed.replace_range(at..=at, &other);
-            let key = |text: &str| fingerprint(&FACTORS, |key| key.text(text)).done().unwrap();
+            let key = |text: &str| fingerprint(drawn(), |key| key.text(text)).done().unwrap();
             prop_assert_ne!(key(&text), key(&changed));
             prop_assert_eq!(key(&text), key(&text.clone()));
         }

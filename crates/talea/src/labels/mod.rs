@@ -11,7 +11,7 @@ mod text;
 mod values;
 
 pub use displayed::Displayed;
-pub(crate) use fingerprint::Fingerprint;
+pub(crate) use fingerprint::{Fingerprint, draw_factors};
 pub use http::{HttpMethod, StatusClass};
 pub use key::KeyWriter;
 pub(crate) use key::LabelKey;

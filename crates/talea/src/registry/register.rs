@@ -21,7 +21,7 @@ use crate::error::{Error, counted};
 use crate::family::values::{self, DynamicLabels};
 use crate::family::{self, Family};
 use crate::histogram::buckets::Grid;
-use crate::labels::{LabelText, Labels};
+use crate::labels::{LabelText, Labels, draw_factors};
 use crate::metric::slot::Slot;
 use crate::metric::{Info, InfoSeries, Metric, Shape};
 
@@ -478,6 +478,9 @@ fn bound_once<M: Metric>(
     let (overflow, grid) = defined.overflow(group)?;
     let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
     let looks_up = places == 0 && !group.names.is_empty();
+    if looks_up {
+        draw_factors();
+    }
     let bound = &*Box::leak(Box::new(family::Bound {
         family,
         grid,
