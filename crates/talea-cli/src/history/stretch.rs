@@ -1,6 +1,7 @@
 //! Some of the ticks of a history, which can be read while others are added.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::block::Block;
 use super::record::{State, Time};
@@ -28,6 +29,22 @@ impl Stretch {
             part.ticks.iter().filter_map(|tick| part.block.times().get(*tick).copied()).collect()
         };
         self.0.iter().flat_map(of_part).collect()
+    }
+
+    /// The time from the first tick to each, by the clock that is never set, or by the other one where the machine
+    /// was booted in between.
+    pub(crate) fn afters(&self) -> Vec<Duration> {
+        let mut after = Duration::ZERO;
+        let mut before: Option<Time> = None;
+        let next = |time: Time| {
+            if let Some(before) = before.replace(time) {
+                let on_the_wall = time.unix_millis.saturating_sub(before.unix_millis).max(0);
+                let passed = time.steady.checked_sub(before.steady);
+                after += passed.unwrap_or(Duration::from_millis(on_the_wall as u64));
+            }
+            after
+        };
+        self.times().into_iter().map(next).collect()
     }
 
     /// Hands each tick to `show`: its number, its time, and all that was shown then. Of a block that is

@@ -236,8 +236,9 @@ impl Feed {
     /// The region in which a process died last, as far as this feed saw it.
     pub(crate) fn last_death(&self) -> Option<String> {
         let state = self.state();
-        let deaths = state.marks.iter().filter(|mark| mark.kind != Kind::Started);
-        deaths.max_by_key(|mark| mark.unix_millis).map(|mark| mark.of.clone())
+        // In the order of readings: the wall clock may be set back.
+        let mut deaths = state.marks.iter().filter(|mark| mark.kind != Kind::Started);
+        deaths.next_back().map(|mark| mark.of.clone())
     }
 
     /// All seconds that are kept.

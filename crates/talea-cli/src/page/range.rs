@@ -128,7 +128,7 @@ pub(super) fn replay(
             looks.insert(number);
         }
     });
-    let afters = afters(&times);
+    let afters = stretch.afters();
     let mut shown = None;
     stretch.replay(|number, time, state| {
         if looks.contains(&number) {
@@ -148,18 +148,4 @@ fn ends_of_bins(times: &[Time], span: Span) -> BTreeSet<usize> {
     };
     let is_end = |number: &usize| number + 1 == times.len() || bin(*number) != bin(number + 1);
     (0..times.len()).filter(is_end).collect()
-}
-
-fn afters(times: &[Time]) -> Vec<Duration> {
-    let mut after = Duration::ZERO;
-    let mut before: Option<Time> = None;
-    let next = |time: &Time| {
-        if let Some(before) = before.replace(*time) {
-            let on_the_wall = time.unix_millis.saturating_sub(before.unix_millis).max(0);
-            let passed = time.steady.checked_sub(before.steady);
-            after += passed.unwrap_or(Duration::from_millis(on_the_wall as u64));
-        }
-        after
-    };
-    times.iter().map(next).collect()
 }

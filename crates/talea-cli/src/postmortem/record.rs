@@ -61,6 +61,8 @@ pub(crate) struct Endpoint {
 /// A tick of the history, of one region.
 struct Tick {
     time: Time,
+    /// Since the first tick of the history.
+    after: Duration,
     families: Vec<MetricFamily>,
     /// How many processes of the region lived; `None` if the agent did not have it.
     processes: Option<f64>,
@@ -75,49 +77,65 @@ impl Record {
         label: &str,
         last: Duration,
     ) -> Option<Self> {
-        let died = died(recorded, region);
+        let death = death(recorded, region);
+        let afters = recorded.afters();
+        let after = |number: usize| afters.get(number).copied().unwrap_or_default();
+        let before = last.saturating_add(Duration::from_secs(1));
+        let begins =
+            death.as_ref().map_or(Duration::ZERO, |it| after(it.tick).saturating_sub(before));
         let mut ticks = Vec::new();
-        let begins = died.map_or(i64::MIN, |died| died - millis(last) - 1_000);
         let mut is_over = false;
-        recorded.replay(|_, time, state| {
-            if time.unix_millis >= begins && !is_over {
-                ticks.push(Tick::of(time, state.families(), region, label));
+        recorded.replay(|number, time, state| {
+            if after(number) >= begins && !is_over {
+                ticks.push(Tick::of(time, after(number), state.families(), region, label));
             }
             // A reading copies counts before it looks who lives, so the next one has the last counts.
-            is_over |= died.is_some_and(|died| time.unix_millis > died);
+            is_over |= death.as_ref().is_some_and(|death| {
+                let is_earlier = death.unix_millis < time.unix_millis;
+                number > death.tick || number == death.tick && is_earlier
+            });
             // A second is a tick.
-            if died.is_none() && ticks.len() as u64 > last.as_secs().saturating_add(1) {
+            if death.is_none() && ticks.len() as u64 > last.as_secs().saturating_add(1) {
                 ticks.remove(0);
             }
         });
-        let first = ticks.first().filter(|_| ticks.iter().any(|it| it.processes.is_some()))?.time;
+        ticks.iter().find(|tick| tick.processes.is_some())?;
         Some(Self {
             region: region.to_owned(),
-            died_unix_millis: died,
-            seconds: seconds(&ticks, first),
-            endpoints: endpoints(&ticks, first, last),
+            died_unix_millis: death.map(|death| death.unix_millis),
+            seconds: seconds(&ticks),
+            endpoints: endpoints(&ticks, last),
         })
     }
 }
 
-fn millis(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX / 2)
+/// A death of a process: the number of the first tick that shows it, and when it was found.
+struct Death {
+    tick: usize,
+    unix_millis: i64,
 }
 
-/// When the latest death of a process of a region was found, by whatever agent.
-fn died(recorded: &Stretch, region: &str) -> Option<i64> {
-    let (mut watch, mut died) = (Watch::default(), None);
-    recorded.replay(|_, time, state| {
+/// The latest death of a process of a region, by whatever agent. The order is that of the ticks: the wall clock may
+/// be set back.
+fn death(recorded: &Stretch, region: &str) -> Option<Death> {
+    let (mut watch, mut latest) = (Watch::default(), None);
+    recorded.replay(|tick, time, state| {
         let marks = watch.next(time.unix_millis, &state.families_named(is_of_marks));
         let is_death = |mark: &&Mark| mark.of == region && mark.kind != Kind::Started;
         let last = marks.iter().filter(is_death).map(|mark| mark.unix_millis).max();
-        died = last.or(died);
+        latest = last.map(|unix_millis| Death { tick, unix_millis }).or(latest.take());
     });
-    died
+    latest
 }
 
 impl Tick {
-    fn of(time: Time, mut families: Vec<MetricFamily>, region: &str, label: &str) -> Self {
+    fn of(
+        time: Time,
+        after: Duration,
+        mut families: Vec<MetricFamily>,
+        region: &str,
+        label: &str,
+    ) -> Self {
         let is = |pair: &LabelPair, name: &str| pair.name == name && pair.value == region;
         let of_it = families.iter().filter(|family| family.name == PROCESSES);
         let of_it = of_it.flat_map(|family| &family.metric);
@@ -131,12 +149,11 @@ impl Tick {
             let labels = family.metric.iter_mut().map(|metric| &mut metric.label);
             labels.for_each(|labels| labels.retain(|pair| pair.name != label));
         }
-        Self { time, families, processes }
+        Self { time, after, families, processes }
     }
 
-    fn reading(&self, first: Time) -> Reading {
-        let after = self.time.steady.saturating_sub(first.steady);
-        Reading::recorded(after, self.families.clone())
+    fn reading(&self) -> Reading {
+        Reading::recorded(self.after, self.families.clone())
     }
 
     /// The sum of a gauge's series, of all families with this ending.
@@ -147,12 +164,12 @@ impl Tick {
     }
 }
 
-fn seconds(ticks: &[Tick], first: Time) -> Vec<Second> {
+fn seconds(ticks: &[Tick]) -> Vec<Second> {
     let mut seconds = Vec::new();
     // So short that only the latest step is in it.
     let mut window = Window::new(Duration::from_nanos(1));
     for (number, tick) in ticks.iter().enumerate() {
-        window.add(&tick.reading(first));
+        window.add(&tick.reading());
         if number == 0 {
             continue;
         }
@@ -177,12 +194,12 @@ fn times(row: &Row) -> Quantiles {
     Quantiles { p50_ms: row.p50_ms, p90_ms: row.p90_ms, p99_ms: row.p99_ms }
 }
 
-fn endpoints(ticks: &[Tick], first: Time, last: Duration) -> Vec<Endpoint> {
+fn endpoints(ticks: &[Tick], last: Duration) -> Vec<Endpoint> {
     let mut window = Window::new(last.saturating_mul(2));
-    ticks.iter().for_each(|tick| window.add(&tick.reading(first)));
+    ticks.iter().for_each(|tick| window.add(&tick.reading()));
     let mut last_seen = Window::new(last);
     if let Some(tick) = ticks.iter().rev().find(|tick| tick.processes > Some(0.0)) {
-        last_seen.add(&tick.reading(first));
+        last_seen.add(&tick.reading());
     }
     let last_seen = last_seen.table();
     let in_flight = |name: &str| {
@@ -205,4 +222,53 @@ fn endpoints(ticks: &[Tick], first: Time, last: Duration) -> Vec<Endpoint> {
     endpoints
         .sort_by(|one, other| other.requests.cmp(&one.requests).then(one.name.cmp(&other.name)));
     endpoints
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families;
+    use crate::history::{Extent, History};
+
+    /// A history of the region `shop`: at each tick the wall clock, how many requests were counted, how many
+    /// processes live, and when one was last found gone.
+    fn history(ticks: impl IntoIterator<Item = (i64, u64, u32, Option<i64>)>) -> History {
+        let day = Duration::from_secs(86_400);
+        let mut history = History::new(Extent { seconds: day, minutes: day, bytes: 1 << 20 });
+        for (second, (unix_seconds, requests, processes, death)) in (0..).zip(ticks) {
+            let name = "http_request_duration_seconds";
+            let of = "method=\"GET\",route=\"/a\"";
+            let mut page = format!(
+                "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {requests}\n\
+                 {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {requests}\n\
+                 # TYPE {PROCESSES} gauge\n{PROCESSES}{{region=\"shop\"}} {processes}\n"
+            );
+            if let Some(death) = death {
+                let name = "talea_region_last_death_timestamp_seconds";
+                page += &format!("# TYPE {name} gauge\n{name}{{region=\"shop\"}} {death}.1\n");
+            }
+            let steady = Duration::from_secs(second);
+            let time = Time { unix_millis: unix_seconds * 1_000, steady };
+            history.add(time, &families::read(page.as_bytes()).unwrap()).unwrap();
+        }
+        history
+    }
+
+    #[test]
+    fn a_death_is_found_also_after_the_wall_clock_was_set_back() {
+        // 100 seconds an hour ahead; then, by the right clock, a death at second 90.
+        let wrong = (0..100).map(|second| (13_600 + second, second as u64, 1, None));
+        let right = (0..95).map(|second: i64| {
+            let (processes, death) = if second < 90 { (1, None) } else { (0, Some(10_090)) };
+            (10_000 + second, 100 + second.min(90) as u64, processes, death)
+        });
+        let recorded = history(wrong.chain(right)).last_seconds(Duration::MAX);
+        let found = Record::of(&recorded, "shop", "region", Duration::from_secs(20)).unwrap();
+        assert_eq!(found.died_unix_millis, Some(10_090_100));
+        let seconds: Vec<i64> = found.seconds.iter().map(|it| it.unix_millis / 1_000).collect();
+        assert_eq!(seconds, (10_070..=10_091).collect::<Vec<_>>());
+        assert!(found.seconds.iter().all(|second| second.seconds == 1.0));
+        assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), 21);
+        assert_eq!(found.endpoints[0].requests, 21);
+    }
 }
