@@ -57,6 +57,8 @@ struct State {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latest {
     pub(super) unix_millis: i64,
+    /// By the clock that is never set.
+    pub(super) steady: Duration,
     pub(super) families: Arc<Vec<MetricFamily>>,
 }
 
@@ -140,7 +142,8 @@ impl Feed {
         let reading = Reading { began, ended, families, processes: None };
         let is_watched = self.events.receiver_count() > 0;
         let moment = is_watched.then(|| Moment::of(&reading, state.last.as_ref()));
-        let latest = Latest { unix_millis: time.unix_millis, families: Arc::new(reading.families) };
+        let Time { unix_millis, steady } = time;
+        let latest = Latest { unix_millis, steady, families: Arc::new(reading.families) };
         state.latest = latest.clone();
         let clients_before = std::mem::replace(&mut state.last_clients, clients.clone());
         let clients_grown = clients.map(|now| now.since(&clients_before.unwrap_or_default()));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -195,7 +196,8 @@ pub(super) struct Follower {
     /// The latest values.
     last: BTreeMap<u64, f64>,
     began: bool,
-    at: i64,
+    /// When they were read, by the clock that is never set.
+    at: Duration,
 }
 
 /// The changes that a follower found: the series that are new, and the values that changed.
@@ -223,7 +225,7 @@ pub(super) struct Values {
 
 impl Follower {
     pub(super) fn new(family: String) -> Self {
-        Self { family, last: BTreeMap::new(), began: false, at: 0 }
+        Self { family, last: BTreeMap::new(), began: false, at: Duration::ZERO }
     }
 
     /// The changes since the page before. Increases of series that only grow, values of others; those of the
@@ -250,10 +252,36 @@ impl Follower {
                 }
             }
         }
-        let seconds =
-            if self.began { (latest.unix_millis - self.at).max(0) as f64 / 1e3 } else { 0.0 };
-        (self.last, self.began, self.at) = (now, true, latest.unix_millis);
+        let passed = latest.steady.saturating_sub(self.at);
+        let seconds = if self.began { passed.as_secs_f64() } else { 0.0 };
+        (self.last, self.began, self.at) = (now, true, latest.steady);
         let values = Values { unix_millis: latest.unix_millis, seconds: Number(seconds), values };
         News { series, values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::families;
+
+    fn latest(second: u64, unix_millis: i64, page: &str) -> Latest {
+        let families = Arc::new(families::read(page.as_bytes()).unwrap());
+        Latest { unix_millis, steady: Duration::from_secs(second), families }
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_changes_no_rate() {
+        let mut follower = Follower::new("orders_total".to_owned());
+        for (second, unix_millis, length) in
+            [(5, 5_000, "0"), (6, 3_606_000, "1"), (8, 8_000, "2"), (9, 9_000, "1")]
+        {
+            let page = format!("# TYPE orders_total counter\norders_total {second}\n");
+            let latest = latest(second, unix_millis, &page);
+            let Values { seconds, .. } = follower.next(&latest).values;
+            assert_eq!(serde_json::to_string(&seconds).unwrap(), length, "{second}");
+        }
     }
 }
