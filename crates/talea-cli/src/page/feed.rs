@@ -79,6 +79,9 @@ pub(crate) struct Recorded {
 pub(crate) struct Process {
     pub(crate) region: String,
     pub(crate) pid: u64,
+    /// Since the machine booted: it says which process it is, whatever the wall clock says.
+    #[serde(skip)]
+    pub(crate) started_boot_nanos: u64,
     /// In milliseconds since 1970.
     #[serde(rename = "started")]
     pub(crate) started_unix_millis: i64,
@@ -88,10 +91,10 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Whether it is that one, whose start is known to some milliseconds.
+    /// Whether it is that one.
     fn is(&self, other: &Self) -> bool {
-        let apart = (self.started_unix_millis - other.started_unix_millis).abs();
-        self.region == other.region && self.pid == other.pid && apart < 1_000
+        let key = |of: &Self| (of.pid, of.started_boot_nanos);
+        self.region == other.region && key(self) == key(other)
     }
 }
 
@@ -269,7 +272,8 @@ impl Feed {
 }
 
 impl State {
-    /// Takes the processes that live now: an event if they are others than before.
+    /// Takes the processes that live now: an event if they are others than before. One that is found again, as after
+    /// its region could not be read, has not died.
     fn note_processes(&mut self, living: Vec<Process>, unix_millis: i64) -> Option<Bytes> {
         let is_known = |process: &Process| living.iter().any(|found| found.is(process));
         let died = self.processes.iter().any(|it| it.alive && !is_known(it));
@@ -281,6 +285,7 @@ impl State {
         for process in self.processes.iter_mut().filter(|it| it.alive && !is_known(it)) {
             (process.alive, process.died_unix_millis) = (false, Some(unix_millis));
         }
+        self.processes.retain(|it| it.alive || !is_known(it));
         self.processes.extend(started);
         let dead = self.processes.iter().filter(|it| !it.alive).count();
         let mut surplus = dead.saturating_sub(DEAD);
@@ -303,5 +308,31 @@ pub(crate) fn now() -> Time {
     Time {
         unix_millis: i64::try_from(unix.as_millis()).unwrap_or(i64::MAX),
         steady: Duration::new(seconds, nanos),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_the_same_after_its_region_was_unreadable_or_the_clock_was_set() {
+        let process = |pid, started_unix_millis| Process {
+            region: "shop".to_owned(),
+            pid,
+            started_boot_nanos: pid * 1_000_000_000,
+            started_unix_millis,
+            alive: true,
+            died_unix_millis: None,
+        };
+        let mut state = State::default();
+        assert!(state.note_processes(vec![process(1, 1_000), process(2, 2_000)], 3_000).is_some());
+        let set = vec![process(1, 3_601_000), process(2, 3_602_000)];
+        assert_eq!(state.note_processes(set.clone(), 3_604_000), None);
+        assert!(state.note_processes(Vec::new(), 3_605_000).is_some());
+        assert!(state.processes.iter().all(|process| !process.alive));
+        assert!(state.note_processes(set[..1].to_vec(), 3_606_000).is_some());
+        let found = state.processes.iter().map(|it| (it.pid, it.alive, it.died_unix_millis));
+        assert_eq!(found.collect::<Vec<_>>(), [(2, false, Some(3_605_000)), (1, true, None)]);
     }
 }

@@ -159,6 +159,7 @@ impl Agent {
             all.extend(region.processes().living().map(|process| Process {
                 region: name.clone(),
                 pid: process.pid,
+                started_boot_nanos: process.started_boot_nanos,
                 started_unix_millis: now.unix_millis_of_boot(process.started_boot_nanos),
                 alive: true,
                 died_unix_millis: None,
