@@ -10,7 +10,7 @@ use talea::outside::{Look, Reader, Standing};
 use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 
 use super::meters::{Meters, PathLabels, ProcessMeters, RegionLabel};
-use super::region::Region;
+use super::region::{Processes, Region};
 use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
 use super::sources::{Source, Sources, Unlisted};
 use crate::page::{Process, now};
@@ -65,6 +65,8 @@ impl State {
 struct Slot {
     source: Source,
     found: Result<Arc<Region>, SourceError>,
+    /// Of the region that is open, or was the last one. A file that is replaced has others, so these died.
+    processes: Arc<Mutex<Processes>>,
 }
 
 impl Agent {
@@ -313,7 +315,8 @@ impl Inner {
                 }
             }
         }
-        let found = Region::open(&source, &self.owners);
+        let processes = before.map(|slot| Arc::clone(&slot.processes)).unwrap_or_default();
+        let found = Region::open(&source, &self.owners, Arc::clone(&processes));
         let is_gone = |error| system_error(error).is_some_and(is_missing);
         if found.as_ref().is_err_and(|error| is_gone(error) && !self.is_named(&source)) {
             // It went since its directory was listed.
@@ -337,7 +340,7 @@ impl Inner {
             }
         }
         self.note_up(name, found.is_ok());
-        state.regions.insert(name.to_owned(), Slot { source, found });
+        state.regions.insert(name.to_owned(), Slot { source, found, processes });
     }
 
     /// Notes that a region goes on being served as it is open, since the system refuses to look at

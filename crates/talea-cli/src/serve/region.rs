@@ -1,7 +1,7 @@
 //! One region that is served.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use talea::outside::{Look, Reader, Standing};
@@ -17,7 +17,7 @@ const DISCOVERY: Duration = Duration::from_secs(10);
 pub(super) struct Region {
     reader: Reader,
     recent: Mutex<Recent>,
-    processes: Mutex<Processes>,
+    processes: Arc<Mutex<Processes>>,
 }
 
 /// The processes of a region, as they were found the last time: at most 256.
@@ -74,15 +74,20 @@ struct Recent {
 }
 
 impl Region {
-    /// Opens it, if it can be read: its header is checked.
-    pub(super) fn open(source: &Source, owners: &[u32]) -> Result<Self, Error> {
+    /// Opens it, if it can be read: its header is checked. `processes` are those that were found there before, of
+    /// which one may be gone.
+    pub(super) fn open(
+        source: &Source,
+        owners: &[u32],
+        processes: Arc<Mutex<Processes>>,
+    ) -> Result<Self, Error> {
         let reader = match source {
             Source::File(path) => Reader::open_owned_by(path, owners)?,
             Source::Process(pid) => Reader::of_process(*pid)?,
         };
         reader.snapshot_into(&mut Snapshot::default(), |_| false)?;
         let recent = Recent { windows: Windows::new(), began: Instant::now(), kept_up: None };
-        Ok(Self { reader, recent: Mutex::new(recent), processes: Mutex::default() })
+        Ok(Self { reader, recent: Mutex::new(recent), processes })
     }
 
     /// Whether its source is still the one that was opened. A process may be dead. It takes no

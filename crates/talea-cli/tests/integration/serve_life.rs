@@ -2,8 +2,10 @@
 //! until it is stopped itself.
 
 use std::collections::BTreeMap;
+use std::fs::Permissions;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::RwLock;
@@ -237,6 +239,31 @@ fn nobody_is_said_to_live_in_a_region_that_cannot_be_read() {
     service.kill();
     assert_eq!(shown(), (Some(0.0), None));
     assert_eq!(by_path(), [None; 3]);
+}
+
+#[test]
+fn a_process_whose_file_is_replaced_has_died_and_one_whose_file_is_unreadable_for_a_while_has_not()
+{
+    let place = RegionFolder::new();
+    let mut service = ItemsApi::start(Some(&place.region()));
+    let agent = Agent::start([place.region()]);
+    let shown = || {
+        let page = agent.scrape();
+        ["talea_region_processes", "talea_region_last_death_timestamp_seconds"]
+            .map(|metric| values(&page).get(&*format!("{metric}{{region=\"shop\"}}")).copied())
+    };
+    assert_eq!(shown(), [Some(1.0), None]);
+    for (mode, living) in [(0o666, None), (0o600, Some(1.0))] {
+        std::fs::set_permissions(place.region(), Permissions::from_mode(mode)).unwrap();
+        assert_eq!(shown(), [living, None]);
+    }
+    let before = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    std::fs::remove_file(place.region()).unwrap();
+    service.kill();
+    assert_eq!(shown()[0], None);
+    let _next = ItemsApi::start(Some(&place.region()));
+    let [living, death] = shown();
+    assert!(living == Some(1.0) && death >= Some(before), "{living:?}, {death:?}");
 }
 
 #[test]
