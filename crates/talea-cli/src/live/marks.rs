@@ -8,13 +8,15 @@ use crate::families::protobuf::{Metric, MetricFamily};
 
 const PROCESSES: &str = "talea_region_processes";
 const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
+/// Whether the agent can read a region.
+const UP: &str = "talea_agent_region_up";
 const REGION: &str = "region";
 /// A service's own, where there is no agent.
 const STARTED: &str = "process_start_time_seconds";
 
 /// The families that marks are found in.
 pub(crate) fn is_of_marks(name: &str) -> bool {
-    [PROCESSES, LAST_DEATH, STARTED].contains(&name)
+    [PROCESSES, LAST_DEATH, STARTED, UP].contains(&name)
 }
 
 /// A moment that explains what is seen after it.
@@ -71,6 +73,11 @@ fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
     found
 }
 
+/// Whether the agent knows a region and cannot read it.
+fn is_unreadable(families: &[MetricFamily], region: &str) -> bool {
+    by_region(families, UP).get(region) == Some(&0.0)
+}
+
 fn region_of(metric: &Metric) -> String {
     let label = metric.label.iter().find(|pair| pair.name == REGION);
     label.map(|pair| pair.value.clone()).unwrap_or_default()
@@ -79,7 +86,14 @@ fn region_of(metric: &Metric) -> String {
 impl Watch {
     /// The marks since the latest reading, of which this is the next one.
     pub(crate) fn next(&mut self, unix_millis: i64, families: &[MetricFamily]) -> Vec<Mark> {
-        let now = Found::of(families);
+        let mut now = Found::of(families);
+        let before = self.0.as_ref().map(|before| &before.processes);
+        for (region, lived) in
+            before.into_iter().flatten().filter(|it| is_unreadable(families, it.0))
+        {
+            // How many live is not known; the next one that is known is compared with what was.
+            now.processes.entry(region.clone()).or_insert(*lived);
+        }
         let Some(before) = self.0.replace(now.clone()) else { return Vec::new() };
         let mut marks = Vec::new();
         for (region, living) in &now.processes {
@@ -159,5 +173,25 @@ mod tests {
         assert_eq!(next(5_000, 3, Some(2)), Some((5_000, Kind::Started, text)));
         let text = "a process was found gone, and another started".to_owned();
         assert_eq!(next(7_000, 3, Some(6)), Some((6_000, Kind::Replaced, text)));
+    }
+
+    #[test]
+    fn a_region_that_cannot_be_read_for_a_while_marks_what_changed_meanwhile() {
+        for (processes, last_death, kind) in [
+            (2, None, None),
+            (3, None, Some(Kind::Started)),
+            (1, Some(4), Some(Kind::Died)),
+            (2, Some(4), Some(Kind::Replaced)),
+        ] {
+            let mut watch = Watch::default();
+            assert_eq!(watch.next(1_000, &page(2, None)), []);
+            let unreadable = format!("# TYPE {UP} gauge\n{UP}{{region=\"shop\"}} 0\n");
+            let unreadable = families::read(unreadable.as_bytes()).unwrap();
+            assert_eq!(watch.next(2_000, &unreadable), []);
+            assert_eq!(watch.next(3_000, &unreadable), []);
+            let marks = watch.next(4_000, &page(processes, last_death));
+            let kinds: Vec<Kind> = marks.iter().map(|mark| mark.kind).collect();
+            assert_eq!(kinds, Vec::from_iter(kind), "{processes} {last_death:?}");
+        }
     }
 }
