@@ -73,6 +73,32 @@ fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
     found
 }
 
+/// The regions that an agent knows and cannot read. Their series are missing from its page, and count on meanwhile.
+#[derive(Debug)]
+pub(crate) struct UnreadableRegions {
+    names: Vec<String>,
+    are_all: bool,
+}
+
+impl UnreadableRegions {
+    pub(crate) fn of(families: &[MetricFamily]) -> Self {
+        let mut known = by_region(families, UP);
+        let are_all = known.values().all(|is_up| *is_up == 0.0);
+        known.retain(|_, is_up| *is_up == 0.0);
+        Self { names: known.into_keys().collect(), are_all }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Whether an endpoint may be of one of them: where there are several regions, its name has that of its region.
+    pub(super) fn may_have(&self, endpoint: &str) -> bool {
+        let is_named = |region: &String| endpoint.contains(region.as_str());
+        !self.is_empty() && (self.are_all || self.names.iter().any(is_named))
+    }
+}
+
 /// Whether the agent knows a region and cannot read it.
 fn is_unreadable(families: &[MetricFamily], region: &str) -> bool {
     by_region(families, UP).get(region) == Some(&0.0)

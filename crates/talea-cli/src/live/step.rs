@@ -3,8 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::health::Health;
+use super::marks::UnreadableRegions;
 use super::requests::{Counts, Requests};
 use super::source::Reading;
+
+/// The most endpoints whose counts are kept while their region cannot be read.
+const MOST_HIDDEN: usize = 10_000;
 
 /// A reading, as far as steps need it.
 #[derive(Clone, Debug)]
@@ -12,6 +16,8 @@ pub(crate) struct Moment {
     began: Instant,
     pub(crate) ended: Instant,
     pub(crate) requests: Requests,
+    /// The latest counts of endpoints that are missing while a region cannot be read.
+    hidden: Requests,
     pub(crate) health: Health,
     pub(crate) processes: Option<usize>,
 }
@@ -35,10 +41,17 @@ impl Moment {
     pub(crate) fn of(reading: &Reading, before: Option<&Self>) -> Self {
         let mut health = Health::of(&reading.families, reading.ended);
         before.into_iter().for_each(|before| health.follow(&before.health));
+        let requests = Requests::of(&reading.families);
+        let unreadable = UnreadableRegions::of(&reading.families);
+        let known = before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0));
+        let is_hidden = |name: &str| unreadable.may_have(name) && !requests.0.contains_key(name);
+        let hidden = known.filter(|(name, _)| is_hidden(name)).take(MOST_HIDDEN);
+        let hidden = Requests(hidden.map(|(name, it)| (name.clone(), it.clone())).collect());
         Self {
             began: reading.began,
             ended: reading.ended,
-            requests: Requests::of(&reading.families),
+            requests,
+            hidden,
             health,
             processes: reading.processes,
         }
@@ -58,7 +71,8 @@ impl Step {
     pub(crate) fn between(before: &Moment, now: &Moment) -> Self {
         let anew = Counts::default();
         let grown = now.requests.0.iter().map(|(name, counts)| {
-            let before = before.requests.0.get(name).unwrap_or(&anew);
+            let known = before.requests.0.get(name).or_else(|| before.hidden.0.get(name));
+            let before = known.unwrap_or(&anew);
             (name.clone(), counts.since(before))
         });
         Self {
@@ -88,5 +102,46 @@ impl Step {
             grown: Requests(all),
             health: next.health,
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::families;
+
+    #[test]
+    fn an_endpoint_of_a_region_that_could_not_be_read_counts_on_from_what_it_had() {
+        let histogram = |route: &str, count: u64| {
+            let name = "http_request_duration_seconds";
+            let of = format!("method=\"GET\",route=\"{route}\",region=\"shop\"");
+            format!(
+                "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {count}\n\
+                 {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {count}\n"
+            )
+        };
+        // Beside another region, which is served all the time.
+        let up = |is_up: u8| {
+            let name = "talea_agent_region_up";
+            format!(
+                "# TYPE {name} gauge\n{name}{{region=\"shop\"}} {is_up}\n{name}{{region=\"bar\"}} 1\n"
+            )
+        };
+        // Of a region that is not there at all, the endpoint begins anew.
+        for (between, expected) in [(up(0), 7.0), (String::new(), 1_007.0)] {
+            let pages = [up(1) + &histogram("/a", 1_000), between.clone(), between];
+            let pages = pages.into_iter().chain([up(1) + &histogram("/a", 1_007)]);
+            let (mut last, mut grown): (Option<Moment>, _) = (None, 0.0);
+            for (second, page) in (0..).zip(pages) {
+                let families = families::read(page.as_bytes()).unwrap();
+                let reading = Reading::recorded(Duration::from_secs(second), families);
+                let now = Moment::of(&reading, last.as_ref());
+                if let Some(before) = last.replace(now.clone()) {
+                    let counts = Step::between(&before, &now).grown.0;
+                    grown += counts.values().map(|it| it.times.durations.count).sum::<f64>();
+                }
+            }
+            assert_eq!(grown, expected);
+        }
     }
 }

@@ -11,6 +11,7 @@ use super::point::Number;
 use super::query::Span;
 use super::range::replay;
 use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily};
+use crate::live::UnreadableRegions;
 
 /// The most series of a family that are shown.
 const MOST_SERIES: usize = 100;
@@ -232,7 +233,12 @@ impl Follower {
     /// first page are no increases.
     pub(super) fn next<'a>(&mut self, latest: &'a Latest) -> News<'a> {
         let (mut series, mut values) = (Vec::new(), Vec::new());
+        // Series of a region that cannot be read count on when it is read again.
         let mut now = BTreeMap::new();
+        let is_partial = !UnreadableRegions::of(&latest.families).is_empty();
+        if is_partial && self.last.len() <= MOST_SERIES * 10 {
+            now.clone_from(&self.last);
+        }
         for family in latest.families.iter().filter(|family| family.name == self.family) {
             // The others are left out; their number is known from the list.
             for metric in family.metric.iter().take(MOST_SERIES * 10) {
@@ -283,5 +289,18 @@ mod tests {
             let Values { seconds, .. } = follower.next(&latest).values;
             assert_eq!(serde_json::to_string(&seconds).unwrap(), length, "{second}");
         }
+    }
+
+    #[test]
+    fn a_series_of_a_region_that_could_not_be_read_counts_on_from_what_it_had() {
+        let mut follower = Follower::new("orders_total".to_owned());
+        let unreadable = "# TYPE talea_agent_region_up gauge\ntalea_agent_region_up 0\n";
+        let of = |count: u32| format!("# TYPE orders_total counter\norders_total {count}\n");
+        let mut grown = Vec::new();
+        for page in [&of(1_000), unreadable, unreadable, &of(1_007)] {
+            let latest = latest(0, 0, page);
+            grown.extend(follower.next(&latest).values.values.into_iter().map(|it| it.1.0));
+        }
+        assert_eq!(grown, [7.0]);
     }
 }

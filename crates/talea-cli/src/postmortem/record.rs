@@ -12,6 +12,8 @@ use crate::live::{Kind, Mark, Reading, Row, Watch, Window, is_of_marks};
 /// The agent's gauge that says how many processes of a region live, and its label.
 const PROCESSES: &str = "talea_region_processes";
 const REGION: &str = "region";
+/// The one that says whether it can read a region.
+const UP: &str = "talea_agent_region_up";
 /// Metrics of the agent itself.
 const OF_AGENT: [&str; 2] = ["talea_agent_", "talea_region_"];
 
@@ -141,7 +143,10 @@ impl Tick {
         let of_it = of_it.flat_map(|family| &family.metric);
         let of_it = of_it.filter(|metric| metric.label.iter().any(|pair| is(pair, REGION)));
         let processes = of_it.filter_map(|metric| metric.value()).reduce(f64::max);
-        families.retain(|family| !OF_AGENT.iter().any(|begin| family.name.starts_with(begin)));
+        let is_of_agent = |name: &str| OF_AGENT.iter().any(|begin| name.starts_with(begin));
+        families.retain(|family| family.name == UP || !is_of_agent(&family.name));
+        let up = families.iter_mut().filter(|family| family.name == UP);
+        up.for_each(|up| up.metric.retain(|it| it.label.iter().any(|pair| is(pair, REGION))));
         for family in &mut families {
             // Without that label, there is one region only.
             let is_other = |pair: &LabelPair| pair.name == label && pair.value != region;
@@ -231,18 +236,22 @@ mod tests {
     use crate::history::{Extent, History};
 
     /// A history of the region `shop`: at each tick the wall clock, how many requests were counted, how many
-    /// processes live, and when one was last found gone.
-    fn history(ticks: impl IntoIterator<Item = (i64, u64, u32, Option<i64>)>) -> History {
+    /// processes live, and when one was last found gone. Without requests, the region cannot be read.
+    fn history(ticks: impl IntoIterator<Item = (i64, Option<u64>, u32, Option<i64>)>) -> History {
         let day = Duration::from_secs(86_400);
         let mut history = History::new(Extent { seconds: day, minutes: day, bytes: 1 << 20 });
         for (second, (unix_seconds, requests, processes, death)) in (0..).zip(ticks) {
             let name = "http_request_duration_seconds";
             let of = "method=\"GET\",route=\"/a\"";
-            let mut page = format!(
-                "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {requests}\n\
+            let shown = |requests| {
+                format!(
+                    "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {requests}\n\
                  {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {requests}\n\
                  # TYPE {PROCESSES} gauge\n{PROCESSES}{{region=\"shop\"}} {processes}\n"
-            );
+                )
+            };
+            let unreadable = format!("# TYPE {UP} gauge\n{UP}{{region=\"shop\"}} 0\n");
+            let mut page = requests.map_or(unreadable, shown);
             if let Some(death) = death {
                 let name = "talea_region_last_death_timestamp_seconds";
                 page += &format!("# TYPE {name} gauge\n{name}{{region=\"shop\"}} {death}.1\n");
@@ -257,10 +266,10 @@ mod tests {
     #[test]
     fn a_death_is_found_also_after_the_wall_clock_was_set_back() {
         // 100 seconds an hour ahead; then, by the right clock, a death at second 90.
-        let wrong = (0..100).map(|second| (13_600 + second, second as u64, 1, None));
+        let wrong = (0..100).map(|second| (13_600 + second, Some(second as u64), 1, None));
         let right = (0..95).map(|second: i64| {
             let (processes, death) = if second < 90 { (1, None) } else { (0, Some(10_090)) };
-            (10_000 + second, 100 + second.min(90) as u64, processes, death)
+            (10_000 + second, Some(100 + second.min(90) as u64), processes, death)
         });
         let recorded = history(wrong.chain(right)).last_seconds(Duration::MAX);
         let found = Record::of(&recorded, "shop", "region", Duration::from_secs(20)).unwrap();
@@ -270,5 +279,18 @@ mod tests {
         assert!(found.seconds.iter().all(|second| second.seconds == 1.0));
         assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), 21);
         assert_eq!(found.endpoints[0].requests, 21);
+    }
+
+    #[test]
+    fn what_was_counted_before_a_region_could_not_be_read_is_not_counted_again_after() {
+        let ticks = (0..60).map(|second: i64| {
+            let is_readable = !(20..30).contains(&second);
+            (second, is_readable.then_some(1_000_000 + second as u64), 1, None)
+        });
+        let recorded = history(ticks).last_seconds(Duration::MAX);
+        let found = Record::of(&recorded, "shop", "region", Duration::from_secs(60)).unwrap();
+        assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), 59);
+        assert_eq!(found.endpoints[0].requests, 59);
+        assert_eq!(found.died_unix_millis, None);
     }
 }
