@@ -1,5 +1,6 @@
 //! The last seconds before a process of a region died, or before now, from a history.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -143,16 +144,17 @@ impl Tick {
         let of_it = of_it.flat_map(|family| &family.metric);
         let of_it = of_it.filter(|metric| metric.label.iter().any(|pair| is(pair, REGION)));
         let processes = of_it.filter_map(|metric| metric.value()).reduce(f64::max);
+        let others = other_regions(&families, region);
         let is_of_agent = |name: &str| OF_AGENT.iter().any(|begin| name.starts_with(begin));
         families.retain(|family| family.name == UP || !is_of_agent(&family.name));
         let up = families.iter_mut().filter(|family| family.name == UP);
         up.for_each(|up| up.metric.retain(|it| it.label.iter().any(|pair| is(pair, REGION))));
         for family in &mut families {
-            // Without that label, there is one region only.
-            let is_other = |pair: &LabelPair| pair.name == label && pair.value != region;
+            // A region that is served alone has no such label. One that its service gave the series stays.
+            let is_other = |pair: &LabelPair| pair.name == label && others.contains(&pair.value);
             family.metric.retain(|metric| !metric.label.iter().any(is_other));
             let labels = family.metric.iter_mut().map(|metric| &mut metric.label);
-            labels.for_each(|labels| labels.retain(|pair| pair.name != label));
+            labels.for_each(|labels| labels.retain(|pair| !is(pair, label)));
         }
         Self { time, after, families, processes }
     }
@@ -167,6 +169,14 @@ impl Tick {
         let metrics = families.flat_map(|family| &family.metric);
         metrics.filter_map(|metric| metric.value()).reduce(|sum, value| sum + value)
     }
+}
+
+/// The other regions that an agent knew.
+fn other_regions(families: &[MetricFamily], region: &str) -> BTreeSet<String> {
+    let of_agent = families.iter().filter(|family| [PROCESSES, UP].contains(&&*family.name));
+    let labels = of_agent.flat_map(|family| &family.metric).flat_map(|metric| &metric.label);
+    let others = labels.filter(|pair| pair.name == REGION && pair.value != region);
+    others.map(|pair| pair.value.clone()).collect()
 }
 
 fn seconds(ticks: &[Tick]) -> Vec<Second> {
@@ -292,5 +302,41 @@ mod tests {
         assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), 59);
         assert_eq!(found.endpoints[0].requests, 59);
         assert_eq!(found.died_unix_millis, None);
+    }
+
+    #[test]
+    fn a_label_of_the_service_that_is_called_as_that_of_regions_hides_no_series() {
+        let page = |regions: &[&str], requests: &[(&str, u64)]| {
+            let name = "http_request_duration_seconds";
+            let mut page = format!("# TYPE {PROCESSES} gauge\n");
+            for region in regions {
+                page += &format!("{PROCESSES}{{region=\"{region}\"}} 1\n");
+            }
+            page += &format!("# TYPE {name} histogram\n");
+            for (region, count) in requests {
+                let of = format!("method=\"GET\",route=\"/a\",region=\"{region}\"");
+                page += &format!(
+                    "{name}_bucket{{{of},le=\"+Inf\"}} {count}\n{name}_sum{{{of}}} 0\n\
+                     {name}_count{{{of}}} {count}\n"
+                );
+            }
+            families::read(page.as_bytes()).unwrap()
+        };
+        // Alone, the region has no label of the agent.
+        for (regions, labels, expected) in [
+            (&["shop"][..], ["eu", "us"], vec![("GET /a eu", 3), ("GET /a us", 3)]),
+            (&["shop", "bar"], ["shop", "bar"], vec![("GET /a", 3)]),
+        ] {
+            let time =
+                |after| Time { unix_millis: after as i64, steady: Duration::from_millis(after) };
+            let ticks = [5, 8].map(|count| {
+                let families = page(regions, &labels.map(|label| (label, count)));
+                let after = Duration::from_secs(count);
+                Tick::of(time(count), after, families, "shop", REGION)
+            });
+            let found = endpoints(&ticks, Duration::from_secs(60));
+            let found: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.requests)).collect();
+            assert_eq!(found, expected);
+        }
     }
 }
