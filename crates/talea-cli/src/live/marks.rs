@@ -10,13 +10,15 @@ const PROCESSES: &str = "talea_region_processes";
 const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
 /// Whether the agent can read a region.
 const UP: &str = "talea_agent_region_up";
+/// Whether a service answered when it was asked for its metrics, as Prometheus names it.
+pub(crate) const ANSWERED: &str = "up";
 const REGION: &str = "region";
 /// A service's own, where there is no agent.
 const STARTED: &str = "process_start_time_seconds";
 
 /// The families that marks are found in.
 pub(crate) fn is_of_marks(name: &str) -> bool {
-    [PROCESSES, LAST_DEATH, STARTED, UP].contains(&name)
+    [PROCESSES, LAST_DEATH, STARTED, UP, ANSWERED].contains(&name)
 }
 
 /// A moment that explains what is seen after it.
@@ -73,7 +75,8 @@ fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
     found
 }
 
-/// The regions that an agent knows and cannot read. Their series are missing from its page, and count on meanwhile.
+/// The regions that an agent knows and cannot read, or a service that did not answer, which has no name. Their series
+/// are missing from a page, and count on meanwhile.
 #[derive(Debug)]
 pub(crate) struct UnreadableRegions {
     names: Vec<String>,
@@ -83,6 +86,7 @@ pub(crate) struct UnreadableRegions {
 impl UnreadableRegions {
     pub(crate) fn of(families: &[MetricFamily]) -> Self {
         let mut known = by_region(families, UP);
+        known.append(&mut by_region(families, ANSWERED));
         let are_all = known.values().all(|is_up| *is_up == 0.0);
         known.retain(|_, is_up| *is_up == 0.0);
         Self { names: known.into_keys().collect(), are_all }

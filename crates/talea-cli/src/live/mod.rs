@@ -12,7 +12,7 @@ mod step;
 mod window;
 pub(crate) mod words;
 
-pub(crate) use self::marks::{Kind, Mark, UnreadableRegions, Watch, is_of_marks};
+pub(crate) use self::marks::{ANSWERED, Kind, Mark, UnreadableRegions, Watch, is_of_marks};
 pub(crate) use self::requests::Counts;
 pub(crate) use self::source::{Reading, Source};
 pub(crate) use self::step::{Moment, Step};

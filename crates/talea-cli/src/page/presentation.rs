@@ -14,8 +14,10 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::feed::{Feed, Recorded, now};
 use super::routes::routes;
+use crate::families::protobuf::{Kind, Metric, MetricFamily, Number};
 use crate::families::{self, Between, Quantiles};
 use crate::history::{Extent, History};
+use crate::live::ANSWERED;
 use crate::study::{CaseEnd, Scraper, Watcher};
 
 /// All of a study is kept, as far as there is room.
@@ -247,6 +249,16 @@ impl CaseStatus {
     }
 }
 
+/// The families of a service, and whether it answered: if it did not, what it had counted is not gone.
+fn answered(read: Result<Vec<MetricFamily>>) -> Vec<MetricFamily> {
+    let value = if read.is_ok() { 1.0 } else { 0.0 };
+    let up = Metric { gauge: Some(Number { value, exemplar: None }), ..Metric::default() };
+    let name = ANSWERED.to_owned();
+    let up =
+        MetricFamily { name, kind: Kind::Gauge as i32, metric: vec![up], ..Default::default() };
+    read.unwrap_or_default().into_iter().chain([up]).collect()
+}
+
 /// Reads both sides each second, for as long as it is polled.
 async fn show(stage: Arc<Stage>) {
     let mut ticks = interval(EVERY);
@@ -260,7 +272,7 @@ async fn show(stage: Arc<Stage>) {
         let mut families = Vec::new();
         if let Some(mut scraper) = scraper {
             // A service that does not answer is seen by its absence.
-            families = scraper.families().await.unwrap_or_default();
+            families = answered(scraper.families().await);
             stage.scene().scraper.get_or_insert(scraper);
         }
         let ended = Instant::now();
@@ -274,5 +286,35 @@ async fn show(stage: Arc<Stage>) {
         let recorded = Recorded { time, began, ended, families, processes: Vec::new() };
         // Its history has no file.
         let _ = stage.feed.add(recorded);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::live::{Moment, Reading, Step};
+
+    #[test]
+    fn what_a_service_counted_before_it_did_not_answer_is_not_counted_again() {
+        let page = |count: u64| {
+            let name = "http_request_duration_seconds";
+            let of = "method=\"GET\",route=\"/a\"";
+            let page = format!(
+                "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {count}\n\
+                 {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {count}\n"
+            );
+            families::read(page.as_bytes())
+        };
+        let silent = || Err(anyhow::anyhow!("no answer in time"));
+        let (mut last, mut grown): (Option<Moment>, _) = (None, 0.0);
+        for (second, read) in (0..).zip([page(1_000), silent(), silent(), page(1_007)]) {
+            let reading = Reading::recorded(Duration::from_secs(second), answered(read));
+            let now = Moment::of(&reading, last.as_ref());
+            if let Some(before) = last.replace(now.clone()) {
+                let counts = Step::between(&before, &now).grown.0;
+                grown += counts.values().map(|it| it.times.durations.count).sum::<f64>();
+            }
+        }
+        assert_eq!(grown, 7.0);
     }
 }
