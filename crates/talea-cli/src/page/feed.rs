@@ -9,7 +9,7 @@ use anyhow::Result;
 use bytes::Bytes;
 use serde::Serialize;
 use serde_json::json;
-use tokio::sync::broadcast;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
 use super::clients::clients;
 use super::numbering::Numbering;
@@ -23,6 +23,8 @@ const BEHIND: usize = 8;
 /// How many marks are kept, and how many processes that died.
 const MARKS: usize = 200;
 const DEAD: usize = 20;
+/// How long a request for the past waits for others, of which one is answered at a time.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The data of a live page. Readings are added by one thread, and given to any number of browsers.
 #[derive(Debug)]
@@ -35,6 +37,8 @@ pub(crate) struct Feed {
     state: Mutex<State>,
     events: broadcast::Sender<Event>,
     is_closed: AtomicBool,
+    /// Reading the past takes a core.
+    past: Arc<Semaphore>,
 }
 
 #[derive(Debug, Default)]
@@ -125,6 +129,7 @@ impl Feed {
             state: Mutex::default(),
             events: broadcast::Sender::new(BEHIND),
             is_closed: AtomicBool::new(false),
+            past: Arc::new(Semaphore::new(1)),
         })
     }
 
@@ -245,6 +250,12 @@ impl Feed {
         // In the order of readings: the wall clock may be set back.
         let mut deaths = state.marks.iter().filter(|mark| mark.kind != Kind::Started);
         deaths.next_back().map(|mark| mark.of.clone())
+    }
+
+    /// Waits for the turn to read the past, which one request has at a time; `None` if others take too long.
+    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
+        let turn = tokio::time::timeout(PATIENCE, Arc::clone(&self.past).acquire_owned()).await;
+        turn.ok()?.ok()
     }
 
     /// All seconds that are kept.

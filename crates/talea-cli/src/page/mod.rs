@@ -21,4 +21,4 @@ mod series;
 
 pub(crate) use self::feed::{Feed, Process, Recorded, now};
 pub(crate) use self::presentation::Presentation;
-pub(crate) use self::routes::routes;
+pub(crate) use self::routes::{PAST_IS_BUSY, busy, routes};

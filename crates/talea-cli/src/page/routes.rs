@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
@@ -12,7 +11,6 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
 use serde_json::json;
-use tokio::sync::Semaphore;
 
 use super::assets::{self, Asset};
 use super::events::{Stream, Streams};
@@ -21,21 +19,15 @@ use super::query::{Span, parameters};
 use super::range::Range;
 use super::series::{SeriesRange, families};
 
-/// How long a request for the past waits for others, of which one is answered at a time.
-const PATIENCE: Duration = Duration::from_secs(10);
-
 #[derive(Clone, Debug)]
 struct Shared {
     feed: Arc<Feed>,
     streams: Streams,
-    /// Reading the past takes a core.
-    past: Arc<Semaphore>,
 }
 
 /// The page at `/`, its files, and its data below `/live/`.
 pub(crate) fn routes(feed: Arc<Feed>) -> Router {
-    let past = Arc::new(Semaphore::new(1));
-    let shared = Shared { feed, streams: Streams::default(), past };
+    let shared = Shared { feed, streams: Streams::default() };
     let file =
         |asset: &'static Asset| get(move |asked: HeaderMap| async move { asset.answer(&asked) });
     Router::new()
@@ -119,9 +111,7 @@ async fn past(
         Ok(span) => span,
         Err(reason) => return bad(&reason),
     };
-    let Ok(Ok(turn)) = tokio::time::timeout(PATIENCE, shared.past.acquire_owned()).await else {
-        return busy("other pages are reading the past");
-    };
+    let Some(turn) = shared.feed.turn().await else { return busy(PAST_IS_BUSY) };
     let answer = tokio::task::spawn_blocking(move || {
         let json = read(&shared.feed, span);
         drop(turn);
@@ -153,7 +143,10 @@ fn bad(reason: &str) -> Response {
     (StatusCode::BAD_REQUEST, format!("{reason}\n")).into_response()
 }
 
-fn busy(reason: &str) -> Response {
+/// The reason why a request for the past is refused.
+pub(crate) const PAST_IS_BUSY: &str = "other pages are reading the past";
+
+pub(crate) fn busy(reason: &str) -> Response {
     let retry = [(header::RETRY_AFTER, "2")];
     (StatusCode::SERVICE_UNAVAILABLE, retry, format!("{reason}; ask again\n")).into_response()
 }

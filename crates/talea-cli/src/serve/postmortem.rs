@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, digest};
 
 use super::agent::Agent;
-use crate::page::Feed;
+use crate::page::{Feed, PAST_IS_BUSY, busy};
 use crate::postmortem::{Postmortem, Record, Remains};
 use crate::report::STYLE;
 
@@ -32,8 +32,13 @@ pub(super) async fn postmortem(
         form_urlencoded::parse(query.as_bytes()).into_owned().collect();
     let is_json = query.get("format").is_some_and(|format| format == "json");
     let region = query.get("region").cloned();
+    let Some(turn) = feed.turn().await else { return busy(PAST_IS_BUSY) };
     // It reads an hour, and a region.
-    let made = tokio::task::spawn_blocking(move || made(&agent, &feed, region, is_json));
+    let made = tokio::task::spawn_blocking(move || {
+        let made = made(&agent, &feed, region, is_json);
+        drop(turn);
+        made
+    });
     match made.await {
         Ok(Some(answer)) => answer,
         Ok(None) => {
@@ -70,4 +75,34 @@ fn policy() -> HeaderValue {
          frame-ancestors 'none'"
     );
     HeaderValue::try_from(policy).unwrap_or(HeaderValue::from_static("default-src 'none'"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::{Extent, History};
+    use crate::serve::Sources;
+
+    #[test]
+    fn a_postmortem_waits_while_the_past_is_read() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        // One thread, which does all work in turn.
+        let runtime = runtime.enable_all().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let second = Duration::from_secs(1);
+            let extent = Extent { seconds: second, minutes: second, bytes: 1 << 20 };
+            let feed = Feed::new(String::new(), History::new(extent));
+            let agent = Agent::new(Sources::default(), Vec::new(), None).unwrap();
+            let turn = feed.turn().await.unwrap();
+            let query = RawQuery(Some("region=shop".to_owned()));
+            let asked = tokio::spawn(postmortem(State((agent, Arc::clone(&feed))), query));
+            for _ in 0..3 {
+                tokio::task::yield_now().await;
+                tokio::task::spawn_blocking(|| ()).await.unwrap();
+            }
+            assert!(!asked.is_finished());
+            drop(turn);
+            assert_eq!(asked.await.unwrap().status(), StatusCode::NOT_FOUND);
+        });
+    }
 }
