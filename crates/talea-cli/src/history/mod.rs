@@ -384,6 +384,24 @@ mod tests {
     }
 
     #[test]
+    fn a_record_that_is_too_long_for_the_file_hides_none_behind_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.history");
+        let (service, extent) = (Service::new(), extent(3600, 8 << 20));
+        service.orders.with_values(&["a"]).inc();
+        let usual = service.families();
+        let mut long = usual.clone();
+        long[0].metric[0].label[0].value = "x".repeat(2 << 20);
+        let mut history = History::open(extent, &path).unwrap();
+        for second in 0..70 {
+            let families = if (10..12).contains(&second) { &long } else { &usual };
+            let written = history.add(at(second), families);
+            assert_eq!(written.is_err(), second == 10, "{second}: {written:?}");
+        }
+        assert!(seconds(&History::read(extent, &path).unwrap()) == seconds(&history));
+    }
+
+    #[test]
     fn a_file_of_another_kind_or_writer_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shop.history");
