@@ -1,7 +1,7 @@
 //! The file of a history: `talea history 1` and a line end, then records. Each has its length and a
 //! checksum (CRC-32), 4 bytes each, the lowest first, then the number of its store, then the record itself.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -25,6 +25,8 @@ pub(super) struct HistoryFile {
     len: u64,
     /// The stores of which the last record is missing, so that later ones would be misread.
     broken: [bool; 2],
+    /// Another file has its path, so that nothing is written any more.
+    is_displaced: bool,
     /// Has the next record fail as on a disk that is full.
     #[cfg(test)]
     pub(super) fail_next: bool,
@@ -50,6 +52,7 @@ impl HistoryFile {
             file,
             len,
             broken: [false; 2],
+            is_displaced: false,
             #[cfg(test)]
             fail_next: false,
         })
@@ -66,6 +69,10 @@ impl HistoryFile {
     /// Appends a record. Where one could not be written, those of its store are left out until a block
     /// begins.
     pub(super) fn append(&mut self, store: usize, record: &[u8]) -> Result<()> {
+        if self.is_displaced {
+            self.broken[store] = record.first() != Some(&PACKED);
+            return Ok(());
+        }
         // What follows a record that is missing cannot be read.
         if self.broken[store] && record.first() == Some(&LATER) {
             return Ok(());
@@ -103,13 +110,16 @@ impl HistoryFile {
         self.file.write_all(framed)
     }
 
-    /// Writes the file anew where it has much that is not kept any more.
+    /// Writes the file anew where it has much that is not kept any more, or was removed or moved away. A file that
+    /// somebody else put at its path is left alone.
     pub(super) fn shrink<'a, I: Iterator<Item = (usize, &'a [u8])>>(
         &mut self,
         records: impl Fn() -> I,
     ) -> Result<()> {
+        let is_there = self.is_there();
+        let is_there = is_there.with_context(|| format!("the history {}", self.path.display()))?;
         let kept = records().map(|(_, record)| record.len() as u64 + 9).sum::<u64>();
-        if self.len <= 2 * kept + ROOM {
+        if is_there && self.len <= 2 * kept + ROOM {
             return Ok(());
         }
         let mut beside = self.path.clone().into_os_string();
@@ -120,6 +130,21 @@ impl HistoryFile {
             let _ = std::fs::remove_file(&beside);
         }
         written.with_context(|| format!("the history {}", self.path.display()))
+    }
+
+    /// Whether its path names it. Fails if that names another file.
+    fn is_there(&mut self) -> Result<bool> {
+        let there = match std::fs::symlink_metadata(&self.path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            there => Some(there?),
+        };
+        let own = self.file.metadata()?;
+        let is_other = |it: &Metadata| (it.dev(), it.ino()) != (own.dev(), own.ino());
+        self.is_displaced = there.as_ref().is_some_and(is_other);
+        if self.is_displaced {
+            bail!("another file has taken its place; nothing is written any more");
+        }
+        Ok(there.is_some())
     }
 
     fn replace<'a>(

@@ -402,6 +402,34 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_is_removed_is_written_anew_and_one_in_its_place_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.history");
+        let (service, extent) = (Service::new(), extent(3600, 1 << 20));
+        let mut history = History::open(extent, &path).unwrap();
+        let mut add = |second| history.add(at(second), &service.families());
+        let in_file = || seconds(&History::read(extent, &path).unwrap()).len();
+        (0..5).for_each(|second| add(second).unwrap());
+        fs::remove_file(&path).unwrap();
+        add(5).unwrap();
+        assert_eq!(in_file(), 6);
+        add(6).unwrap();
+        assert_eq!(in_file(), 7);
+        fs::rename(&path, folder.path().join("moved")).unwrap();
+        fs::write(&path, "precious").unwrap();
+        let reason = format!("{:#}", add(7).unwrap_err());
+        assert!(reason.contains("another file has taken its place"), "{reason}");
+        assert_eq!(fs::read(&path).unwrap(), b"precious");
+        add(8).unwrap_err();
+        fs::rename(folder.path().join("moved"), &path).unwrap();
+        (9..61).for_each(|second| add(second).unwrap());
+        assert_eq!(in_file(), 61, "with its block");
+        fs::remove_file(&path).unwrap();
+        add(61).unwrap();
+        assert_eq!(in_file(), 62);
+    }
+
+    #[test]
     fn a_file_of_another_kind_or_writer_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("shop.history");
