@@ -338,6 +338,23 @@ test('a point that is left out while the range is loaded is asked for too', asyn
   expect(service.isLoading).toBe(false);
 });
 
+test('a server whose clock is set back is shown by its new clock', async () => {
+  answers.push(
+    () => ({ points: [point(-1)] }),
+    () => ({ points: [point(-3602), point(-3601)] }),
+  );
+  const service = start();
+  Events.last.send('hello', hello('one', 0));
+  await settle();
+  Events.last.send('point', point(0));
+  expect(ends(service)).toEqual([-1, 0]);
+  Events.last.send('point', point(-3600));
+  await settle();
+  Events.last.send('point', point(-3599));
+  expect(ends(service)).toEqual([-3602, -3601, -3600, -3599]);
+  expect(service.now()).toBeLessThan(NOW - 3_590_000);
+});
+
 test('marks are known once', async () => {
   const mark = { t: NOW, kind: 'died' as const, of: 'shop', text: 'x' };
   const service = start();

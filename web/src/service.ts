@@ -64,6 +64,8 @@ export class Service {
   private queue: Point[] | null = null;
   /** The time from which on the server was asked for what was missed: it has no more than it said. */
   private asked: number | null = null;
+  /** The time of the latest point that came. */
+  private latest: number | null = null;
   private heard = Date.now();
   private lostSince: number | null = null;
   private attempts = 0;
@@ -254,8 +256,16 @@ export class Service {
 
   private take(point: Point): void {
     this.learn(point.ne ?? [], point.nb ?? [], point.marks ?? []);
+    // Points come in the order in which they were read.
+    const wasSetBack = this.latest !== null && point.t < this.latest;
+    this.latest = point.t;
     // A point comes after it ended, so that the server's clock is at least that far.
-    this.ahead = Math.max(this.ahead, point.t - Date.now());
+    this.ahead = Math.max(wasSetBack ? -Infinity : this.ahead, point.t - Date.now());
+    if (wasSetBack) {
+      // By the new clock, what is known is of the future, and no point would be later.
+      this.queue = null;
+      void this.loadLive();
+    }
     this.follow(point);
   }
 
