@@ -5,7 +5,8 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use talea::Registry;
+use talea::{Bucketing, Registry};
+use talea_http::Opts;
 use talea_http::axum::{Router, delete, get, meter};
 
 use crate::support::counts::registry;
@@ -65,6 +66,44 @@ async fn the_default_page_is_at_most_1_3_times_that_made_by_hand() {
         let ratio = size(&text) as f64 / size(&by_hand) as f64;
         assert!(ratio <= 1.3, "{ratio} times the {name}: {text}\n{by_hand}");
     }
+}
+
+#[tokio::test]
+async fn the_lines_of_an_endpoint_are_those_that_the_document_states() {
+    const DOC: &str = include_str!("../../../../docs/http.md");
+    let default = lines_of_an_endpoint(Opts::new()).await;
+    assert!(
+        DOC.contains(&format!("That is {default} lines for each\nmethod of a route")),
+        "{default}"
+    );
+    for (option, opts) in [
+        ("exchange_durations(true)", Opts::new().exchange_durations(true)),
+        ("body_sizes(true)", Opts::new().body_sizes(true)),
+        ("detailed()", Opts::new().detailed()),
+        ("durations_by_status(true)", Opts::new().durations_by_status(true)),
+        ("bucketing(Bucketing::Native)", Opts::new().bucketing(Bucketing::Native)),
+    ] {
+        let added = lines_of_an_endpoint(opts).await as i64 - default as i64;
+        let shown = added.to_string().replace('-', "−");
+        let row = DOC.lines().find(|line| line.starts_with(&format!("| `{option}` |"))).unwrap();
+        assert!(row.ends_with(&format!("| {shown} |")), "{shown}: {row}");
+    }
+}
+
+/// The lines that a page has more with one endpoint more, once each was asked.
+async fn lines_of_an_endpoint(opts: Opts) -> usize {
+    let mut lines = Vec::new();
+    for endpoints in [1, 2] {
+        let registry = registry();
+        let routes = (0..endpoints).map(|n| format!("/items-{n}"));
+        let router = routes.fold(Router::new(), |app, path| app.route(&path, get(async || "")));
+        let app = router.metered_by(&opts.clone().register(&registry).unwrap());
+        for n in 0..endpoints {
+            ask(&app, "GET", &format!("/items-{n}")).await;
+        }
+        lines.push(registry.snapshot().to_text().lines().count());
+    }
+    lines[1] - lines[0]
 }
 
 #[test]
