@@ -66,6 +66,13 @@ pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenS
     // So that `?` and `return` in the body end the body alone. Its type is written where it can be.
     let is_named = !names_impl(output.to_token_stream());
     let returned = if is_named { output.to_token_stream() } else { quote!(_) };
+    // A closure that is called where it is written is one that may be called again, which cannot return
+    // a reference into a `&mut` argument.
+    let call_once = quote! {
+        fn _talea_call_once<R>(body: impl ::core::ops::FnOnce() -> R) -> R {
+            body()
+        }
+    };
     let outcome = match function.sig.asyncness {
         Some(_) => quote! {
             let outcome: #returned = async move {
@@ -77,8 +84,13 @@ pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenS
                 #block
             }.await;
         },
-        None if !is_named => quote!(let outcome = (move || #block)();),
-        None => quote!(let outcome: #returned = (move || -> #returned { #block })();),
+        None if !is_named => {
+            quote!(#call_once let outcome = _talea_call_once(move || #block);)
+        }
+        None => quote! {
+            #call_once
+            let outcome: #returned = _talea_call_once(move || -> #returned { #block });
+        },
     };
     let count = quote_spanned! {errors.span()=>
         if ::core::result::Result::is_err(&outcome) { (#errors).inc(); }

@@ -285,6 +285,12 @@ impl Work {
     fn first(&self) -> Result<impl Iterator<Item = u8> + use<>, ()> {
         Ok(std::iter::once(1))
     }
+
+    // What it returns is borrowed from an argument that it may change.
+    #[talea::counted(self.calls, error = self.failures)]
+    fn last<'a>(&self, of: &'a mut [u8]) -> Result<&'a mut u8, ()> {
+        of.last_mut().ok_or(())
+    }
 }
 
 #[test]
@@ -307,4 +313,8 @@ fn attributes_time_and_count_functions_of_any_form() {
     assert_eq!(count_by(&registry, "numbers"), 1);
     assert_eq!(work.first().unwrap().count(), 1);
     assert_eq!((work.calls.get(), work.failures.get()), (7, 2));
+    let mut bytes = [1, 2];
+    *work.last(&mut bytes).unwrap() = 7;
+    assert_eq!((bytes, work.last(&mut [])), ([1, 7], Err(())));
+    assert_eq!((work.calls.get(), work.failures.get()), (9, 3));
 }
