@@ -282,6 +282,19 @@ impl Cell {
         }
     }
 
+    /// As [`update`](Self::update), but an owned cell that may have no value and has none gets `first`.
+    #[inline]
+    pub fn update_or_set(self, first: u64, mut change: impl FnMut(u64) -> Option<u64>) {
+        match self.copies.how() {
+            OPTIONAL_BLOCKS => {
+                let _ = self.own().fetch_update(Relaxed, Relaxed, |word| {
+                    unpack_present(word).map_or(Some(first), &mut change).map(pack_present)
+                });
+            }
+            _ => self.update(change),
+        }
+    }
+
     /// Changes an owned cell that may have no value, and returns the new one. A cell without a
     /// value is changed from 0.
     fn change_own(self, mut change: impl FnMut(u64) -> Option<u64>) -> u64 {

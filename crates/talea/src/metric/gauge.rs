@@ -51,18 +51,21 @@ impl Gauge {
         self.cell.update(|cell| cell.add_and_get(n as u64) as i64, move || self.add(n))
     }
 
-    /// Raises the value to at least `value`.
+    /// Raises the value to at least `value`. Where a process that set no value is left out
+    /// ([`Opts::combine`](crate::Opts::combine)), its first call sets it.
     #[inline]
     pub fn set_max(&self, value: i64) {
         let replaced = |now| (value > now as i64).then_some(value as u64);
-        self.cell.update(|cell| cell.update(replaced), move || self.set_max(value));
+        let update = |cell: &Cell| cell.update_or_set(value as u64, replaced);
+        self.cell.update(update, move || self.set_max(value));
     }
 
-    /// Lowers the value to at most `value`.
+    /// Lowers the value to at most `value`; its first call as in [`set_max`](Self::set_max).
     #[inline]
     pub fn set_min(&self, value: i64) {
         let replaced = |now| (value < now as i64).then_some(value as u64);
-        self.cell.update(|cell| cell.update(replaced), move || self.set_min(value));
+        let update = |cell: &Cell| cell.update_or_set(value as u64, replaced);
+        self.cell.update(update, move || self.set_min(value));
     }
 
     /// The value, of this process where each has its own; 0 if it is not installed.
@@ -107,18 +110,23 @@ impl FloatGauge {
         self.cell.update(|cell| cell.add_float(x), move || self.add(x));
     }
 
-    /// Raises the value to at least `value`.
+    /// Raises the value to at least `value`; its first call as in [`Gauge::set_max`].
     #[inline]
     pub fn set_max(&self, value: f64) {
-        let replaced = |now| (value > f64::from_bits(now)).then_some(value.to_bits());
-        self.cell.update(|cell| cell.update(replaced), move || self.set_max(value));
+        // −0.0 has the bits of the smallest integer.
+        let bits = (value + 0.0).to_bits();
+        let replaced = |now| (value > f64::from_bits(now)).then_some(bits);
+        let update = |cell: &Cell| cell.update_or_set(bits, replaced);
+        self.cell.update(update, move || self.set_max(value));
     }
 
-    /// Lowers the value to at most `value`.
+    /// Lowers the value to at most `value`; its first call as in [`Gauge::set_max`].
     #[inline]
     pub fn set_min(&self, value: f64) {
-        let replaced = |now| (value < f64::from_bits(now)).then_some(value.to_bits());
-        self.cell.update(|cell| cell.update(replaced), move || self.set_min(value));
+        let bits = (value + 0.0).to_bits();
+        let replaced = |now| (value < f64::from_bits(now)).then_some(bits);
+        let update = |cell: &Cell| cell.update_or_set(bits, replaced);
+        self.cell.update(update, move || self.set_min(value));
     }
 
     /// The value, of this process where each has its own; 0 if it is not installed.

@@ -55,6 +55,39 @@ fn however_gauges_combine_one_process_shows_what_it_set() {
 }
 
 #[test]
+fn the_first_bound_that_a_process_gives_is_its_value() {
+    let pid = std::process::id().to_string();
+    for combine in [Combine::Max, Combine::Min, Combine::Each] {
+        for value in [12, 0, -3] {
+            let registry = registry();
+            let (gauge, other): (Gauge, FloatGauge) = (
+                register(&registry, combine),
+                registry.register(Opts::new("other", "Other.").combine(combine)).unwrap(),
+            );
+            let shown = |name| registry.snapshot().value(name, &own(combine, &pid));
+            gauge.set_min(value);
+            other.set_max(value as f64);
+            assert_eq!(shown("depth"), Some(value as f64), "{combine:?}");
+            assert_eq!(shown("other"), Some(value as f64), "{combine:?}");
+            gauge.set_min(value + 1);
+            other.set_max(value as f64 - 1.0);
+            assert_eq!((gauge.get(), other.get()), (value, value as f64), "{combine:?}");
+            other.set(-1.0);
+            other.set_max(-0.0);
+            assert_eq!((other.get(), shown("other")), (0.0, Some(0.0)), "{combine:?}");
+        }
+    }
+    // The others are 0 before that.
+    for combine in [Combine::Latest, Combine::Sum] {
+        let registry = registry();
+        let gauge: Gauge = register(&registry, combine);
+        gauge.set_min(12);
+        gauge.set_max(-3);
+        assert_eq!(registry.snapshot().value("depth", &[]), Some(0.0), "{combine:?}");
+    }
+}
+
+#[test]
 fn however_float_gauges_combine_one_process_shows_what_it_set() {
     let pid = std::process::id().to_string();
     for combine in ALL {
