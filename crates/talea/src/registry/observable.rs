@@ -107,16 +107,21 @@ impl Registry {
         read: impl Fn(&mut Observation<'_, L>) + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let family = self.passing_family::<L, FloatGauge>(&opts)?;
-        let before = Mutex::new(HashSet::new());
+        let before = Mutex::new((HashSet::new(), false));
         self.refresh_now_and_then(move || {
             let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
             let mut found = Observation { family: &family, texts: HashSet::new() };
+            let dropped = family.dropped();
             read(&mut found);
-            let now = found.texts;
-            for gone in before.difference(&now) {
+            let (now, overflowed) = (found.texts, family.dropped() != dropped);
+            for gone in before.0.difference(&now) {
                 family.remove_text(gone);
             }
-            *before = now;
+            // An overflow series cannot be removed; at 0 it is not shown.
+            if let (Some(bound), true, false) = (family.bound(), before.1, overflowed) {
+                bound.overflow_series().set(0.0);
+            }
+            *before = (now, overflowed);
         });
         Ok(())
     }

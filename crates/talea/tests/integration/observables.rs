@@ -120,6 +120,32 @@ fn observable_gauges_that_are_not_set_any_more_disappear_and_come_back() {
 }
 
 #[test]
+fn an_overflow_of_observable_gauges_disappears_when_all_have_room() {
+    let registry = registry();
+    let disks = Arc::new(Mutex::new(vec![]));
+    let read = disks.clone();
+    let opts = Opts::new("free", "Free.").limit(2);
+    registry
+        .observable_gauges::<Disk<'static>>(opts, move |found| {
+            for &mount in read.lock().unwrap().iter() {
+                found.set(Disk { mount }, 7.0);
+            }
+        })
+        .unwrap();
+    let overflow = [("otel_metric_overflow", "true")];
+    for (round, expected) in [
+        (vec!["/", "/srv"], None),
+        (vec!["/", "/srv", "/home"], Some(7.0)),
+        (vec!["/", "/srv", "/home"], Some(7.0)),
+        (vec!["/"], None),
+        (vec!["/", "/home"], None),
+    ] {
+        *disks.lock().unwrap() = round.clone();
+        assert_eq!(registry.snapshot().value("free", &overflow), expected, "{round:?}");
+    }
+}
+
+#[test]
 fn observable_gauges_with_fixed_labels_disappear_too() {
     #[derive(LabelValue)]
     enum Pool {
