@@ -431,7 +431,7 @@ impl<L, M: Metric> Family<L, M> {
     /// Resets the family to 0. Series with dynamic labels are removed, unless a living process
     /// [keeps](SeriesGuard::keep) them; all others stay and are 0. Counts in flight
     /// ([`UpDownCounter`](crate::UpDownCounter)) and per-process gauges stay. False if the region
-    /// has no room to note the counts so far; then the family is not reset.
+    /// has no room to note the counts so far of a series that stays; then that series is not reset.
     ///
     /// Handles stay valid and count from 0 too. A concurrent add counts either before or after the
     /// reset. Cost: a look at each series of the family.

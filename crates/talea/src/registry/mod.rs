@@ -123,8 +123,8 @@ impl Registry {
     }
 
     /// Has the families whose names are wanted, as samples have them, count from 0 again, as
-    /// [`Family::wipe`](crate::Family::wipe) does for one; false if one of them could not be reset.
-    /// Cost: a look at each of their series.
+    /// [`Family::wipe`](crate::Family::wipe) does for one; false if one of their series could not be
+    /// reset. Cost: a look at each of their series.
     ///
     /// ```
     /// # use talea::{Counter, Opts, Registry};
