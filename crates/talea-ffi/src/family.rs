@@ -101,7 +101,7 @@ fn key(values: &[Value]) -> Vec<u8> {
 ///
 /// For few series that are known beforehand: a kept series stays in memory until the process
 /// ends, and does not expire. If there is no room for a new one, it is the family's overflow
-/// series; if the series exists and the region has no room even for the 40 bytes that note that it
+/// series; if the series exists and the region has no room even for the 48 bytes that note that it
 /// is kept, its updates are discarded. So keep series early.
 ///
 /// TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.

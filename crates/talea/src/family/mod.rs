@@ -240,7 +240,7 @@ impl<M: Metric> SeriesGuard<M> {
     /// is left out of scrapes after the family's expiry time, and comes back with the next add or
     /// when it is kept again.
     ///
-    /// Cost: some atomic operations, and 40 bytes of the region for a series that was never kept
+    /// Cost: some atomic operations, and 48 bytes of the region for a series that was never kept
     /// before. If there is no room for those, or the family is not installed yet, all updates of
     /// the handle are discarded.
     pub fn keep(self) -> M

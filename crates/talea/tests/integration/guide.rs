@@ -29,3 +29,18 @@ fn a_failing_assertion_has_the_message_in_the_guide() {
     let shown = include_str!("../../guide.md").contains(&format!("```text\n{message}\n```"));
     assert!(shown, "guide.md should show\n{message}");
 }
+
+#[test]
+fn a_kept_handle_takes_the_memory_in_the_guide() {
+    let (shop, registry) = Shop::for_test();
+    let sale = || shop.orders.with(Sale { method: "card", country: "pe" });
+    sale().inc();
+    let taken = || registry.usage().single_cells.taken;
+    let before = taken();
+    sale().keep().inc();
+    let bytes = taken() - before;
+    let row = format!("| {bytes} bytes more if a label is dynamic |");
+    assert!(include_str!("../../guide.md").contains(&row), "guide.md should have {row}");
+    sale().keep().inc();
+    assert_eq!(taken() - before, bytes, "a series notes once that it is kept");
+}
