@@ -158,7 +158,8 @@ where
     }
 
     /// Answers every request under a prefix with a service; its route is the prefix and
-    /// `/{*rest}`.
+    /// `/{*rest}`. If the service is a metered router, its routes count each request too: use
+    /// [`nest`](Self::nest) for it before it is metered.
     ///
     /// # Panics
     ///
