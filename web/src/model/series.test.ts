@@ -57,6 +57,15 @@ test('values of one bin are added up, and known ones are left out', () => {
   ]);
 });
 
+test('after the clock was set back, the series begin anew', () => {
+  const table = SeriesTable.of(range('counter', 1, [[10, 20]]));
+  for (const t of [2000, 3000, 1500, 2500]) table.add({ t, s: 1, v: [[0, t / 500]] });
+  expect([table.times, table.series[0]!.values]).toEqual([
+    [1500, 2500],
+    [3, 5],
+  ]);
+});
+
 test('new series begin where they are seen, and the least important are counted only', () => {
   const table = SeriesTable.of(range('counter', 1, [[1, 2]]));
   table.meet([

@@ -20,6 +20,8 @@ export class SeriesTable {
   series: Series[] = [];
   more = 0;
   private width = 0;
+  /** The time of the latest values that came. */
+  private latest: number | null = null;
 
   static of(range: SeriesRange): SeriesTable {
     const table = new SeriesTable();
@@ -50,6 +52,9 @@ export class SeriesTable {
 
   /** Adds what changed since the time before. */
   add({ t, s, v }: SeriesValues): void {
+    // Values come in the order in which they were read, so the agent's clock was set back.
+    if (this.latest !== null && t < this.latest) this.forget();
+    this.latest = t;
     const last = this.times.at(-1);
     if (last !== undefined && t <= last) return;
     const place = (time: number): number => (this.width ? Math.ceil(time / this.width / 1000) : time);
@@ -75,6 +80,13 @@ export class SeriesTable {
       this.lengths.shift();
       for (const { values } of this.series) values.shift();
     }
+  }
+
+  /** By a clock that was set back, what is known is of the future. */
+  private forget(): void {
+    this.times = [];
+    this.lengths = [];
+    for (const series of this.series) series.values = [];
   }
 
   /** What is drawn of a series: rates of counters, values of gauges. */

@@ -137,7 +137,8 @@ mod tests {
     use crate::layout::*;
     use crate::lookup::register::FamilySpec;
     use crate::region::Region;
-    use crate::snapshot::{Snapshot, take};
+    use crate::snapshot::Snapshot;
+    use crate::snapshot::take::take;
     use crate::source::Source;
     use crate::values::Storage;
 

@@ -39,6 +39,10 @@ fn refuse(calls: &[i64]) -> std::io::Result<()> {
 
 #[test]
 fn a_process_without_restartable_sequences_or_fences_loses_nothing() {
+    if std::env::var_os("TALEA_TEST_RUNNER").is_some() {
+        // An emulator has calls of its own, and takes no filter of them.
+        return;
+    }
     let shm = Shm::new("refused");
     let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
     let refused: [&[i64]; 3] =

@@ -210,6 +210,11 @@ impl<M: Metric> Bound<M> {
         SeriesGuard { metric: ManuallyDrop::new(metric), _guard: Some(guard) }
     }
 
+    /// The series with a label text, made if it is new.
+    pub(crate) fn series_of_text(&self, text: &[u8]) -> Result<SeriesGuard<M>, SeriesError> {
+        Ok(self.passing(self.family.series(text)?))
+    }
+
     pub(crate) fn overflow_series(&self) -> SeriesGuard<M> {
         SeriesGuard::lasting(Slot::Lasting(self.overflow))
     }

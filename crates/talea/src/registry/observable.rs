@@ -110,18 +110,29 @@ impl Registry {
         let before = Mutex::new((HashSet::new(), false));
         self.refresh_now_and_then(move || {
             let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut found = Observation { family: &family, texts: HashSet::new() };
+            let (known, overflowed) = &*before;
+            let mut found =
+                Observation { family: &family, known, texts: HashSet::new(), new: Vec::new() };
             let dropped = family.dropped();
             read(&mut found);
-            let (now, overflowed) = (found.texts, family.dropped() != dropped);
-            for gone in before.0.difference(&now) {
+            let Observation { mut texts, new, .. } = found;
+            for gone in known.difference(&texts) {
                 family.remove_text(gone);
             }
+            let Some(bound) = family.bound() else { return };
+            for (text, value) in new {
+                let made = bound.series_of_text(&text);
+                if made.is_err() {
+                    texts.remove(&text);
+                }
+                made.unwrap_or_else(|_| bound.overflow_series()).set(value);
+            }
+            let overflows = family.dropped() != dropped;
             // An overflow series cannot be removed; at 0 it is not shown.
-            if let (Some(bound), true, false) = (family.bound(), before.1, overflowed) {
+            if *overflowed && !overflows {
                 bound.overflow_series().set(0.0);
             }
-            *before = (now, overflowed);
+            *before = (texts, overflows);
         });
         Ok(())
     }
@@ -139,14 +150,23 @@ impl Registry {
 #[derive(Debug)]
 pub struct Observation<'a, L> {
     family: &'a Family<L, FloatGauge>,
+    /// The combinations that were set the time before, except those that overflowed.
+    known: &'a HashSet<Vec<u8>>,
     texts: HashSet<Vec<u8>>,
+    /// Those that are new. They are made when those that are gone have left their room.
+    new: Vec<(Vec<u8>, f64)>,
 }
 
 impl<L: 'static> Observation<'_, L> {
     /// Sets the value of one label combination. If there is no room for a new one, it is that of
     /// the family's overflow series.
     pub fn set<Q: Labels<Static = L>>(&mut self, labels: Q, value: f64) {
-        self.family.with(&labels).set(value);
-        self.texts.insert(LabelText::of(&labels).as_bytes().to_vec());
+        let text = LabelText::of(&labels).as_bytes().to_vec();
+        if self.known.contains(&text) {
+            self.family.with(&labels).set(value);
+        } else {
+            self.new.push((text.clone(), value));
+        }
+        self.texts.insert(text);
     }
 }

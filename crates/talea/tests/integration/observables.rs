@@ -137,11 +137,19 @@ fn an_overflow_of_observable_gauges_disappears_when_all_have_room() {
         (vec!["/", "/srv"], None),
         (vec!["/", "/srv", "/home"], Some(7.0)),
         (vec!["/", "/srv", "/home"], Some(7.0)),
+        (vec!["/srv", "/home"], None),
+        (vec!["/home", "/", "/srv"], Some(7.0)),
         (vec!["/"], None),
         (vec!["/", "/home"], None),
+        // All at once are others.
+        (vec!["/a", "/b"], None),
     ] {
         *disks.lock().unwrap() = round.clone();
-        assert_eq!(registry.snapshot().value("free", &overflow), expected, "{round:?}");
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.value("free", &overflow), expected, "{round:?}");
+        let shown =
+            round.iter().filter(|mount| snapshot.value("free", &[("mount", mount)]) == Some(7.0));
+        assert_eq!(shown.count(), 2.min(round.len()), "{round:?}");
     }
 }
 
