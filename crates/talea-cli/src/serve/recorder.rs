@@ -1,6 +1,6 @@
 //! Records what the agent shows, second by second, at a bounded cost.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -27,14 +27,23 @@ pub(super) struct Recorder {
     scraper: Scraper<Agent>,
     feed: Arc<Feed>,
     /// Families that are left out.
-    large: BTreeSet<String>,
+    large: BTreeMap<String, Size>,
     rests_until: Option<Instant>,
     errors: ErrorLog,
 }
 
+/// How a family was found to be too large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Size {
+    /// By the number of series that its region states.
+    Stated,
+    /// When it was read, since its region stated fewer.
+    Hidden,
+}
+
 impl Recorder {
     pub(super) fn new(agent: &Agent, feed: Arc<Feed>) -> Self {
-        let (large, errors) = (BTreeSet::new(), ErrorLog::default());
+        let (large, errors) = (BTreeMap::new(), ErrorLog::default());
         let scraper = scraper(agent);
         Self { agent: agent.clone(), scraper, feed, large, rests_until: None, errors }
     }
@@ -48,12 +57,14 @@ impl Recorder {
     pub(super) fn record(&mut self) {
         let (began, cpu_before) = (Instant::now(), cpu_time());
         let time = now();
-        self.leave_out(self.agent.series_counts());
-        self.scraper.begin(|name| !self.large.contains(name));
+        let stated = self.agent.series_counts();
+        self.take_back(&stated);
+        self.leave_out(stated, Size::Stated);
+        self.scraper.begin(|name| !self.large.contains_key(name));
         // The counts of a damaged region are wrong, and those of others may grow meanwhile.
-        if self.leave_out(self.series_read()) {
+        if self.leave_out(self.series_read(), Size::Hidden) {
             self.scraper = scraper(&self.agent);
-            self.scraper.begin(|name| !self.large.contains(name));
+            self.scraper.begin(|name| !self.large.contains_key(name));
         }
         let ended = Instant::now();
         let mut page = Vec::new();
@@ -74,14 +85,32 @@ impl Recorder {
 }
 
 impl Recorder {
+    /// Records families again whose regions stated too many series and state few now. Half of the bounds are few, so
+    /// that no family comes and goes all the time.
+    fn take_back(&mut self, stated: &BTreeMap<String, u64>) {
+        let recorded = stated.iter().filter(|(name, _)| !self.large.contains_key(*name));
+        let mut together = recorded.fold(0, |sum: u64, (_, series)| sum.saturating_add(*series));
+        self.large.retain(|name, size| {
+            let series = stated.get(name).copied().unwrap_or(0);
+            let with_it = together.saturating_add(series);
+            let stays =
+                *size == Size::Hidden || series > MOST_SERIES / 2 || with_it > MOST_TOGETHER / 2;
+            if !stays {
+                log(&format!("{} is recorded again: it has {series} series", printable(name)));
+                together = with_it;
+            }
+            stays
+        });
+    }
+
     /// Leaves families out from now on that are too large, of how many series each has; whether there were any.
-    fn leave_out(&mut self, mut counts: BTreeMap<String, u64>) -> bool {
-        counts.retain(|name, _| !self.large.contains(name));
+    fn leave_out(&mut self, mut counts: BTreeMap<String, u64>, size: Size) -> bool {
+        counts.retain(|name, _| !self.large.contains_key(name));
         let large = too_large(counts);
         let has_large = !large.is_empty();
         for (name, reason) in large {
             log(&format!("{} is not recorded: {reason}", printable(&name)));
-            self.large.insert(name);
+            self.large.insert(name, size);
         }
         has_large
     }
@@ -200,5 +229,12 @@ mod tests {
         assert_eq!(recorded(), [expected("few_total", 10), expected("grows_total", 10_000)]);
         fill(&grows, 10_001);
         assert_eq!(recorded(), [expected("few_total", 10)]);
+        // They are few again.
+        for (family, left) in [(&many, 5_000), (&grows, 5_001), (&lies, 7)] {
+            for n in left..12_345 {
+                family.remove_values(&[n.to_string()]);
+            }
+        }
+        assert_eq!(recorded(), [expected("few_total", 10), expected("many_total", 5_000)]);
     }
 }
