@@ -132,7 +132,9 @@ impl<H: Type> FamilyTable<H> {
                 eprintln!("talea: {error}; it is shown with the help that it has");
                 Ok(family)
             } else if let Ok(family) = register(&typed, &help) {
-                eprintln!("talea: {error}; until then, it is shown as {typed:?}");
+                eprintln!(
+                    "talea: {error}; until then, it is shown as {typed:?}, with the ending of its type"
+                );
                 Ok(family)
             } else {
                 Err(error)
