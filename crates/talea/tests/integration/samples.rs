@@ -82,6 +82,7 @@ fn samples_leave_the_window_one_by_one() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn another_process_s_reader_shows_the_same() {
     let path = format!("/dev/shm/talea-samples-{}.talea", std::process::id());
     let registry = Registry::open(&path).unwrap();
