@@ -1,7 +1,8 @@
 //! The lookup cache of a family: a table of this process that leads from a key straight to cells.
 //!
 //! A look-up by label text goes through the index, a record and the text: three places far from each
-//! other. The caller decides what a key says; one key must always stand for the same label text.
+//! other. The caller decides what a key says (a copy of short values, a fingerprint of long ones); one key must
+//! always stand for the same label text.
 //!
 //! ```text
 //!   key      number | tag, three words of text and integers

@@ -20,6 +20,7 @@
 //! years meet one with a probability below 2⁻⁵⁸.
 
 use std::hash::{BuildHasher, RandomState};
+
 use talea_region::{AtomicRef, Key};
 
 use super::key::{Combination, KeyWriter};
