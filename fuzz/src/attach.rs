@@ -136,7 +136,7 @@ const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u16) -
         segments: 0,
         limit: 20,
         idle_minutes: 1,
-        hides: true,
+        accumulates: true,
         adds: |_, _, _| false,
         beyond_limit: None,
     }

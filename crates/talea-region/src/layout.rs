@@ -184,8 +184,8 @@ pub(crate) const FAMILY_USERS: u64 = FAMILY_DROPPED + WORD;
 pub(crate) const FAMILY_ALWAYS_USED: u64 = FAMILY_USERS + SLOT_WORDS * WORD;
 /// The rest of its chain in the index.
 pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
-/// `hide:1 | sweeps:32`: the number of sweeps after which an idle series is removed, 0 for never;
-/// and whether a kept series is hidden then.
+/// `accumulates:1 | sweeps:32`: the number of sweeps after which an idle series is removed, 0 for
+/// never; and whether its values say how much happened.
 pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
 /// How many of its series were about to be removed: see `lookup/cache.rs`.
 pub(crate) const FAMILY_REMOVALS: u64 = FAMILY_IDLE + WORD;

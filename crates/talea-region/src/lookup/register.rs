@@ -6,12 +6,13 @@ use crate::clock::unix_nanos;
 use crate::error::FamilyError;
 use crate::hash::hash;
 use crate::layout::*;
+use crate::memory::guard::Guard;
 use crate::region::Region;
 use crate::series::family::{
     BUILDING, ENDED, Family, FamilyHead, Idling, PUBLISHED, RETIRED, User,
 };
-use crate::series::groups::FamilySet;
 use crate::series::index::Kind;
+use crate::series::record;
 use crate::values::{Combine, Number, Storage};
 
 /// The hash domain of family names; series use their family's number.
@@ -57,9 +58,11 @@ pub struct FamilySpec<'a> {
     /// once a minute, by a thread that makes a series. 0 for never. A series with owned cells that
     /// are not 0 stays.
     pub idle_minutes: u32,
-    /// Whether a series that is kept is left out of snapshots while its value has
-    /// not changed for as long.
-    pub hides: bool,
+    /// Whether its values say how much happened since they began at 0. Then a series that is kept is
+    /// left out of snapshots while its value has not changed for `idle_minutes`; and the family
+    /// begins anew where another definition of its name took its place on pages, see
+    /// [`Region::family`].
+    pub accumulates: bool,
     /// Whether readers add the values of this definition to those of another one with the same
     /// name, kind and cells. It is called with the number type of the cells and the two
     /// definitions. Such a family is not retired. Families whose series expire are never added up,
@@ -85,11 +88,20 @@ impl Default for FamilySpec<'_> {
             segments: 0,
             limit: u64::MAX,
             idle_minutes: 0,
-            hides: false,
+            accumulates: false,
             adds: |_, _, _| false,
             beyond_limit: None,
         }
     }
+}
+
+/// A family of the same name and another definition.
+struct Rival {
+    id: u32,
+    /// Whether a living process uses it.
+    lives: bool,
+    /// Whether readers add its values.
+    is_added: bool,
 }
 
 /// A registered family, and whether others of its name conflict with it.
@@ -111,6 +123,11 @@ impl Region {
     /// none does (a service was restarted with a new version), the other one is retired, unless
     /// readers [add](FamilySpec::adds) the two.
     ///
+    /// Readers show one definition of a name. Counts that they saw must not come back after those of
+    /// another definition, since they would be taken for growth. So a family that accumulates begins
+    /// at 0 again when a newer definition takes its place, and when it is registered again after
+    /// another one took it.
+    ///
     /// # Errors
     ///
     /// This process itself registered the name with another definition; the region is full; the
@@ -130,62 +147,81 @@ impl Region {
         // Chains also lead through series, which other threads remove.
         let guard = self.memory.enter();
         let hash = self.hash_of_name(spec.name);
-        let conflict = self.settle_conflicts(&spec, head, hash)?;
+        let rivals = self.settle_rivals(&spec, head, hash)?;
         let id = self.find_or_build(&spec, head, hash)?;
+        self.take_page(&guard, id, &spec, &rivals);
         self.use_family(id);
-        let word = self.family_word(id, FAMILY_HEAD);
-        let ended = head.pack(ENDED);
-        if word.compare_exchange(ended, head.pack(PUBLISHED), AcqRel, Relaxed).is_ok() {
-            // Updates through its old handles were discarded meanwhile.
-            let has_others = self.family_word(id, FAMILY_SERIES).load(Acquire) > 0;
-            match spec.beyond_limit.filter(|_| !has_others) {
-                Some(text) => Family { region: self, id, head }.reset(text),
-                None => {
-                    self.wipe_families(
-                        &guard,
-                        &FamilySet::of(&self.memory.sections, [id].into_iter()),
-                    );
-                }
-            }
-        }
         // The values of the latest registration apply.
-        let idling = Idling { sweeps: spec.idle_minutes, hides: spec.hides };
+        let idling = Idling { sweeps: spec.idle_minutes, accumulates: spec.accumulates };
         self.family_word(id, FAMILY_LIMIT).store(spec.limit, Relaxed);
         self.family_word(id, FAMILY_IDLE).store(idling.pack(), Relaxed);
         // Its maker may have died before it published it, or a process with another definition
-        // retired it meanwhile.
-        self.family_word(id, FAMILY_HEAD).store(head.pack(PUBLISHED), Release);
+        // retired it, even meanwhile.
+        let before = self.family_word(id, FAMILY_HEAD).swap(head.pack(PUBLISHED), AcqRel);
+        if matches!(record::state(before), ENDED | RETIRED) {
+            self.begin_anew(&guard, Family { region: self, id, head }, spec.beyond_limit);
+        }
+        let conflict = rivals.iter().any(|rival| rival.lives);
         Ok(Registered { family: Family { region: self, id, head }, conflict })
     }
 
-    /// Looks at families of this name that are defined otherwise: retires those
-    /// that no process uses, and returns whether other processes use any.
-    fn settle_conflicts(
+    /// Resets a family that was ended or retired: updates through its old handles were discarded
+    /// meanwhile, and its counts were seen.
+    fn begin_anew(&'static self, guard: &Guard, family: Family, beyond_limit: Option<&[u8]>) {
+        let has_others = self.family_word(family.id, FAMILY_SERIES).load(Acquire) > 0;
+        match beyond_limit.filter(|_| !has_others) {
+            Some(text) => family.reset(text),
+            None => {
+                self.wipe_families(guard, [family.id]);
+            }
+        }
+    }
+
+    /// The families of this name that are defined otherwise. Those that no process uses are retired,
+    /// unless they are added.
+    fn settle_rivals(
         &self,
         spec: &FamilySpec<'_>,
         head: FamilyHead,
         hash: u64,
-    ) -> Result<bool, FamilyError> {
-        let mut conflict = Ok(false);
+    ) -> Result<Vec<Rival>, FamilyError> {
+        let mut is_own = false;
+        let mut rivals = Vec::new();
         self.each_hashed(spec.name, hash, |id| {
             let word = self.family_word(id, FAMILY_HEAD);
             let seen = word.load(Acquire);
-            if !matches!(FamilyHead::unpack(seen), Some((PUBLISHED, _)))
-                || self.is_defined(id, head, spec)
-            {
+            if record::state(seen) != PUBLISHED || self.is_defined(id, head, spec) {
                 return;
             }
-            match self.user(id) {
-                User::This => conflict = Err(FamilyError::Conflict),
-                User::Another => conflict = conflict.clone().map(|_| true),
-                User::None if self.is_added(id, head, spec) => {}
-                User::None => {
-                    let retired = seen & !0xFF | RETIRED;
-                    let _ = word.compare_exchange(seen, retired, AcqRel, Relaxed);
-                }
+            let user = self.user(id);
+            is_own |= matches!(user, User::This);
+            let is_added = self.is_added(id, head, spec);
+            let lives = !matches!(user, User::None);
+            rivals.push(Rival { id, lives, is_added });
+            if !lives && !is_added {
+                let retired = seen & !0xFF | RETIRED;
+                let _ = word.compare_exchange(seen, retired, AcqRel, Relaxed);
             }
         });
-        conflict
+        if is_own { Err(FamilyError::Conflict) } else { Ok(rivals) }
+    }
+
+    /// Sees to it that no count comes back to the pages that was on them before, as this process
+    /// begins to use a family. Pages show the latest of those that living processes use, with those
+    /// that are added to it.
+    fn take_page(&'static self, guard: &Guard, id: u32, spec: &FamilySpec<'_>, rivals: &[Rival]) {
+        let others = || rivals.iter().filter(|rival| !rival.is_added);
+        if self.is_in_use(id) || others().next().is_none() {
+            return;
+        }
+        let mut seen = Vec::new();
+        // Also where all of them are dead, since nothing says which one was shown last.
+        seen.extend(spec.accumulates.then_some(id));
+        if rivals.iter().all(|rival| !rival.lives || rival.id < id) {
+            let replaced = others().filter(|it| it.lives && self.idling(it.id).accumulates);
+            seen.extend(replaced.map(|rival| rival.id));
+        }
+        self.wipe_families(guard, seen);
     }
 
     /// Whether readers add the values of a family of this name to those of the one that a spec

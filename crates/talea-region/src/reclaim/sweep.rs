@@ -162,7 +162,7 @@ impl Series<'_> {
             return;
         }
         if self.is_pinned() {
-            if idling.hides {
+            if idling.accumulates {
                 self.hide_if_idle(guard, seen, idle_limit);
             }
         } else if !self.is_held() {

@@ -29,8 +29,7 @@ impl Region {
     pub fn wipe(&'static self, mut wants: impl FnMut(&[u8]) -> bool) -> bool {
         let guard = self.memory.enter();
         let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
-        let chosen = FamilySet::of(&self.memory.sections, ids);
-        self.wipe_families(&guard, &chosen)
+        self.wipe_families(&guard, ids)
     }
 
     /// Ends the families of a name: they are no longer shown, additions through their handles are
@@ -42,7 +41,7 @@ impl Region {
         let mut ids = Vec::new();
         self.each_named(name, |id| ids.extend(self.end_one(id).then_some(id)));
         let any = !ids.is_empty();
-        self.wipe_families(&guard, &FamilySet::of(&self.memory.sections, ids.into_iter()));
+        self.wipe_families(&guard, ids);
         any
     }
 
@@ -52,7 +51,7 @@ impl Region {
         let guard = self.memory.enter();
         let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
         let ids: Vec<u32> = ids.filter(|&id| self.end_one(id)).collect();
-        self.wipe_families(&guard, &FamilySet::of(&self.memory.sections, ids.into_iter()));
+        self.wipe_families(&guard, ids);
     }
 
     fn end_one(&self, id: u32) -> bool {
@@ -71,9 +70,15 @@ impl Region {
         }
     }
 
-    pub(crate) fn wipe_families(&'static self, guard: &Guard, chosen: &FamilySet) -> bool {
+    /// Resets some families, as [`wipe`](Self::wipe).
+    pub(crate) fn wipe_families(
+        &'static self,
+        guard: &Guard,
+        ids: impl IntoIterator<Item = u32>,
+    ) -> bool {
+        let chosen = FamilySet::of(&self.memory.sections, ids.into_iter());
         let mut all = true;
-        for (id, seen) in self.series_of(chosen) {
+        for (id, seen) in self.series_of(&chosen) {
             all &= self.series(id).wipe_one(guard, seen);
         }
         self.sweep_a_little(guard, 0);
@@ -85,10 +90,7 @@ impl Family {
     /// Resets the family, as [`Region::wipe`].
     pub fn wipe(&self) -> bool {
         let guard = self.region.memory.enter();
-        self.region.wipe_families(
-            &guard,
-            &FamilySet::of(&self.region.memory.sections, [self.id].into_iter()),
-        )
+        self.region.wipe_families(&guard, [self.id])
     }
 
     /// Removes the series whose label text `wants` selects, as [`remove`](Self::remove), and

@@ -174,16 +174,17 @@ pub(crate) enum User {
 pub(crate) struct Idling {
     /// Sweeps after which an idle series is removed; 0 for never.
     pub(crate) sweeps: u32,
-    /// Whether one that is kept is hidden then.
-    pub(crate) hides: bool,
+    /// Whether the values say how much happened; a kept series whose value does not change is
+    /// hidden then.
+    pub(crate) accumulates: bool,
 }
 
 impl Idling {
     pub(crate) fn pack(self) -> u64 {
-        u64::from(self.sweeps) | u64::from(self.hides) << 32
+        u64::from(self.sweeps) | u64::from(self.accumulates) << 32
     }
 
     pub(crate) fn unpack(word: u64) -> Self {
-        Self { sweeps: word as u32, hides: word >> 32 & 1 == 1 }
+        Self { sweeps: word as u32, accumulates: word >> 32 & 1 == 1 }
     }
 }

@@ -312,7 +312,7 @@ impl Service {
             segments,
             limit: 20,
             idle_minutes: 1,
-            hides: true,
+            accumulates: true,
             ..spec(name, 3)
         };
         Some(region.family(spec).ok()?.family)

@@ -19,7 +19,7 @@ const SPEC: FamilySpec<'_> = FamilySpec {
     segments: 4,
     limit: 100,
     idle_minutes: 0,
-    hides: false,
+    accumulates: false,
     adds: |_, _, _| false,
     beyond_limit: None,
 };

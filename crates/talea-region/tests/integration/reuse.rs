@@ -174,7 +174,7 @@ fn a_series_removed_during_a_look_up_is_not_reused() {
 #[test]
 fn a_kept_series_is_hidden_while_idle_and_comes_back_with_its_next_add() {
     let region = small();
-    let family = region.family(FamilySpec { hides: true, ..spec("f") }).unwrap().family;
+    let family = region.family(FamilySpec { accumulates: true, ..spec("f") }).unwrap().family;
     let kept = family.series(b"kept").unwrap().keep().unwrap();
     kept.at(0).add(3);
     for _ in 0..4 {
@@ -210,7 +210,7 @@ fn a_kept_series_that_is_removed_is_hidden_until_it_counts_from_zero_again() {
 #[test]
 fn a_kept_gauge_is_shown_however_long_it_stands_still() {
     let region = small();
-    let family = region.family(FamilySpec { hides: false, ..spec("f") }).unwrap().family;
+    let family = region.family(FamilySpec { accumulates: false, ..spec("f") }).unwrap().family;
     family.series(b"kept").unwrap().keep().unwrap().at(0).set(3);
     for _ in 0..5 {
         region.sweep();

@@ -352,8 +352,7 @@ impl Registry {
             segments: shape.segments as u16,
             limit: opts.limit.or(combinations).unwrap_or(SERIES_LIMIT),
             idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
-            // A gauge that does not change still has information.
-            hides: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
+            accumulates: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
             adds: Definition::are_added,
             beyond_limit: Some(group.beyond_limit().as_bytes()),
         };

@@ -8,6 +8,7 @@ use std::path::Path;
 use crate::support::metrics::By;
 use crate::support::process::Worker;
 use crate::support::tmpfs::Shm;
+use proptest::prelude::*;
 use talea::{
     Count, Counter, Family, FloatCounter, Gauge, Histogram, Opts, Registry, Snapshot, UpDownCounter,
 };
@@ -120,7 +121,7 @@ fn assert_shows(page: &str, lines: &[&str]) {
     }
 }
 
-const OLD: [&str; 2] = ["# HELP baskets Of version 1.", "baskets_bucket{le=\"1\"} 3"];
+const OLD: [&str; 2] = ["# HELP baskets Of version 1.", "# TYPE baskets histogram"];
 
 #[test]
 fn after_a_rollback_the_definition_of_the_living_is_shown() {
@@ -137,7 +138,7 @@ fn after_a_rollback_the_definition_of_the_living_is_shown() {
     drop(new);
     for page in [old.page(), agent(&shm)] {
         assert_shows(&page, &OLD);
-        assert_shows(&page, &["baskets_count 3", "level 1"]);
+        assert_shows(&page, &["baskets_count 1", "level 1"]);
         assert!(!page.contains("le=\"2\""), "{page}");
     }
     // Also when no process lives any more.
@@ -202,19 +203,102 @@ fn the_newest_definition_is_known_though_the_wall_clock_was_set_back() {
 }
 
 #[test]
-fn a_canary_that_crashed_leaves_the_page_as_it_was() {
+fn after_a_canary_has_crashed_the_page_counts_what_the_stable_version_did_since_it_came() {
     let shm = Shm::new("canary");
     let mut stable = Version::start(&shm, 1);
     stable.record(3);
-    for _ in 0..3 {
+    for n in 1..4 {
         let mut canary = Version::start(&shm, 2);
         canary.record(7);
-        assert_shows(&stable.page(), &["# HELP baskets Of version 2."]);
+        let newer = ["# HELP baskets Of version 2.", "baskets_count 7"];
+        assert_shows(&stable.page(), &newer);
+        stable.record(n);
+        assert_shows(&stable.page(), &newer);
         drop(canary);
         assert_shows(&stable.page(), &OLD);
+        assert_shows(&stable.page(), &[&format!("baskets_bucket{{le=\"1\"}} {n}")]);
+        // A gauge is what it is.
+        assert_shows(&stable.page(), &[&format!("level {n}")]);
     }
     stable.record(1);
     assert_shows(&stable.page(), &["baskets_bucket{le=\"1\"} 4"]);
+}
+
+/// The growth of a counter as a scraper computes it, which takes a fall for a new beginning.
+#[derive(Default)]
+struct Growth {
+    before: f64,
+    sum: f64,
+}
+
+impl Growth {
+    fn see(&mut self, page: &str, sample: &str) {
+        let lines = page.lines().filter_map(|line| line.strip_prefix(sample));
+        for value in lines.map(|rest| rest.trim().parse::<f64>().unwrap()) {
+            self.sum += if value < self.before { value } else { value - self.before };
+            self.before = value;
+        }
+    }
+}
+
+/// One of the things that happen to a service of several versions.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// One of three versions starts a process.
+    Start(usize),
+    /// One of the processes is killed.
+    Kill(usize),
+    /// One of them records.
+    Record(usize, u64),
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let event = prop_oneof![
+        3 => (1..4_usize).prop_map(Event::Start),
+        2 => any::<usize>().prop_map(Event::Kill),
+        4 => (any::<usize>(), 1..40_u64).prop_map(|(n, count)| Event::Record(n, count)),
+    ];
+    proptest::collection::vec(event, 1..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, max_shrink_iters: 200, ..Default::default() })]
+
+    #[test]
+    fn no_count_is_seen_twice_in_whatever_order_versions_come_and_go(events in events()) {
+        let shm = Shm::new("orders");
+        // It sees to it that there is a file.
+        let _region = Registry::open(shm.file()).unwrap();
+        let mut living: Vec<Version> = Vec::new();
+        let mut recorded = 0.0;
+        let samples = ["baskets_count", "users_total{user=\"a\"}", "orders_total"];
+        let mut growths = samples.map(|_| Growth::default());
+        for event in events {
+            let n = |any: usize| any % living.len().max(1);
+            match event {
+                Event::Start(_) if living.len() == 4 => {}
+                Event::Start(version) => living.push(Version::start(&shm, version)),
+                _ if living.is_empty() => {}
+                Event::Kill(any) => drop(living.swap_remove(n(any))),
+                Event::Record(any, count) => {
+                    let n = n(any);
+                    living[n].record(count);
+                    recorded += count as f64;
+                }
+            }
+            // Which of several definitions was shown last, the dead do not say.
+            if living.is_empty() {
+                continue;
+            }
+            let page = agent(&shm);
+            for (growth, sample) in growths.iter_mut().zip(samples) {
+                growth.see(&page, sample);
+                prop_assert!(growth.sum <= recorded, "{sample}: {} of {recorded}", growth.sum);
+            }
+            // Definitions that differ in their help are one.
+            prop_assert_eq!(growths[2].sum, recorded);
+        }
+    }
 }
 
 #[test]
@@ -270,6 +354,7 @@ fn values_of_series_that_expire_are_not_added() {
     let mut new = Version::start(&shm, 2);
     new.record(5);
     assert_shows(&old.page(), &["users_total{user=\"a\"} 5"]);
+    old.record(1);
     drop(new);
-    assert_shows(&old.page(), &["users_total{user=\"a\"} 2"]);
+    assert_shows(&old.page(), &["users_total{user=\"a\"} 1"]);
 }
