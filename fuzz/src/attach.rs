@@ -120,7 +120,7 @@ fn open(path: &Path) -> std::fs::File {
 
 /// The smallest there is: it is copied for each input.
 fn config() -> Config {
-    Config { planes: 4, ..Config::with_len(MIN_LEN) }
+    Config { planes: 4, series: 512, ..Config::with_len(MIN_LEN) }
 }
 
 const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u16) -> FamilySpec<'a> {

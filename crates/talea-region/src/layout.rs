@@ -6,9 +6,9 @@
 //!   CPU_TABLE    ├──────────────────────────────────────────────┤
 //!                │ CPU table: CPU id → its planes               │  2,048 words
 //!   SLOTS        ├──────────────────────────────────────────────┤
-//!                │ process slots                                │  256 × 128 B
+//!                │ process slots                                │  128 B each     
 //!   families     ├──────────────────────────────────────────────┤
-//!                │ family table                                 │  128 B a family
+//!                │ family table                                 │  256 B a family
 //!   records      ├──────────────────────────────────────────────┤
 //!                │ series table                                 │  64 B a series
 //!   index        ├──────────────────────────────────────────────┤
@@ -47,7 +47,7 @@
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The version of the layout. It increases when the meaning of any word changes.
-pub const LAYOUT_VERSION: u64 = 8;
+pub const LAYOUT_VERSION: u64 = 9;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -58,7 +58,8 @@ mod size {
     pub(crate) const PAGE: u64 = 4096;
     pub(crate) const LINE: u64 = 64;
     pub(crate) const CPUS: u64 = 1024;
-    pub(crate) const SLOT_COUNT: u64 = 256;
+    pub(crate) const SLOT_COUNT: u64 = 1024;
+    pub(crate) const NEAR_SLOTS: u64 = 256;
     pub(super) const MIN_LEN: u64 = 512 * 1024;
     pub(super) const MIN_GUARDS: u64 = 4 * LINE;
     pub(super) const MIN_OWNED: u64 = 512;
@@ -73,6 +74,7 @@ mod size {
     pub(crate) const LINE: u64 = 32;
     pub(crate) const CPUS: u64 = 2;
     pub(crate) const SLOT_COUNT: u64 = 2;
+    pub(crate) const NEAR_SLOTS: u64 = 1;
     pub(super) const MIN_LEN: u64 = 16 * PAGE;
     pub(super) const MIN_GUARDS: u64 = 4 * LINE;
     pub(super) const MIN_OWNED: u64 = 128;
@@ -83,7 +85,12 @@ mod size {
 }
 /// CPUs with ids at or above this share plane 0.
 pub(crate) use size::CPUS;
-pub(crate) use size::{LINE, PAGE, SLOT_COUNT};
+/// So many slots has every region.
+pub(crate) use size::NEAR_SLOTS;
+/// The most processes that can have a slot, and the number of a process without one. How many slots a
+/// region has depends on its length, see [`Sections::slots`].
+pub(crate) use size::SLOT_COUNT;
+pub(crate) use size::{LINE, PAGE};
 
 // The header: identity and limits, written once.
 pub(crate) const H_MAGIC: u64 = 0;
@@ -162,7 +169,7 @@ const _: () = assert!(SLOT_ADDS + WORD <= SLOT_LEN);
 
 // A family record.
 #[cfg(not(loom))]
-pub(crate) const FAMILY_LEN: u64 = 2 * LINE;
+pub(crate) const FAMILY_LEN: u64 = 4 * LINE;
 #[cfg(loom)]
 pub(crate) const FAMILY_LEN: u64 = 128;
 /// `state:8 | kind:8 | storage:8 | number:4 | combine:4 | cells:16 | segments:16`, state
@@ -178,10 +185,8 @@ pub(crate) const FAMILY_SERIES: u64 = FAMILY_CREATED + WORD;
 pub(crate) const FAMILY_LIMIT: u64 = FAMILY_SERIES + WORD;
 /// How often a new series was refused.
 pub(crate) const FAMILY_DROPPED: u64 = FAMILY_LIMIT + WORD;
-/// The processes that registered it: a bit for each process slot, four words.
-pub(crate) const FAMILY_USERS: u64 = FAMILY_DROPPED + WORD;
 /// Not 0 once a process without a slot registered it.
-pub(crate) const FAMILY_ALWAYS_USED: u64 = FAMILY_USERS + SLOT_WORDS * WORD;
+pub(crate) const FAMILY_ALWAYS_USED: u64 = FAMILY_DROPPED + WORD;
 /// The rest of its chain in the index.
 pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
 /// `accumulates:1 | sweeps:32`: the number of sweeps after which an idle series is removed, 0 for
@@ -189,7 +194,9 @@ pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
 pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
 /// How many of its series were about to be removed: see `lookup/cache.rs`.
 pub(crate) const FAMILY_REMOVALS: u64 = FAMILY_IDLE + WORD;
-const _: () = assert!(FAMILY_REMOVALS + WORD <= FAMILY_LEN);
+/// The processes that registered it: a bit for each process slot.
+pub(crate) const FAMILY_USERS: u64 = FAMILY_REMOVALS + WORD;
+const _: () = assert!(FAMILY_USERS + SLOT_WORDS * WORD <= FAMILY_LEN);
 
 /// Words of a set of process slots.
 pub(crate) const SLOT_WORDS: u64 = SLOT_COUNT.div_ceil(64);
@@ -239,9 +246,9 @@ pub(crate) use size::{TABLE_BLOCK, TABLE_NEAR};
 // The pins of a series: the processes that keep it.
 /// The sum of its cells at the last sweep.
 pub(crate) const PINS_SEEN: u64 = 0;
-/// A bit for each process slot, and a word for processes without one.
+/// The processes that keep it: see `series/pins.rs`.
 pub(crate) const PINS_BITS: u64 = PINS_SEEN + WORD;
-pub(crate) const PINS_LEN: u64 = PINS_BITS + (SLOT_WORDS + 1) * WORD;
+pub(crate) const PINS_LEN: u64 = PINS_BITS + (NEAR_SLOTS.div_ceil(64) + 1) * WORD;
 
 /// Records of a group.
 pub(crate) const GROUP: u64 = 64;
@@ -317,6 +324,8 @@ pub(crate) struct Sections {
     pub(crate) index: u64,
     /// Buckets of the index: a power of two, at least 1.5 times the records.
     pub(crate) index_len: u64,
+    /// How many processes can have a slot.
+    pub(crate) slots: u64,
     /// Block 0 of the owned cells.
     pub(crate) owned: Pool,
     pub(crate) guards: u64,
@@ -358,15 +367,17 @@ impl Sections {
             ));
         }
         let family_max = (len >> 12).clamp(size::MIN_FAMILIES, 1 << 16);
-        let families = SLOTS + SLOT_COUNT * SLOT_LEN;
+        // The parts of all slots take an eighth of the region at most.
+        let slots = (len >> 17).clamp(NEAR_SLOTS, SLOT_COUNT);
+        let families = SLOTS + slots * SLOT_LEN;
         let records_at = page_up(families + family_max * FAMILY_LEN);
         let index = page_up(records_at + series * RECORD_LEN);
         let index_len = ((series + family_max) * 3 / 2).next_power_of_two();
         let owned_at = page_up(index + index_len * WORD);
         let owned_len = (len >> 14).next_power_of_two().clamp(size::MIN_OWNED, 1 << 16);
-        let guards = page_up(owned_at + (SLOT_COUNT + 1) * owned_len);
+        let guards = page_up(owned_at + (slots + 1) * owned_len);
         let guards_len = (len >> 15).next_power_of_two().clamp(size::MIN_GUARDS, 64 * LINE);
-        let groups = page_up(guards + (SLOT_COUNT + 1) * guards_len);
+        let groups = page_up(guards + (slots + 1) * guards_len);
         let groups_len = series.div_ceil(GROUP) * WORD;
         let plane_len = page_down(len / 4 / planes);
         let planes_at = len - plane_len * planes;
@@ -401,6 +412,7 @@ impl Sections {
             records: pool(M_RECORDS, records_at, series * RECORD_LEN, RECORD_LEN),
             index,
             index_len,
+            slots,
             owned: pool(M_OWNED, owned_at, owned_len, WORD),
             guards,
             guards_len,
@@ -419,8 +431,21 @@ impl Sections {
 
     /// Where a slot's own cells and guard words lie, and how long they are.
     pub(crate) fn parts_of(&self, slot: u64) -> [(u64, u64); 2] {
-        let (owned, guards) = (&self.owned, self.guards_len);
-        [(owned.at + slot * owned.len, owned.len), (self.guards + slot * guards, guards)]
+        let (owned, guards) = (self.owned.at + self.block(slot), self.guards_of(slot));
+        [(owned, self.owned.len), (guards, self.guards_len)]
+    }
+
+    /// How far a slot's own cells lie behind block 0. Processes without a slot share the block behind
+    /// those of all slots.
+    #[inline]
+    pub(crate) fn block(&self, slot: u64) -> u64 {
+        slot.min(self.slots) * self.owned.len
+    }
+
+    /// Where a slot's guard words begin.
+    #[inline]
+    pub(crate) fn guards_of(&self, slot: u64) -> u64 {
+        self.guards + slot.min(self.slots) * self.guards_len
     }
 
     /// Whether so many single cells can lie at an offset.

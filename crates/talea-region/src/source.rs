@@ -154,7 +154,7 @@ pub(crate) struct Block {
 /// The blocks of the living processes.
 pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
     // A process sets no value before its slot is counted.
-    let taken = source.word(M_SLOTS).min(SLOT_COUNT);
+    let taken = source.word(M_SLOTS).min(source.sections().slots);
     let slots = (0..taken).chain([SLOT_COUNT]).filter(|&slot| {
         // The shared block is no single process's, so it counts as living.
         slot == SLOT_COUNT
@@ -170,6 +170,6 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
         let owner = Owner { pid, slot, has_namesake };
         let started = word(SLOT_STARTED);
         let adds = AddPath::from_u64(word(SLOT_ADDS));
-        Block { delta: slot * source.sections().owned.len, owner, started, adds }
+        Block { delta: source.sections().block(slot), owner, started, adds }
     })
 }

@@ -20,7 +20,7 @@ pub(super) struct Region {
     processes: Arc<Mutex<Processes>>,
 }
 
-/// The processes of a region, as they were found the last time: at most 256.
+/// The processes of a region, as they were found the last time: at most 1,024.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Processes {
     living: BTreeSet<LivingProcess>,

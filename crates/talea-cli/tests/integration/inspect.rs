@@ -159,7 +159,7 @@ fn a_person_reads_tables() {
     let path = region.display().to_string();
     for part in [
         path.as_str(),
-        "layout 8",
+        "layout 9",
         "single cells",
         "alive",
         "adds",

@@ -205,8 +205,7 @@ impl Memory {
 
     /// The oldest epoch that a living process announces.
     fn oldest_guard(&self) -> Option<u64> {
-        let slots = self.word_at(M_SLOTS).load(Acquire).min(SLOT_COUNT);
-        (0..slots).chain([SLOT_COUNT]).filter_map(|slot| self.oldest_guard_of(slot)).min()
+        self.slots_used().chain([SLOT_COUNT]).filter_map(|slot| self.oldest_guard_of(slot)).min()
     }
 
     fn oldest_guard_of(&self, slot: u64) -> Option<u64> {
@@ -221,14 +220,13 @@ impl Memory {
 
     /// Whether a living process has guard words that are one thread's alone.
     fn anybody_announces_alone(&self) -> bool {
-        let slots = self.word_at(M_SLOTS).load(Acquire).min(SLOT_COUNT);
-        (0..slots).any(|slot| {
+        self.slots_used().any(|slot| {
             self.word_at(SLOTS + slot * SLOT_LEN + SLOT_ALONE).load(SeqCst) != 0 && self.lives(slot)
         })
     }
 
     fn guard_word(&self, slot: u64, line: u64) -> &'static AtomicU64 {
-        self.word_at(self.sections.guards + slot * self.sections.guards_len + line * LINE)
+        self.word_at(self.sections.guards_of(slot) + line * LINE)
     }
 }
 

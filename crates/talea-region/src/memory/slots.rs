@@ -11,6 +11,7 @@
 //! and a block of its own; its parent keeps the old ones. This runs in the child before any other
 //! code, so it calls only functions that are safe after a fork (`open/processes.rs`).
 
+use std::ops::Range;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use super::words::Memory;
@@ -19,14 +20,14 @@ use crate::primitive::AtomicU64;
 use crate::source::Source;
 
 /// Bits of a slot's generation that a head has room for.
-pub(crate) const GENERATION: u64 = (1 << 15) - 1;
+pub(crate) const GENERATION: u64 = (1 << 13) - 1;
 
 impl Memory {
     /// Notes the slot that this process took.
     pub(crate) fn set_own_slot(&self, slot: u64, lone_words: u64) {
         self.own.lone_words.store(lone_words, Relaxed);
         self.own.slot.store(slot, Relaxed);
-        self.own.block.store(slot * self.sections.owned.len, Relaxed);
+        self.own.block.store(self.sections.block(slot), Relaxed);
     }
 
     /// Counts the slot of this process again, so that others find it. It changes nothing unless the
@@ -38,10 +39,14 @@ impl Memory {
         }
     }
 
+    /// The slots that any process ever had.
+    pub(crate) fn slots_used(&self) -> Range<u64> {
+        0..self.word_at(M_SLOTS).load(Acquire).min(self.sections.slots)
+    }
+
     /// The distances from block 0 of all blocks that any process ever had.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = u64> {
-        let slots = self.word_at(M_SLOTS).load(Acquire).min(SLOT_COUNT);
-        (0..slots).chain([SLOT_COUNT]).map(|slot| slot * self.sections.owned.len)
+        self.slots_used().chain([SLOT_COUNT]).map(|slot| self.sections.block(slot))
     }
 
     /// This process's copy of an owned cell.

@@ -42,7 +42,7 @@ impl Region {
             |source| OpenError::System { doing: "back the tables of a region", path: None, source };
         // The header, the slots, the index, the groups and the bits are read without asking;
         // the rest is backed as it is handed out.
-        map.back(0, s.families).map_err(no_memory)?;
+        map.back(0, SLOTS + NEAR_SLOTS * SLOT_LEN).map_err(no_memory)?;
         map.back(s.index, s.index_len * WORD).map_err(no_memory)?;
         map.back(s.groups, s.groups_len()).map_err(no_memory)?;
         for (at, len) in s.parts_of(SLOT_COUNT) {

@@ -265,8 +265,9 @@ impl Region {
         let region = Self::leak(map, *sections);
         if region.memory.own_slot() == SLOT_COUNT {
             let reason = format!(
-                "none of its {SLOT_COUNT} places for processes is free, or there is no memory for \
-                 one; try again when fewer have it open"
+                "none of its {} places for processes is free, or there is no memory for \
+                 one; try again when fewer have it open",
+                region.memory.sections.slots
             );
             return Err(failed(std::io::Error::new(std::io::ErrorKind::ResourceBusy, reason)));
         }

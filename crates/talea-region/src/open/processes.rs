@@ -67,12 +67,17 @@ impl Region {
     fn take_slot(&self, parent: Option<u64>) {
         let mut taken = (SLOT_COUNT, 0);
         let alone = if membarrier::register() { self.memory.guards_alone() } else { 0 };
-        for slot in 0..SLOT_COUNT {
+        for slot in 0..self.memory.sections.slots {
             if !matches!(self.memory.map.backing().lock_slot(slot), Ok(true)) {
                 continue;
             }
             let parts = self.memory.sections.parts_of(slot);
-            if parts.into_iter().any(|(at, len)| self.memory.map.back(at, len).is_err()) {
+            let own = (SLOTS + slot * SLOT_LEN, SLOT_LEN);
+            if parts
+                .into_iter()
+                .chain([own])
+                .any(|(at, len)| self.memory.map.back(at, len).is_err())
+            {
                 break;
             }
             let at = SLOTS + slot * SLOT_LEN;
@@ -110,6 +115,6 @@ impl Region {
         let pid = |slot: u64| self.memory.word_at(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Acquire);
         let lives = |slot| self.memory.map.backing().others_hold(slot..slot + 1).unwrap_or(true);
         let own = pid(slot);
-        (0..SLOT_COUNT).any(|other| other != slot && pid(other) == own && lives(other))
+        self.memory.slots_used().any(|other| other != slot && pid(other) == own && lives(other))
     }
 }

@@ -82,7 +82,8 @@ impl<'a> Copy<'a> {
             stands: Vec::new(),
         };
         copy.epoch = copy.epoch_now()?;
-        copy.read(0, s.families)?;
+        copy.read(0, SLOTS)?;
+        copy.read(SLOTS, copy.word(M_SLOTS).min(s.slots) * SLOT_LEN)?;
         let used = |copy: &Self, marks, len| copy.used(marks, len);
         let records = used(&copy, s.records.marks, s.records.len);
         let series = [

@@ -7,6 +7,7 @@ use crate::memory::table;
 use crate::series::exemplars::entry_lens;
 use crate::series::extension::{bases_len, extension_len};
 use crate::series::family::FamilyHead;
+use crate::series::pins::FAR;
 use crate::series::record::{self, FREE, Head};
 use crate::series::segment::Segment;
 use crate::source::Source;
@@ -26,8 +27,7 @@ fn word(record: &[u64], at: u64) -> u64 {
 /// Words that a series holds.
 fn words_of(source: &impl Source, record: &[u64]) -> u64 {
     let s = source.sections();
-    let pins = word(record, SERIES_PINS);
-    let pins = if s.lies_in_singles(pins, PINS_LEN / WORD) { PINS_LEN / WORD } else { 0 };
+    let pins = pins_of(source, word(record, SERIES_PINS));
     let Some(run) = CellRun::unpack(word(record, SERIES_CELLS)) else { return pins };
     let family = Head::unpack(word(record, SERIES_HEAD)).family;
     let head = source.word(s.families + u64::from(family) * FAMILY_LEN + FAMILY_HEAD);
@@ -38,6 +38,12 @@ fn words_of(source: &impl Source, record: &[u64]) -> u64 {
         run.count,
         segments,
     ))
+}
+
+fn pins_of(source: &impl Source, at: u64) -> u64 {
+    let Some(&[.., far]) = singles(source, at, PINS_LEN / WORD).as_deref() else { return 0 };
+    let far = if source.sections().lies_in_singles(far, FAR) { FAR } else { 0 };
+    PINS_LEN / WORD + far
 }
 
 /// Words of the extension of a series.

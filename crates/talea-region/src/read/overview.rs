@@ -146,7 +146,7 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
         families_max: s.family_max,
         cpu_planes: source.word(M_PLANES).saturating_sub(SHARED_PLANES),
         cpu_planes_max: s.plane_count - SHARED_PLANES,
-        processes_max: SLOT_COUNT,
+        processes_max: s.slots,
         text_without_owner: 0,
         cells_without_owner: 0,
         families_retired: 0,
@@ -200,7 +200,8 @@ impl Overview {
 
 /// The slots that were ever taken.
 fn processes(source: &impl Source) -> Vec<ProcessSlot> {
-    let slots = (0..SLOT_COUNT).map(|slot| {
+    let taken = source.word(M_SLOTS).min(source.sections().slots);
+    let slots = (0..taken).map(|slot| {
         let word = |at| source.word(SLOTS + slot * SLOT_LEN + at);
         let pid = word(SLOT_PID);
         ProcessSlot {

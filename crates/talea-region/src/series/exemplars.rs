@@ -5,7 +5,7 @@
 //! it is first needed. A place is reused for every exemplar of its cell:
 //!
 //! ```text
-//!   claim   0, or `generation:15 | slot:9 | 1:1`, who is writing
+//!   claim   0, or `generation:13 | slot:11 | 1:1`, who is writing
 //!   sum     a hash of what follows
 //!   time    nanoseconds since 1970
 //!   value   the bits of a float
@@ -87,10 +87,10 @@ impl Series<'_> {
         let (place, other) = self.exemplar_place(cell, kind).ok_or(Overflow::Full)?;
         let [claim, sum, time, number, length, room @ ..] = place else { return Ok(()) };
         let own = self.region.memory.own_slot();
-        let mine = self.region.memory.generation(own) << 10 | own << 1 | 1;
+        let mine = self.region.memory.generation(own) << 12 | own << 1 | 1;
         let before = claim.load(Acquire);
         let is_busy =
-            before != 0 && !self.region.memory.has_ended(before >> 1 & 0x1FF, before >> 10);
+            before != 0 && !self.region.memory.has_ended(before >> 1 & 0x7FF, before >> 12);
         if is_busy || claim.compare_exchange(before, mine, AcqRel, Relaxed).is_err() {
             return Ok(());
         }

@@ -94,20 +94,15 @@ impl Region {
 
     /// Whether this process or another one uses a family.
     pub(crate) fn user(&self, id: u32) -> User {
+        let word = |n: u64| self.family_word(id, FAMILY_USERS + n * WORD).load(Acquire);
         let own = self.memory.own_slot();
-        let uses = |slot: u64| {
-            let word = self.family_word(id, FAMILY_USERS + slot / 64 * WORD).load(Acquire);
-            slot < SLOT_COUNT && word >> (slot % 64) & 1 == 1
-        };
-        if uses(own) {
-            User::This
-        } else if self.family_word(id, FAMILY_ALWAYS_USED).load(Acquire) != 0
-            || (0..SLOT_COUNT).any(|slot| uses(slot) && self.memory.lives(slot))
-        {
-            User::Another
-        } else {
-            User::None
+        if own < SLOT_COUNT && word(own / 64) >> (own % 64) & 1 == 1 {
+            return User::This;
         }
+        let uses = |slot: &u64| word(slot / 64) >> (slot % 64) & 1 == 1;
+        let is_used = self.family_word(id, FAMILY_ALWAYS_USED).load(Acquire) != 0
+            || self.memory.slots_used().filter(uses).any(|slot| self.memory.lives(slot));
+        if is_used { User::Another } else { User::None }
     }
 
     /// Whether a living process registered it.

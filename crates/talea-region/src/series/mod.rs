@@ -14,7 +14,7 @@ pub(crate) mod family;
 pub(crate) mod groups;
 pub(crate) mod incarnation;
 pub(crate) mod index;
-mod pins;
+pub(crate) mod pins;
 pub(crate) mod record;
 pub(crate) mod segment;
 pub(crate) mod segments;

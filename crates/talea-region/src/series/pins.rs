@@ -1,8 +1,15 @@
 //! Pins: the processes that keep a series.
 //!
-//! A kept series is not reclaimed while a process that keeps it lives. The set has a bit for each
-//! process slot and one word for processes without a slot. It lies among the single cells, behind
-//! the sum of the series' cells at the last sweep, and is made when the series is first kept.
+//! A kept series is not reclaimed while a process that keeps it lives. A set lies among the single
+//! cells, and is made when the series is first kept:
+//!
+//!   seen    the sum of the series' cells at the last sweep
+//!   near    a bit for each of the first process slots
+//!   others  0; or the offset of the far set, which the first other process makes; or 1: kept for
+//!           ever, by a process that found no room for a far set
+//!
+//! A far set lies among the single cells too: a bit for each of the later slots, and one for
+//! processes without a slot, which is never cleared.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
@@ -15,6 +22,12 @@ use crate::source::Source;
 
 /// Words of a set, and of the sum before it.
 const PINS: u64 = PINS_LEN / WORD;
+/// Words of bits in a set.
+const NEAR: u64 = NEAR_SLOTS.div_ceil(64);
+/// Words of a far set.
+pub(crate) const FAR: u64 = SLOT_WORDS - NEAR + 1;
+/// In place of the offset of a far set.
+const FOR_EVER: u64 = 1;
 
 impl Series<'_> {
     /// Keeps a series that was just looked up. A hidden one is shown again, as if it were new.
@@ -41,28 +54,29 @@ impl Series<'_> {
     /// up and is still under its guard. False where there is no room for the note.
     pub(crate) fn pin(self) -> bool {
         let Some(pins) = self.pins_or_new() else { return false };
-        let pins = bits_of(pins);
+        let own = self.region.memory.own_slot();
         self.region.memory.word_at(M_PINNED).store(1, Release);
-        match self.region.memory.own_slot() {
-            SLOT_COUNT => pins[SLOT_WORDS as usize].store(1, SeqCst),
-            slot => {
-                pins[(slot / 64) as usize].fetch_or(1 << (slot % 64), SeqCst);
+        match self.place_or_new(pins, own) {
+            Some((word, bit)) => {
+                word.fetch_or(bit, SeqCst);
             }
+            None => keep_for_ever(pins),
         }
         true
     }
 
     /// Whether a living process keeps a series.
     pub(crate) fn is_pinned(self) -> bool {
-        let Some(pins) = self.pins().map(bits_of) else { return false };
-        if pins[SLOT_WORDS as usize].load(Acquire) != 0 {
-            return true;
-        }
-        pins[..SLOT_WORDS as usize].iter().zip(0..).any(|(word, n): (_, u64)| {
+        let Some(pins) = self.pins() else { return false };
+        let far = match others(pins).load(Acquire) {
+            FOR_EVER => return true,
+            at => self.far(at).unwrap_or_default(),
+        };
+        near(pins).iter().chain(far).zip(0..).any(|(word, n): (_, u64)| {
             let mut bits = word.load(Acquire);
             while bits != 0 {
                 let slot = n * 64 + u64::from(bits.trailing_zeros());
-                if self.region.memory.lives(slot) {
+                if slot == SLOT_COUNT || self.region.memory.lives(slot) {
                     return true;
                 }
                 bits &= bits - 1;
@@ -71,15 +85,38 @@ impl Series<'_> {
         })
     }
 
+    /// The bit of a slot; `None` where there is none.
+    fn place(self, pins: Pins, slot: u64) -> Option<(&'static AtomicU64, u64)> {
+        let (n, bit) = (slot / 64, 1 << (slot % 64));
+        let word = match n.checked_sub(NEAR) {
+            None => near(pins).get(n as usize),
+            Some(n) => self.far(others(pins).load(Acquire))?.get(n as usize),
+        };
+        word.map(|word| (word, bit))
+    }
+
+    /// The bit of a slot, with the far set that it needs; `None` where there is no room for that.
+    fn place_or_new(self, pins: Pins, slot: u64) -> Option<(&'static AtomicU64, u64)> {
+        let others = others(pins);
+        if slot / 64 >= NEAR && others.load(Acquire) == 0 {
+            let pool = self.region.memory.sections.singles;
+            let at = pool.at + self.region.memory.take(&pool, FAR)?;
+            if others.compare_exchange(0, at, AcqRel, Acquire).is_err() {
+                self.region.memory.give_back(&pool, at - pool.at, FAR);
+            }
+        }
+        self.place(pins, slot)
+    }
+
     /// Gives back the set at an offset, if there is one.
     pub(crate) fn drop_pins(self, at: u64) {
-        if let Some(words) = self.pin_words(at) {
+        let Some(pins) = self.words(at, PINS) else { return };
+        let far = others(pins).load(Relaxed);
+        for (at, len) in [(far, FAR), (at, PINS)] {
+            let Some(words) = self.words(at, len) else { continue };
             words.iter().for_each(|word| word.store(0, Relaxed));
-            self.region.memory.give_back(
-                &self.region.memory.sections.singles,
-                at - self.region.memory.sections.singles.at,
-                PINS,
-            );
+            let pool = self.region.memory.sections.singles;
+            self.region.memory.give_back(&pool, at - pool.at, len);
         }
     }
 
@@ -88,23 +125,21 @@ impl Series<'_> {
         self.pins()?.get((PINS_SEEN / WORD) as usize)
     }
 
-    /// The words of a set, if one can lie there.
-    fn pin_words(self, at: u64) -> Option<&'static [AtomicU64]> {
-        if self.region.memory.sections.lies_in_singles(at, PINS) {
-            self.region.memory.map.words(at, PINS)
-        } else {
-            None
-        }
+    /// Single cells, if there can be so many there.
+    fn words(self, at: u64, len: u64) -> Option<Pins> {
+        let can_lie = self.region.memory.sections.lies_in_singles(at, len);
+        can_lie.then(|| self.region.memory.map.words(at, len)).flatten()
     }
 
-    fn pins(self) -> Option<&'static [AtomicU64]> {
-        match self.word(SERIES_PINS).load(Acquire) {
-            0 => None,
-            at => self.pin_words(at),
-        }
+    fn far(self, at: u64) -> Option<Pins> {
+        self.words(at, FAR)
     }
 
-    fn pins_or_new(self) -> Option<&'static [AtomicU64]> {
+    fn pins(self) -> Option<Pins> {
+        self.words(self.word(SERIES_PINS).load(Acquire), PINS)
+    }
+
+    fn pins_or_new(self) -> Option<Pins> {
         if let Some(pins) = self.pins() {
             return Some(pins);
         }
@@ -125,26 +160,37 @@ impl Region {
             return;
         }
         for id in 0..(self.memory.used(&self.memory.sections.records) / RECORD_LEN) as u32 {
-            let Some(pins) = self.series(id).pins().map(bits_of) else { continue };
-            let has = |slot: u64| {
-                let n = if slot < SLOT_COUNT { slot / 64 } else { SLOT_WORDS };
-                (&pins[n as usize], 1 << (slot % 64))
-            };
-            let (word, bit) = has(slot);
-            let inherited = parent.is_some_and(|parent| {
-                let (word, bit) = has(parent);
-                word.load(Acquire) & bit != 0
-            });
-            if inherited {
-                word.fetch_or(bit, AcqRel);
-            } else {
+            let series = self.series(id);
+            let Some(pins) = series.pins() else { continue };
+            let is_set = |(word, bit): (&AtomicU64, u64)| word.load(Acquire) & bit != 0;
+            if parent.and_then(|parent| series.place(pins, parent)).is_some_and(is_set) {
+                match series.place_or_new(pins, slot) {
+                    Some((word, bit)) => {
+                        word.fetch_or(bit, AcqRel);
+                    }
+                    None => keep_for_ever(pins),
+                }
+            } else if let Some((word, bit)) = series.place(pins, slot) {
                 word.fetch_and(!bit, AcqRel);
             }
         }
     }
 }
 
-/// The bits of a set.
-fn bits_of(pins: &'static [AtomicU64]) -> &'static [AtomicU64] {
-    &pins[(PINS_BITS / WORD) as usize..]
+/// Without a far set.
+fn keep_for_ever(pins: Pins) {
+    let _ = others(pins).compare_exchange(0, FOR_EVER, SeqCst, Relaxed);
+}
+
+/// The words of a set.
+type Pins = &'static [AtomicU64];
+
+/// The bits of the first slots.
+fn near(pins: Pins) -> Pins {
+    &pins[(PINS_BITS / WORD) as usize..][..NEAR as usize]
+}
+
+/// The word about all other processes.
+fn others(pins: Pins) -> &'static AtomicU64 {
+    &pins[(PINS_BITS / WORD + NEAR) as usize]
 }

@@ -75,9 +75,9 @@ impl Head {
     }
 }
 
-/// The head of a record that one process owns: `state:8 | slot:9 | generation:15 | family:32`.
+/// The head of a record that one process owns: `state:8 | slot:11 | generation:13 | family:32`.
 fn owned_head(state: u64, slot: u64, generation: u64, family: u32) -> u64 {
-    state | slot << 8 | generation << 17 | u64::from(family) << 32
+    state | slot << 8 | generation << 19 | u64::from(family) << 32
 }
 
 /// A series of a region, by the number of its record.
@@ -125,7 +125,7 @@ impl Region {
 
     /// Whether the process that owns a record is dead.
     pub(crate) fn is_abandoned(&self, head: u64) -> bool {
-        self.memory.has_ended(head >> 8 & 0x1FF, head >> 17 & GENERATION)
+        self.memory.has_ended(head >> 8 & 0x7FF, head >> 19 & GENERATION)
     }
 }
 

@@ -41,6 +41,8 @@ pub(super) struct Scratch {
     pub(super) planes: Vec<u64>,
     /// The blocks of the living processes.
     pub(super) living: Vec<Block>,
+    /// Their slots, a bit each.
+    pub(super) living_slots: [u64; SLOT_WORDS as usize],
     /// How far each of those lies behind block 0.
     pub(super) blocks: Vec<u64>,
     pub(super) chosen: FamilySet,

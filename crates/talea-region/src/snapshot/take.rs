@@ -87,7 +87,7 @@ impl<S: Source> Taking<'_, '_, S> {
     }
 
     fn family(&mut self, id: u32, out: &mut FamilyCopy) -> Option<()> {
-        const WORDS: usize = (FAMILY_IDLE / WORD) as usize + 1;
+        const WORDS: usize = (FAMILY_USERS / WORD + SLOT_WORDS) as usize;
         let at = self.taken.s.families + u64::from(id) * FAMILY_LEN;
         let words: [u64; WORDS] = self.source.block(at, WORDS as u64)?;
         let word = |at: u64| words[(at / WORD) as usize];
@@ -132,16 +132,13 @@ impl<S: Source> Taking<'_, '_, S> {
 
     /// When one of a set of processes, 64 slots a word, last had a family.
     fn last_use(&self, users: impl Fn(u64) -> u64) -> LastUse {
-        let has = |slot: u64| users(slot / 64) >> (slot % 64) & 1 == 1;
-        let alive = self.taken.scratch.living.iter().map(|block| block.owner.slot);
-        if alive.filter(|&slot| slot < SLOT_COUNT).any(has) {
+        if self.taken.scratch.living_slots.iter().zip(0..).any(|(bits, n)| bits & users(n) != 0) {
             return LastUse::Living;
         }
-        if (0..SLOT_WORDS).all(|n| users(n) == 0) {
-            return LastUse::Dead(0);
-        }
         let started = |slot| self.source.word(SLOTS + slot * SLOT_LEN + SLOT_STARTED);
-        LastUse::Dead((0..SLOT_COUNT).filter(|&slot| has(slot)).map(started).max().unwrap_or(0))
+        let has = |slot: &u64| users(slot / 64) >> (slot % 64) & 1 == 1;
+        let slots = 0..self.source.word(M_SLOTS).min(self.taken.s.slots);
+        LastUse::Dead(slots.filter(has).map(started).max().unwrap_or(0))
     }
 
     /// Copies the series of some records.

@@ -61,11 +61,15 @@ impl<'a> Taken<'a> {
         out.dropped.clear();
         let s = *source.sections();
         let mut scratch = std::mem::take(&mut out.scratch);
-        let Scratch { planes: all, living: alive, blocks, .. } = &mut scratch;
+        let Scratch { planes: all, living: alive, living_slots, blocks, .. } = &mut scratch;
         all.clear();
         all.extend(source::planes(source));
         alive.clear();
         alive.extend(source::living(source));
+        *living_slots = [0; SLOT_WORDS as usize];
+        for slot in alive.iter().map(|block| block.owner.slot).filter(|&slot| slot < SLOT_COUNT) {
+            living_slots[(slot / 64) as usize] |= 1 << (slot % 64);
+        }
         blocks.clear();
         blocks.extend(alive.iter().map(|block| block.delta));
         let (seed, exemplar_room) = (source.seed(), s.singles.len);

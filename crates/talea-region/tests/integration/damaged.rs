@@ -481,9 +481,9 @@ fn families_that_share_one_long_text_do_not_multiply_it() {
     let long = vec![b'x'; LEN as usize / 8];
     region.family(FamilySpec { definition: &long, ..spec("long", 1) }).unwrap();
     let families = LEN >> 12;
-    repeat(&file, FAMILIES + 128, 128, families - 1);
-    put(&file, mark(0), families * 128);
-    put(&file, mark(0) + 8, families * 128);
+    repeat(&file, FAMILIES + 256, 256, families - 1);
+    put(&file, mark(0), families * 256);
+    put(&file, mark(0) + 8, families * 256);
     let snapshot = Reader::open(shm.file()).unwrap().snapshot().unwrap();
     let size: usize = snapshot.families().iter().map(|f| f.name.len() + f.definition.len()).sum();
     assert!(size as u64 <= 2 * LEN, "{size} bytes of a file of {LEN}");

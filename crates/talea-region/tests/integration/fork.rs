@@ -282,3 +282,44 @@ fn an_incarnation_is_of_the_process_that_noted_it() {
     assert_eq!(total(region, "report"), 2);
     kill(child);
 }
+
+#[test]
+fn hundreds_of_processes_at_once_leave_nothing_when_they_die() {
+    const CHILDREN: u64 = 300;
+    let region = Region::anonymous(Config::with_len(64 << 20)).unwrap();
+    let in_flight = cell(region, "in_flight", Storage::Owned);
+    let kept = FamilySpec { name: b"kept", limit: 10, idle_minutes: 1, ..FamilySpec::default() };
+    let kept = region.family(kept).unwrap().family;
+    let spec = |definition| FamilySpec { name: b"versioned", definition, ..FamilySpec::default() };
+    let children: Vec<libc::pid_t> = (0..CHILDREN)
+        .map(|_| {
+            fork(|| {
+                // SAFETY: a call with integers only. The child ends with the test, also if it fails.
+                unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+                in_flight.add(1);
+                kept.series(b"a").unwrap().keep().unwrap().at(0).add(1);
+                region.family(spec(b"theirs")).unwrap();
+            })
+        })
+        .collect();
+    assert_eq!(total(region, "in_flight"), CHILDREN);
+    assert_eq!(region.snapshot().living().count() as u64, CHILDREN + 1);
+    // The last ones have slots that not every region has.
+    for &child in &children[..280] {
+        kill(child);
+    }
+    assert_eq!(total(region, "in_flight"), CHILDREN - 280);
+    assert!(kept.remove(b"a") && total(region, "kept") == 0, "hidden");
+    let before = region.usage().single_cells.taken;
+    for &child in &children[280..] {
+        kill(child);
+    }
+    assert_eq!(total(region, "in_flight"), 0);
+    assert!(!region.family(spec(b"ours")).unwrap().conflict, "nobody uses theirs");
+    kept.remove(b"a");
+    for _ in 0..4 {
+        region.sweep();
+    }
+    // Its cell, what its removal noted, and both sets of the processes that kept it.
+    assert_eq!(before - region.usage().single_cells.taken, 8 * (1 + 3 + 6 + 13));
+}

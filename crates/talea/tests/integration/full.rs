@@ -86,7 +86,7 @@ struct Families {
 
 impl Stage {
     fn new(scarce: Scarce) -> Self {
-        let series = if scarce == Scarce::Series { 100 } else { 4_000 };
+        let series = if scarce == Scarce::Series { 100 } else { 3_500 };
         // It takes as much room on any number of CPUs.
         let config = Config { series, planes: 2, ..Config::with_len(1 << 20) };
         let registry = Registry::with_config(config).unwrap();

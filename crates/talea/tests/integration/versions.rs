@@ -179,7 +179,7 @@ fn set_back_the_creation_of_families(file: &Path) {
     // The table of families comes behind the process slots; the fourth word of each says when.
     for n in 0..60_u64 {
         let created = 1_700_000_000_000_000_000 - n * 3_600_000_000_000;
-        let at = 20_480 + 256 * 128 + n * 128 + 24;
+        let at = 20_480 + 512 * 128 + n * 256 + 24;
         file.write_all_at(&created.to_le_bytes(), at).unwrap();
     }
 }
