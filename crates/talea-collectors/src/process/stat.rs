@@ -16,13 +16,15 @@ pub(super) struct Stat {
 impl Stat {
     pub(super) fn read() -> io::Result<Stat> {
         const PATH: &str = "/proc/self/stat";
-        Stat::parse(&fs::read_to_string(PATH)?).ok_or_else(|| unexpected(PATH))
+        Stat::parse(&fs::read(PATH)?).ok_or_else(|| unexpected(PATH))
     }
 
-    fn parse(line: &str) -> Option<Stat> {
+    fn parse(line: &[u8]) -> Option<Stat> {
         // The second field is the program's name in parentheses, which may contain blanks and
-        // parentheses. The text after it starts with field 3.
-        let (_, after_name) = line.rsplit_once(')')?;
+        // parentheses, and need not be UTF-8: the kernel cuts it within a character. The text after
+        // it starts with field 3.
+        let after_name = line.rsplit(|&byte| byte == b')').next()?;
+        let after_name = std::str::from_utf8(after_name).ok()?;
         let fields: Vec<_> = after_name.split_ascii_whitespace().collect();
         let field = |number: usize| fields.get(number - 3);
         Some(Stat {
@@ -64,7 +66,7 @@ fn unexpected(path: &str) -> io::Error {
 mod tests {
     use super::*;
 
-    const LINE: &str = "4242 (a) b (c) S 1 4242 4242 0 -1 4194304 1205 0 3 0 17 5 0 0 20 0 \
+    const LINE: &[u8] = b"4242 (a) b (c) S 1 4242 4242 0 -1 4194304 1205 0 3 0 17 5 0 0 20 0 \
                         7 0 880123 23400448 912 18446744073709551615 1 1 0 0 0 0 0 4096 17 \
                         0 0 0 0 0 0\n";
 
@@ -82,7 +84,7 @@ mod tests {
     #[test]
     fn a_line_that_breaks_off_is_an_error() {
         assert_eq!(Stat::parse(&LINE[..80]), None);
-        assert_eq!(Stat::parse("no name"), None);
-        assert_eq!(Stat::parse(""), None);
+        assert_eq!(Stat::parse(b"no name"), None);
+        assert_eq!(Stat::parse(b""), None);
     }
 }

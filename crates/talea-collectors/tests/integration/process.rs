@@ -35,6 +35,16 @@ fn every_standard_metric_is_there_and_above_zero() {
 }
 
 #[test]
+fn a_name_that_the_kernel_cut_within_a_character_hides_nothing() {
+    // The kernel keeps 15 bytes of a program's name, and the last may be half of a letter.
+    fs::write("/proc/self/comm", b"buchungsbest\xc3").expect("a process names itself");
+    let snapshot = registry().snapshot();
+    for name in ["process_resident_memory_bytes", "process_threads", "process_start_time_seconds"] {
+        assert!(value(&snapshot, name) > 0.0, "{name}");
+    }
+}
+
+#[test]
 fn cpu_seconds_grow_by_what_is_spent_and_in_fractions() {
     let registry = registry();
     let before = value(&registry.snapshot(), "process_cpu_seconds_total");
@@ -75,7 +85,8 @@ fn a_thread_is_counted_while_it_lives() {
 #[test]
 fn resident_memory_is_that_of_the_kernel_in_kilobytes() {
     let snapshot = registry().snapshot();
-    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let status = fs::read("/proc/self/status").unwrap();
+    let status = String::from_utf8_lossy(&status);
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
     let kilobytes: f64 = line.split_ascii_whitespace().nth(1).unwrap().parse().unwrap();
     let ratio = value(&snapshot, "process_resident_memory_bytes") / (kilobytes * 1024.0);
