@@ -1,5 +1,8 @@
 //! The gauges of a Linux process and where each is read.
 
+use std::process;
+use std::sync::{Mutex, PoisonError};
+
 use super::stat::{Stat, boot_time, open_descriptors};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
@@ -15,7 +18,30 @@ pub(super) fn register(registry: &Registry) -> Result<(), Error> {
 
 fn register_cpu(registry: &Registry) -> Result<(), Error> {
     let help = "User and system CPU time of the process in seconds.";
-    registry.observable_counter(Opts::new("process_cpu_seconds_total", help), cpu_seconds)
+    let spent = Mutex::new(Spent::default());
+    registry.observable_counter(Opts::new("process_cpu_seconds_total", help), move || {
+        spent.lock().unwrap_or_else(PoisonError::into_inner).grown_to(process::id(), cpu_seconds())
+    })
+}
+
+/// CPU time that goes on from a parent's in a child made by `fork`, whose clock begins at 0. If the
+/// child's own time alone were read, its part up to the parent's last reading would not count.
+#[derive(Default)]
+struct Spent {
+    process: u32,
+    /// The time that was read last before this process was made.
+    before: f64,
+    total: f64,
+}
+
+impl Spent {
+    fn grown_to(&mut self, process: u32, own: f64) -> f64 {
+        if self.process != process {
+            (self.process, self.before) = (process, self.total);
+        }
+        self.total = self.before + own;
+        self.total
+    }
 }
 
 /// The process's clock rather than `/proc/self/stat`, whose ticks of 10 ms are
