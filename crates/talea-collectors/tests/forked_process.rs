@@ -1,12 +1,40 @@
-//! CPU time of a child made by `fork`.
+//! Claims about the process metrics in a child made by `fork`.
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
+use std::fs::File;
 use std::hint::black_box;
+use std::io::Read;
+use std::os::fd::FromRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 use talea::Registry;
 use talea_collectors::process;
+
+/// Held by the test that forks: no other thread then takes a lock that a child would need.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Runs a function in a child, which ends with 0 if all of its claims hold; returns its id.
+fn fork(claims: impl FnOnce()) -> libc::pid_t {
+    // SAFETY: the other threads of this program wait for `ALONE` or for a test.
+    let pid = unsafe { libc::fork() };
+    assert!(pid >= 0);
+    if pid == 0 {
+        let held = catch_unwind(AssertUnwindSafe(claims)).is_ok();
+        // SAFETY: it ends the child, which has nothing to put away.
+        unsafe { libc::_exit(i32::from(!held)) };
+    }
+    pid
+}
+
+/// Waits for a child; whether its claims held.
+fn held(child: libc::pid_t) -> bool {
+    let mut status = 0;
+    // SAFETY: the child is ours and not yet waited for.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    status == 0
+}
 
 /// The CPU time of this process in seconds.
 fn own_seconds() -> f64 {
@@ -24,32 +52,53 @@ fn work_until(seconds: f64) {
 
 #[test]
 fn the_time_of_a_child_counts_whole_beside_its_parents() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let registry = Registry::for_test().expect("a registry");
     process::register(&registry).expect("the process metrics");
     let shown = || registry.snapshot().value("process_cpu_seconds_total", &[]).expect("CPU time");
     work_until(0.02);
     let of_parent = shown();
-    // SAFETY: no other thread of this program takes a lock that the child would need: this test is
-    // its only one.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0);
-    if pid == 0 {
-        let claims = || {
-            // More than its parent had spent, at its first snapshot.
-            work_until(2.0 * of_parent);
-            let own = own_seconds();
-            let all = shown();
-            assert!(all >= of_parent + own, "{all} of {of_parent} and {own}");
-            work_until(own + 0.01);
-            assert!(shown() >= all + 0.009);
-        };
-        let held = catch_unwind(AssertUnwindSafe(claims)).is_ok();
-        // SAFETY: it ends the child, which has nothing to put away.
-        unsafe { libc::_exit(i32::from(!held)) };
-    }
-    let mut status = 0;
-    // SAFETY: the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::waitpid(pid, &raw mut status, 0) }, pid);
-    assert_eq!(status, 0);
+    assert!(held(fork(|| {
+        // More than its parent had spent, at its first snapshot.
+        work_until(2.0 * of_parent);
+        let own = own_seconds();
+        let all = shown();
+        assert!(all >= of_parent + own, "{all} of {of_parent} and {own}");
+        work_until(own + 0.01);
+        assert!(shown() >= all + 0.009);
+    })));
     assert!(shown() >= 3.0 * of_parent);
+}
+
+#[test]
+fn a_daemon_whose_parent_registered_and_ended_shows_when_it_started() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut ends = [0; 2];
+    // SAFETY: `ends` is a valid place for two descriptors.
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    let parent = fork(|| {
+        let registry = Registry::for_test().expect("a registry");
+        process::register(&registry).expect("the process metrics");
+        // SAFETY: the call has no conditions.
+        let parent = unsafe { libc::getpid() };
+        fork(|| {
+            // SAFETY: as above.
+            while unsafe { libc::getppid() } == parent {
+                std::thread::yield_now();
+            }
+            let start = registry.snapshot().value("process_start_time_seconds", &[]);
+            assert!(start.is_some_and(|start| start > 0.0), "{start:?}");
+            // SAFETY: the byte is valid, and nobody else writes to the pipe.
+            unsafe { libc::write(ends[1], b"x".as_ptr().cast(), 1) };
+        });
+    });
+    assert!(held(parent));
+    // SAFETY: both ends are open, and owned by nothing else.
+    let mut held = unsafe {
+        libc::close(ends[1]);
+        File::from_raw_fd(ends[0])
+    };
+    let mut said = String::new();
+    held.read_to_string(&mut said).expect("the pipe can be read");
+    assert_eq!(said, "x", "the daemon's claims hold");
 }

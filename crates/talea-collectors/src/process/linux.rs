@@ -52,7 +52,7 @@ fn cpu_seconds() -> f64 {
 }
 
 fn register_stat(registry: &Registry) -> Result<(), Error> {
-    let (Ok(stat), Ok(boot_time)) = (Stat::read(), boot_time()) else {
+    let (Ok(_), Ok(boot_time)) = (Stat::read(), boot_time()) else {
         return Ok(());
     };
     let opts = Opts::new(
@@ -60,7 +60,7 @@ fn register_stat(registry: &Registry) -> Result<(), Error> {
         "When the process started, in seconds since 1970-01-01 UTC.",
     );
     let start: FloatGauge = registry.register(opts.combine(Combine::Min))?;
-    start.set(boot_time as f64 + stat.start_ticks as f64 / clock_ticks_per_second() as f64);
+    let ticks_per_second = clock_ticks_per_second() as f64;
 
     let resident = sum(
         registry,
@@ -73,6 +73,8 @@ fn register_stat(registry: &Registry) -> Result<(), Error> {
     let page = page_size() as i64;
     show(registry, move || {
         if let Ok(stat) = Stat::read() {
+            // A child made by `fork` has a start of its own, which it shows when its parent has ended.
+            start.set(boot_time as f64 + stat.start_ticks as f64 / ticks_per_second);
             resident.set(stat.resident_pages * page);
             virtual_memory.set(stat.virtual_bytes);
             threads.set(stat.threads);
