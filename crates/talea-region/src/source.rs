@@ -72,6 +72,9 @@ pub(crate) trait Windows {
     /// Loads the series of these records, with the texts and cells that they name, in place of
     /// those before.
     fn turn_to(&mut self, records: Range<u64>) -> io::Result<()>;
+
+    /// Loads the table of families in place of the one before.
+    fn read_families_again(&mut self) -> io::Result<()>;
 }
 
 /// A source that has all of its series.
@@ -83,6 +86,10 @@ impl<S: Source> Windows for &S {
     }
 
     fn turn_to(&mut self, _: Range<u64>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn read_families_again(&mut self) -> io::Result<()> {
         Ok(())
     }
 }

@@ -98,9 +98,9 @@ impl<'a> Copy<'a> {
         let planes = source::planes(&copy).map(|delta| (s.striped.at + delta, striped));
         let living = source::living(&copy).map(|block| (s.owned.at + block.delta, owned));
         let cells: Vec<(u64, u64)> = planes.chain(living).collect();
-        let families = used(&copy, M_FAMILIES, s.family_max * FAMILY_LEN);
+        let families = copy.families();
         let all: Vec<(u64, u64)> =
-            [(s.families, families), (s.groups, (records / RECORD_LEN).div_ceil(GROUP) * WORD)]
+            [families, (s.groups, (records / RECORD_LEN).div_ceil(GROUP) * WORD)]
                 .into_iter()
                 .chain(beside(&copy))
                 .chain(cells.iter().copied())
@@ -141,6 +141,11 @@ impl<'a> Copy<'a> {
         self.word(marks + USED).min(self.word(marks + BACKED)).min(len)
     }
 
+    /// The offset and length of the table of families.
+    fn families(&self) -> (u64, u64) {
+        (self.s.families, self.used(M_FAMILIES, self.s.family_max * FAMILY_LEN))
+    }
+
     /// Reads a part that all series need, or reads it again.
     fn read(&mut self, at: u64, len: u64) -> io::Result<()> {
         if len == 0 {
@@ -168,7 +173,7 @@ impl<'a> Copy<'a> {
     fn texts_of_families(&self) -> Vec<Range<u64>> {
         /// So many bytes more are read sooner than they are passed over.
         const NEAR: u64 = 4 * PAGE;
-        let count = self.used(M_FAMILIES, self.s.family_max * FAMILY_LEN) / FAMILY_LEN;
+        let count = self.families().1 / FAMILY_LEN;
         let mut all = Vec::new();
         for family in 0..count {
             let word = |at| self.word(self.s.families + family * FAMILY_LEN + at);
@@ -310,6 +315,30 @@ impl Windows for Copy<'_> {
         }
         self.follow()?;
         self.compare()
+    }
+
+    fn read_families_again(&mut self) -> io::Result<()> {
+        let (at, len) = self.families();
+        self.read(at, len)
+    }
+}
+
+/// A copy that has all series already.
+pub(crate) struct Loaded<'a>(pub(crate) Copy<'a>);
+
+impl<'a> Windows for Loaded<'a> {
+    type Of = Copy<'a>;
+
+    fn source(&self) -> &Copy<'a> {
+        &self.0
+    }
+
+    fn turn_to(&mut self, _: Range<u64>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn read_families_again(&mut self) -> io::Result<()> {
+        self.0.read_families_again()
     }
 }
 

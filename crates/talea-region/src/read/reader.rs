@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::copy::{Copy, Pages};
+use super::copy::{Copy, Loaded, Pages};
 use crate::error::OpenError;
 use crate::files::descriptors::descriptor_of_process;
 use crate::files::trust::kind_of;
@@ -128,9 +128,10 @@ impl Reader {
         copy.turn_to_all()?;
         header::check_marks(|at| copy.word(at), s)
             .map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))?;
+        let overview = overview::overview(&copy);
         let mut snapshot = Snapshot::default();
-        snapshot::take(&copy, &|_| true, &mut snapshot)?;
-        Ok((overview::overview(&copy), snapshot))
+        snapshot::take(Loaded(copy), &|_| true, &mut snapshot)?;
+        Ok((overview, snapshot))
     }
 }
 
@@ -156,5 +157,67 @@ fn in_words(error: io::Error) -> io::Error {
             io::Error::new(io::ErrorKind::InvalidInput, "a socket or a device, not a regular file")
         }
         _ => error,
+    }
+}
+
+#[cfg(all(test, target_os = "linux", not(loom)))]
+mod tests {
+    use std::ops::Range;
+
+    use super::*;
+    use crate::config::Config;
+    use crate::lookup::register::FamilySpec;
+    use crate::region::Region;
+    use crate::source::Windows;
+
+    /// A copy that calls a function when its first window was read.
+    struct Meddling<'a, F> {
+        copy: Copy<'a>,
+        meddle: Option<F>,
+    }
+
+    impl<'a, F: FnOnce()> Windows for Meddling<'a, F> {
+        type Of = Copy<'a>;
+
+        fn source(&self) -> &Copy<'a> {
+            &self.copy
+        }
+
+        fn turn_to(&mut self, records: Range<u64>) -> io::Result<()> {
+            self.copy.turn_to(records)?;
+            self.meddle.take().into_iter().for_each(|meddle| meddle());
+            Ok(())
+        }
+
+        fn read_families_again(&mut self) -> io::Result<()> {
+            self.copy.read_families_again()
+        }
+    }
+
+    #[test]
+    fn a_series_that_is_removed_and_made_again_meanwhile_is_shown_once() {
+        // More than a window.
+        const SERIES: u64 = 5_000;
+        let path = format!("/dev/shm/talea-repeats-{}", std::process::id());
+        let region = Region::open(&path, Config::with_len(4 << 20)).unwrap().region;
+        let reader = Reader::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let spec = FamilySpec { name: b"x", limit: 2 * SERIES, ..FamilySpec::default() };
+        let family = region.family(spec).unwrap().family;
+        let add = |n: u64| family.series(n.to_string().as_bytes()).unwrap().at(0).add(n);
+        (0..SERIES + 100).for_each(add);
+        // The next series get these records.
+        (SERIES..SERIES + 100).for_each(|n| assert!(family.remove(n.to_string().as_bytes())));
+        (0..3).for_each(|_| region.sweep());
+        let copy = Copy::begin(&reader.locks, &reader.s, |_| Vec::new()).unwrap();
+        let meddle = || {
+            assert!(family.remove(b"7"));
+            add(7);
+        };
+        let (mut snapshot, meddle) = (Snapshot::default(), Some(meddle));
+        snapshot::take(Meddling { copy, meddle }, &|_| true, &mut snapshot).unwrap();
+        let all = snapshot.series(&snapshot.families()[0]);
+        let sevens = all.filter(|series| series.text == b"7").count();
+        assert_eq!((sevens, snapshot.families()[0].live_series), (1, SERIES));
     }
 }

@@ -51,15 +51,16 @@ pub(crate) struct Head {
     pub(crate) family: u32,
 }
 
-/// The bit `hidden` of a head.
+/// The bits `hidden` and `removing` of a head.
 pub(crate) const HIDDEN: u64 = 1 << 9;
+pub(crate) const REMOVING: u64 = 1 << 10;
 
 impl Head {
     pub(crate) fn pack(self, state: u64) -> u64 {
         state
             | u64::from(self.permanent) << 8
             | if self.hidden { HIDDEN } else { 0 }
-            | u64::from(self.removing) << 10
+            | if self.removing { REMOVING } else { 0 }
             | u64::from(self.looked_up) << 16
             | u64::from(self.family) << 32
     }
@@ -68,7 +69,7 @@ impl Head {
         Self {
             permanent: head >> 8 & 1 == 1,
             hidden: head & HIDDEN != 0,
-            removing: head >> 10 & 1 == 1,
+            removing: head & REMOVING != 0,
             looked_up: (head >> 16) as u16,
             family: (head >> 32) as u32,
         }

@@ -96,6 +96,10 @@ pub struct FamilyCopy {
     pub expires: bool,
     pub(super) about: [u64; 5],
     pub(super) id: u32,
+    /// How many removals of its series were begun when it was copied.
+    pub(super) removals: u64,
+    /// Whether one of them may be there twice: it was copied, removed and made again.
+    pub(super) may_repeat: bool,
     pub(super) cells: u16,
     pub(super) segments: u16,
     /// Its runs among all runs, in the order of their records, and the number of their series.
@@ -369,6 +373,15 @@ impl Snapshot {
             ..FamilyCopy::default()
         });
         self.replace_series(self.families.len() - 1, series);
+    }
+
+    /// Replaces the series of a family by these.
+    pub(super) fn replace_copies(&mut self, family: usize, series: Vec<SeriesCopy>) {
+        let first = self.series.len();
+        self.series.extend(series);
+        let (runs, count) = self.push_run(family, first);
+        let family = &mut self.families[family];
+        (family.runs, family.series, family.first) = (runs, count, first);
     }
 
     /// Makes the series from `from` on a run of a family. Returns the run's place and its length.

@@ -44,11 +44,7 @@ impl Snapshot {
                 None => all.push(other),
             }
         }
-        let first = self.series.len();
-        self.series.extend(all);
-        let (runs, count) = self.push_run(into, first);
-        let family = &mut self.families[into];
-        (family.runs, family.series, family.first) = (runs, count, first);
+        self.replace_copies(into, all);
         true
     }
 

@@ -7,6 +7,7 @@ mod copies;
 mod mapped;
 mod merge;
 mod plain;
+mod repeats;
 mod runs;
 mod series_copy;
 mod take;

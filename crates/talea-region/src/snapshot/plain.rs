@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::series_copy::{NOTHING, SeriesCopy};
 use super::taking::{Taking, Walk, text_place};
 use crate::layout::*;
-use crate::series::record::{self, HIDDEN, PUBLISHED};
+use crate::series::record::{self, HIDDEN, PUBLISHED, REMOVING};
 use crate::source::{CELLS, CREATED, HEAD, MORE, Record, Source, TEXT};
 use crate::values::{Number, Storage};
 
@@ -126,7 +126,8 @@ const _: () = assert!(Storage::Single as u64 == 0);
 #[inline(always)]
 fn is_plain(record: &Record) -> bool {
     const ONE_CELL: u64 = 1;
-    record[CELLS] & 0xFF_FFFF & !STRIPED == ONE_CELL && record[MORE] | record[HEAD] & HIDDEN == 0
+    record[CELLS] & 0xFF_FFFF & !STRIPED == ONE_CELL
+        && record[MORE] | record[HEAD] & (HIDDEN | REMOVING) == 0
 }
 
 #[cfg(all(test, not(loom)))]

@@ -6,6 +6,7 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::atomic::Ordering::Acquire;
 
 use super::copies::{Details, FamilyCopy, LastUse, More, SegmentCopy, Snapshot};
 use super::plain::Batch;
@@ -14,6 +15,7 @@ use super::taking::{Taken, Taking, Walk, text_place};
 use crate::layout::*;
 use crate::memory::runs::{CellRun, STRIPES, stripe_len};
 use crate::memory::table;
+use crate::primitive::fence;
 use crate::series::exemplars;
 use crate::series::extension::{bases_len, extension_len};
 use crate::series::family::{self, FamilyHead, Idling};
@@ -32,6 +34,8 @@ pub(crate) fn take(
 ) -> io::Result<()> {
     let mut taken = Taken::begin(windows.source(), out);
     Taking { source: windows.source(), taken: &mut taken }.families(wants);
+    // A series whose removal is not counted yet is copied after this.
+    fence(Acquire);
     let mut chosen = std::mem::take(&mut taken.scratch.chosen);
     let mut ranges = std::mem::take(&mut taken.scratch.windows);
     chosen.choose(&taken.s, taken.out.families.iter().map(|family| family.id));
@@ -53,6 +57,10 @@ pub(crate) fn take(
         }
     }
     taken.end(walk);
+    if result.is_ok() {
+        result = windows.read_families_again();
+        Taking { source: windows.source(), taken: &mut taken }.leave_out_repeats();
+    }
     taken.scratch.chosen = chosen;
     taken.scratch.windows = ranges;
     taken.scratch.batch = batch;
@@ -123,6 +131,7 @@ impl<S: Source> Taking<'_, '_, S> {
             _ => LastUse::Living,
         };
         out.expires = Idling::unpack(word(FAMILY_IDLE)).sweeps > 0;
+        (out.removals, out.may_repeat) = (word(FAMILY_REMOVALS), false);
         out.id = id;
         out.cells = head.cells;
         out.segments = head.segments;
@@ -181,6 +190,8 @@ impl<S: Source> Taking<'_, '_, S> {
         if u64::from(head.family) != walk.id && !self.come_to(head.family, walk) {
             return;
         }
+        // The removal was counted before its family was copied, and is under way.
+        self.taken.out.families[walk.place as usize].may_repeat |= head.removing;
         let series = self.taken.out.series.len();
         let (texts, values) = (self.taken.out.texts.len(), self.taken.out.values.len());
         let segments = self.taken.out.segments.len();
