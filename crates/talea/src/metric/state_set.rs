@@ -180,11 +180,16 @@ pub struct DynamicStateSet {
 }
 
 single_cell_metric!(pub DynamicStateSet, |opts| {
-    let states: Vec<String> = opts.states.iter().map(|state| (*state).to_owned()).collect();
-    if !(1..=64).contains(&states.len()) {
-        return Err(number_of_states(&states.len().to_string()));
+    let count = opts.states.len();
+    if !(1..=64).contains(&count) {
+        return Err(number_of_states(&count.to_string()));
     }
-    shape(opts, states)
+    let as_label_text = |state: &&str| {
+        let mut text = LabelText::new();
+        text.push_escaped(state);
+        String::from_utf8_lossy(text.as_bytes()).into_owned()
+    };
+    shape(opts, opts.states.iter().map(as_label_text).collect())
 });
 
 impl DynamicStateSet {

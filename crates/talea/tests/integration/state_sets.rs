@@ -2,9 +2,10 @@
 
 use std::thread;
 
-use talea::{Family, Kind, LabelValue, Labels, Opts, Registry, StateSet};
+use talea::{DynamicStateSet, Family, Kind, LabelValue, Labels, Opts, Registry, StateSet};
 
 use crate::support::metrics::{count, reason, registry};
+use crate::support::pages::{TEXTS, alone, assert_no_violation};
 
 #[derive(Clone, Copy, LabelValue)]
 enum Circuit {
@@ -131,6 +132,23 @@ fn states_that_would_look_the_same_are_refused() {
     let message = reason(registry.register::<StateSet<Option<Option<bool>>>>(Opts::new("x", "X.")));
     assert_eq!(message, "its state \"\" is there twice; use an enum of the states");
     registry.register::<StateSet<Option<bool>>>(Opts::new("y", "Y.")).unwrap();
+}
+
+#[test]
+fn any_names_of_states_make_a_sound_page() {
+    let registry = registry();
+    let states = ["say \"no\"", "C:\\new", "two\nlines", "a b", ""];
+    let opts = Opts::new("x", "X.").states(&states);
+    let set: DynamicStateSet = registry.register(opts).unwrap();
+    for (n, state) in states.iter().enumerate() {
+        set.set(n);
+        registry.snapshot().assert_value("x", &[("x", state)], 1.0);
+        for (format, syntax) in TEXTS {
+            assert_no_violation(&alone(&registry, format), syntax);
+        }
+    }
+    let twice = registry.register::<DynamicStateSet>(Opts::new("y", "Y.").states(&["a\"", "a\""]));
+    assert!(reason(twice).contains("is there twice"));
 }
 
 #[test]
