@@ -393,6 +393,12 @@ impl<U: Unit> Sealed for Histogram<U> {
 /// The shape of a family of histograms in the region, or the fault in its options.
 pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
     Shape::without_choice(opts)?;
+    if !(U::PER_UNIT.is_normal() && U::PER_UNIT > 0.0) {
+        return Err(format!(
+            "the PER_UNIT of its unit is {}; expected a finite number above 0",
+            U::PER_UNIT
+        ));
+    }
     let thresholds = match opts.bucketing {
         Bucketing::Native => Vec::new(),
         // Its samples say more.

@@ -3,7 +3,7 @@
 use crate::support::metrics::{By, assert_name_is_taken, message_of, opts, registry};
 use talea::{
     Bucketing, Bytes, Combine, Count, Counter, Family, FloatCounter, Floats, Gauge, Histogram,
-    LabelText, LabelValue, Labels, Opts, Seconds, StateSet, UpDownCounter,
+    LabelText, LabelValue, Labels, Opts, Seconds, StateSet, Unit, UpDownCounter,
 };
 
 #[test]
@@ -239,6 +239,41 @@ fn native_buckets_that_cannot_be_are_refused() {
         let reason = format!("its widest zero is {shown}; expected 0 or more, and finite");
         check_refused(opts("x").widest_zero(zero), &reason);
     }
+}
+
+/// A unit of a program's own, of which a number follows the size.
+#[derive(Clone, Copy)]
+enum Parts<const N: i64> {}
+
+impl<const N: i64> Unit for Parts<N> {
+    type Value = u64;
+    const SUFFIX: &'static str = "";
+    const PER_UNIT: f64 = match N {
+        0 => f64::NAN,
+        n => 1000.0 / n as f64 - 1.0,
+    };
+    const BUCKETS: &'static [f64] = &[1e6];
+    fn kept(value: u64) -> u64 {
+        value
+    }
+}
+
+#[test]
+fn a_unit_without_size_is_refused_with_the_reason() {
+    fn refused<const N: i64>(found: &str) {
+        for bucketing in [Bucketing::Classic, Bucketing::Native, Bucketing::Dual] {
+            let opts = opts("x").bucketing(bucketing);
+            let message = message_of(registry().register::<Histogram<Parts<N>>>(opts));
+            let reason = format!("the PER_UNIT of its unit is {found}; expected a finite number");
+            assert!(message.contains(&reason), "{message}");
+        }
+    }
+    refused::<0>("NaN");
+    refused::<1000>("0");
+    refused::<-1000>("-2");
+    let registry = registry();
+    registry.register::<Histogram<Parts<1>>>(opts("x")).unwrap().observe(999);
+    assert_eq!(registry.snapshot().expect_histogram("x", &[]).sum(), 1.0);
 }
 
 #[test]
