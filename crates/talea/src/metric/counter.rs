@@ -90,7 +90,8 @@ pub struct FloatCounter {
 single_cell_metric!(pub FloatCounter, |opts| Shape::counter(Number::Float, opts));
 
 impl FloatCounter {
-    /// Adds `x`. Negative numbers and NaN are ignored: a counter only goes up.
+    /// Adds `x`. Negative numbers and NaN are ignored: a counter only goes up. Infinity makes the total
+    /// infinite for good; after a wipe it is 0, whatever is added.
     #[inline]
     pub fn add(&self, x: f64) {
         let add = |cell: &Cell| {
@@ -101,12 +102,15 @@ impl FloatCounter {
         self.cell.update(add, move || self.add(x));
     }
 
-    /// As [`Counter::add_with_exemplar`].
+    /// As [`Counter::add_with_exemplar`]. An `x` that [`add`](Self::add) ignores is no exemplar.
     ///
     /// # Errors
     ///
     /// As there.
     pub fn add_with_exemplar(&self, x: f64, labels: &[(&str, &str)]) -> Result<(), ExemplarError> {
+        if x.is_nan() || x < 0.0 {
+            return Ok(());
+        }
         self.add(x);
         let Some(cell) = self.cell.get() else { return Ok(()) };
         exemplar::keep(*cell, x, labels)

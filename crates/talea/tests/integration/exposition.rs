@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 use crate::support::metrics::By;
 use crate::support::protobuf::{self, MetricFamily, Time};
 use talea::{
-    Combine, Counter, DynamicLabels, Escaping, Family, FloatGauge, Format, Gauge, Histogram, Info,
-    LabelValue, Opts, Registry, Seconds, StateSet, UpDownCounter,
+    Combine, Counter, DynamicLabels, Escaping, Family, FloatCounter, FloatGauge, Format, Gauge,
+    Histogram, Info, LabelValue, Opts, Registry, Seconds, StateSet, UpDownCounter,
 };
 use talea_parse::Syntax;
 
@@ -325,6 +325,20 @@ fn an_exemplar_that_is_too_long_is_refused_and_what_it_was_of_counts() {
     let shown: Vec<_> = series.select("calls_total", &[]).flat_map(|s| s.exemplars()).collect();
     assert_eq!(shown.len(), 1);
     assert_eq!(shown[0].labels, [("trace_id".to_owned(), "ü".repeat(120))]);
+}
+
+#[test]
+fn what_a_counter_ignores_is_no_exemplar() {
+    let registry = Registry::for_test().unwrap();
+    let spent: FloatCounter = registry.register(Opts::new("spent", "Spent.")).unwrap();
+    for (x, id) in [(0.5, "counted"), (f64::NAN, "nan"), (-1.0, "negative"), (-0.5, "more")] {
+        spent.add_with_exemplar(x, &[("trace_id", id)]).unwrap();
+    }
+    assert_eq!(spent.get(), 0.5);
+    let shown = registry.snapshot();
+    let shown: Vec<_> = shown.select("spent_total", &[]).flat_map(|s| s.exemplars()).collect();
+    let [exemplar] = &shown[..] else { panic!("{shown:?}") };
+    assert_eq!((exemplar.value, exemplar.labels[0].1.as_str()), (0.5, "counted"));
 }
 
 #[test]
