@@ -142,7 +142,8 @@ impl Registry {
 
     /// Removes a family: scrapes do not show it any more, updates by its handles are discarded, and
     /// its name is free for another definition. If it is registered again with the same definition,
-    /// it counts from 0, by its old handles too. False if there is no family of this name, which is
+    /// it counts from 0, by its old handles too; counts in flight and per-process gauges go on
+    /// meanwhile, and show what is true then. False if there is no family of this name, which is
     /// that of its samples (a counter's with `_total`). Functions of
     /// [`on_snapshot`](Self::on_snapshot) are still called.
     ///
