@@ -2,7 +2,7 @@
 //! unique for each family and label.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::escaping::Escaping;
 use super::pages::{Family, Pages};
@@ -10,6 +10,7 @@ use crate::definition::kind::Kind;
 use crate::definition::names::is_plain;
 use crate::definition::names::{OVERFLOW, PID};
 use crate::definition::names::{TakenNames, is_plain_label, is_written_by_us};
+use crate::labels::raw_labels;
 use crate::snapshot::FamilySnapshot;
 
 /// The names of a page's families.
@@ -85,12 +86,19 @@ impl ShownNames {
     pub(super) fn labels(&self, whole: &Family<'_>) -> LabelNames {
         let mut labels = LabelNames { escaping: self.escaping, shown: Vec::new() };
         let family = whole.first();
-        if self.escaping == Escaping::AllowUtf8 || family.is_plain() {
+        let has_odd_facts = family.kind() == Kind::Info && all_labels(whole).any(has_odd_names);
+        if self.escaping == Escaping::AllowUtf8 || family.is_plain() && !has_odd_facts {
             return labels;
         }
+        let mut own = family.label_names().to_vec();
+        if has_odd_facts {
+            let facts = all_labels(whole).flat_map(raw_labels);
+            let facts: BTreeSet<_> =
+                facts.map(|fact| String::from_utf8_lossy(fact.name).into_owned()).collect();
+            own.extend(facts.into_iter().filter(|fact| !family.label_names().contains(fact)));
+        }
         let overflow = OVERFLOW.split_once('=').map_or("", |(name, _)| name);
-        let plain = family.label_names().iter().map(String::as_str);
-        let plain = plain.filter(|name| is_plain_label(name));
+        let plain = own.iter().map(String::as_str).filter(|name| is_plain_label(name));
         let added = whole.part_labels().iter().map(String::as_str);
         let taken = [PID, overflow].into_iter().chain(added).chain(plain);
         let mut taken: HashSet<Cow<'_, str>> = taken.map(Cow::from).collect();
@@ -100,7 +108,7 @@ impl ShownNames {
             labels.shown.push((family.name().to_owned(), shown.clone().into_owned()));
             taken.insert(shown);
         }
-        for name in family.label_names().iter().filter(|name| !is_plain_label(name)) {
+        for name in own.iter().filter(|name| !is_plain_label(name)) {
             let is_free =
                 |shown: &String| !is_reserved(shown) && taken.insert(Cow::from(shown.clone()));
             let found = candidates(self.escaping, name, Escaping::label).find(is_free);
@@ -127,6 +135,16 @@ impl LabelNames {
             None => self.escaping.label(name),
         }
     }
+}
+
+/// The label text of each series of a family. An info's names need not be in its definition.
+fn all_labels<'a>(whole: &Family<'a>) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+    whole.parts().flat_map(|(_, part)| part.series().map(|series| series.label_bytes()))
+}
+
+/// Whether a label text may have names that not every format has: those are in quotes.
+fn has_odd_names(text: &[u8]) -> bool {
+    text.starts_with(b"\"") || text.windows(3).any(|bytes| bytes == b"\",\"")
 }
 
 /// The candidates for a name, in the order in which they are tried. The sequence never ends.

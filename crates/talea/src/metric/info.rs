@@ -1,5 +1,7 @@
 //! Info: facts that do not change while a process runs, as labels.
 
+use std::borrow::Cow;
+
 use talea_region::{Cell, Combine, Number, Storage};
 
 use super::slot::Slot;
@@ -90,14 +92,16 @@ impl<L: 'static> Info<L> {
 impl Info<DynamicLabels> {
     /// Sets labels whose names are known at run time, in place of the previous ones of the same `group`:
     /// values of the names that [`Registry::info`](crate::Registry::info) was given. The caller sees to it
-    /// that no name is there twice.
+    /// that no name is there twice. A quote, a backslash or a control character in a name becomes `_`; a
+    /// label without a name is left out.
     ///
     /// Cost: as [`set`](Info::set).
     pub fn set_pairs(&self, group: &[impl AsRef<str>], labels: &[(&str, &str)]) {
         let Some(bound) = self.family.bound() else { return self.family.late.note_discarded() };
         let mut text = group_text(bound.openings, group);
         let group = text.as_bytes().to_vec();
-        labels.iter().for_each(|(name, value)| text.label(name, *value));
+        let named = labels.iter().filter(|(name, _)| !name.is_empty());
+        named.for_each(|(name, value)| text.label(&usable(name), *value));
         self.replace(text.as_bytes(), |other| is_of_group(other, &group));
     }
 
@@ -106,6 +110,15 @@ impl Info<DynamicLabels> {
         let Some(bound) = self.family.bound() else { return };
         let text = group_text(bound.openings, group);
         bound.family.remove_where(|other| is_of_group(other, text.as_bytes()));
+    }
+}
+
+/// A name that can be in quotes.
+fn usable(name: &str) -> Cow<'_, str> {
+    let is_unusable = |c: char| matches!(c, '"' | '\\') || c.is_control();
+    match name.contains(is_unusable) {
+        true => Cow::Owned(name.replace(is_unusable, "_")),
+        false => Cow::Borrowed(name),
     }
 }
 

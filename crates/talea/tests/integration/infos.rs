@@ -3,9 +3,10 @@
 use std::sync::Barrier;
 use std::thread;
 
-use talea::{Info, Kind, LabelValue, Labels, Opts};
+use talea::{Escaping, Info, Kind, LabelValue, Labels, Opts};
 
 use crate::support::metrics::{count, registry};
+use crate::support::pages::{TEXTS, assert_no_violation};
 
 #[derive(Labels)]
 struct Build<'a> {
@@ -90,4 +91,30 @@ fn of_many_who_say_different_things_at_once_one_is_heard() {
         heard.collect::<Vec<_>>()
     });
     assert_eq!(heard, [1; ROUNDS]);
+}
+
+#[test]
+fn facts_of_any_name_are_shown_as_a_scraper_reads_them() {
+    let registry = registry();
+    let info = registry.info(Opts::new("app", "App."), &["queue"]).unwrap();
+    let facts = [("git-commit", "f3a91c"), ("git_commit", "x\",\"y"), ("a\"\\b\n", "2"), ("", "3")];
+    info.set_pairs(&["a"], &facts);
+    info.set_pairs(&["b"], &[("größe", "4"), ("plain", "5")]);
+    let page = |format, escaping| {
+        let mut scraper = registry.scraper();
+        scraper.format(format, escaping);
+        String::from_utf8(scraper.scrape().to_vec()).unwrap()
+    };
+    for (format, syntax) in TEXTS {
+        for escaping in [Escaping::Underscores, Escaping::Values, Escaping::AllowUtf8] {
+            assert_no_violation(&page(format, escaping), syntax);
+        }
+        let text = page(format, Escaping::Underscores);
+        // A scraper that asks so knows no names in quotes.
+        assert!(!text.contains("{\"") && !text.contains("f3a91c\",\""), "{text}");
+        let names = r#"{queue="a",U__git_2d_commit="f3a91c",git_commit="x\",\"y",a__b_="2"} 1"#;
+        assert!(text.contains(names) && text.contains(r#",gr__e="4",plain="5"} 1"#), "{text}");
+        let text = page(format, Escaping::AllowUtf8);
+        assert!(text.contains(r#","git-commit"="f3a91c",git_commit="#), "{text}");
+    }
 }
