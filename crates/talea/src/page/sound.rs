@@ -6,8 +6,8 @@ use crate::definition::names::{Rules, fault_in_metric};
 use crate::snapshot::FamilySnapshot;
 use crate::snapshot::Shown;
 
-/// The most labels of a series: more than any real one has.
-const MOST_LABELS: usize = 64;
+/// The most labels of a series: more than any real one has, also an info of many settings.
+const MOST_LABELS: usize = 1024;
 
 /// Why a family of a region that may be damaged cannot be shown with labels of the page beside its
 /// own; `None` if it can. Cost: a look at each byte of its label text.
@@ -52,7 +52,7 @@ struct Sound<'a> {
     labels: &'a [String],
     /// Whether Talea adds a label `le` or `quantile` to its series.
     measures: bool,
-    /// The names of the last text.
+    /// The names of the last text, in any order.
     names: Vec<&'a [u8]>,
     /// The text before each of its values.
     begins: Vec<Begin<'a>>,
@@ -118,14 +118,13 @@ impl<'a> Sound<'a> {
             let Some((name, after)) = rest.get(comma..).and_then(name) else { break };
             let is_taken = self.labels.iter().any(|label| label.as_bytes() == name)
                 || name.starts_with(b"__")
-                || self.measures && matches!(name, b"le" | b"quantile")
-                || self.names.contains(&name);
+                || self.measures && matches!(name, b"le" | b"quantile");
             let Some(value) = after.strip_prefix(b"=\"") else { break };
             let Some(behind) = behind_value(value).filter(|_| !is_taken) else { break };
             self.names.push(name);
             self.begins.push(Begin::new(&before[..before.len() - value.len()]));
             match behind {
-                [] => return true,
+                [] if self.has_each_name_once() => return true,
                 [b',', ..] if self.names.len() < MOST_LABELS => rest = behind,
                 _ => break,
             }
@@ -133,6 +132,11 @@ impl<'a> Sound<'a> {
         // Nothing is like it.
         self.begins.clear();
         false
+    }
+
+    fn has_each_name_once(&mut self) -> bool {
+        self.names.sort_unstable();
+        self.names.windows(2).all(|both| both[0] != both[1])
     }
 }
 
@@ -237,8 +241,9 @@ mod tests {
             }
         }
         let many = |n: usize| (0..n).map(|n| format!("a{n}=\"\"")).collect::<Vec<_>>().join(",");
-        assert!(sound(&[]).is(many(64).as_bytes()));
-        assert!(!sound(&[]).is(many(65).as_bytes()));
+        assert!(sound(&[]).is(many(1024).as_bytes()));
+        assert!(!sound(&[]).is(many(1025).as_bytes()));
+        assert!(!sound(&[]).is((many(1000) + ",a7=\"\"").as_bytes()));
     }
 
     fn sound(labels: &[String]) -> Sound<'_> {

@@ -265,6 +265,21 @@ fn a_family_from_outside_whose_labels_cannot_be_read_is_left_out_and_reported() 
     }
 }
 
+#[test]
+fn a_family_from_outside_is_shown_though_it_has_a_hundred_labels() {
+    let facts: Vec<(String, String)> = (0..100).map(|n| (format!("f{n}"), n.to_string())).collect();
+    let facts: Vec<_> = facts.iter().map(|(name, value)| (&**name, &**value)).collect();
+    let settings = Registry::for_test().unwrap();
+    let info = settings.info(Opts::new("settings", "Some."), &[""; 0]).unwrap();
+    info.set_pairs(&[""; 0], &facts);
+    let other = with_counter(Registry::for_test().unwrap(), "beside", 1);
+    let mut scraper = Scraper::new(&Foreign([("one", settings), ("other", other)]));
+    let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+    assert_no_violation(&page, Syntax::Text);
+    assert!(page.contains("\nsettings_info{region=\"one\",f0=\"0\""), "{page}");
+    assert_eq!(scraper.page().conflicts(), []);
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn a_counter_from_outside_that_no_format_can_show_is_left_out_and_reported() {
