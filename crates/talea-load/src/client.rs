@@ -123,9 +123,7 @@ impl Client {
             if end.is_some_and(|end| begun >= end) {
                 return false;
             }
-            if let Some(answer) = self.step(n, step, begun, intended.take()).await {
-                self.capture(n, step, &answer);
-            }
+            self.step(n, step, begun, intended.take()).await;
             if let Some(think) = &step.think {
                 let nanos = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
                 let range = nanos(think.start())..=nanos(think.end());
@@ -135,21 +133,15 @@ impl Client {
         true
     }
 
-    /// Does one step and counts it; gives the answer if it is the expected one.
-    async fn step(
-        &mut self,
-        n: usize,
-        step: &Step,
-        begun: Instant,
-        intended: Option<Instant>,
-    ) -> Option<Answer> {
+    /// Does one step and counts it; captures the values of an answer that is the expected one.
+    async fn step(&mut self, n: usize, step: &Step, begun: Instant, intended: Option<Instant>) {
         let request = match self.plan.requests.request(n, &self.values) {
             Ok(request) => request,
             Err(why) => {
                 self.tally.not_sent += 1;
                 self.fail(Failure::NoRequest(n, why));
                 self.meters.done();
-                return None;
+                return;
             }
         };
         let answer = self.session.send(request, !step.captures.is_empty()).await;
@@ -165,7 +157,7 @@ impl Client {
                 let took = intended.map_or(answer.took, |intended| answer.at - intended);
                 self.meters.answered(n, answer.head, took, answer.bytes);
                 match step.expected.includes(answer.status) {
-                    true => Ok(()),
+                    true => self.capture(n, step, answer),
                     false => Err(Failure::Status(n, answer.status.as_u16())),
                 }
             }
@@ -191,12 +183,8 @@ impl Client {
                 failure: result.err(),
             });
         }
-        match result {
-            Ok(()) => answer.ok(),
-            Err(failure) => {
-                self.fail(failure);
-                None
-            }
+        if let Err(failure) = result {
+            self.fail(failure);
         }
     }
 
@@ -205,12 +193,15 @@ impl Client {
         self.tally.fail(failure);
     }
 
-    fn capture(&mut self, n: usize, step: &Step, answer: &Answer) {
+    /// The failure is that of the first value that is not there: a request fails once.
+    fn capture(&mut self, n: usize, step: &Step, answer: &Answer) -> Result<(), Failure> {
+        let mut result = Ok(());
         for (nth, capture) in step.captures.iter().enumerate() {
             match CapturedValue::at(&answer.body, &capture.pointer) {
                 Some(value) => self.values.set(capture.variable, value),
-                None => self.fail(Failure::NotCaptured(n, nth)),
+                None => result = result.and(Err(Failure::NotCaptured(n, nth))),
             }
         }
+        result
     }
 }

@@ -200,6 +200,31 @@ fn a_scenario_carries_values_from_answer_to_request() {
 }
 
 #[test]
+fn a_request_fails_once_however_many_of_its_values_are_missing() {
+    let server = Server::start(None, async |_| text(r#"{"id":1}"#));
+    let folder = tempfile::tempdir().unwrap();
+    let path = scenario(
+        folder.path(),
+        r#"
+            [[step]]
+            method = "GET"
+            path = "/"
+            capture = { id = "/id", a = "/a", b = "/b", c = "/c" }
+        "#,
+    );
+    let csv = folder.path().join("samples.csv");
+    let (path, csv) = (path.to_str().unwrap(), csv.to_str().unwrap());
+    let sizes = ["--clients", "2", "--iterations", "3"];
+    let files = ["--scenario", path, "--samples", csv];
+    let output = load(&format!("http://{}", server.address), &[&sizes[..], &files].concat());
+    let summary = summary(&output);
+    assert_eq!((&summary["answers"], &summary["failed"]), (&6.into(), &6.into()), "{summary}");
+    assert_eq!(summary["steps"][0]["failed"], 6);
+    let csv = std::fs::read_to_string(csv).unwrap();
+    assert_eq!(csv.matches("nothing at /").count(), 6, "{csv}");
+}
+
+#[test]
 fn a_wrong_scenario_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = scenario(folder.path(), "[[step]]\nmethod = \"GET\"\npath = \"/{who}\"\n");
