@@ -308,6 +308,8 @@ fn trouble(error: &hyper::Error, closed: RequestError) -> RequestError {
     let io = sources.find_map(|source| source.downcast_ref::<io::Error>());
     match io.map(io::Error::kind) {
         Some(io::ErrorKind::UnexpectedEof) => closed,
+        // A chunk without a length.
+        Some(io::ErrorKind::InvalidInput) => RequestError::NotHttp,
         Some(kind) => RequestError::Broken(kind),
         None if error.is_parse() => RequestError::NotHttp,
         None => closed,

@@ -204,6 +204,15 @@ fn a_target_that_is_not_there_is_named_with_what_to_do() {
 }
 
 #[test]
+#[test]
+fn a_chunk_without_a_length_is_not_http() {
+    let server = StandIn::start(|_| Reply::BadChunk);
+    let summary = summary(&load(&server.url(), 1, 1, &[]));
+    assert_eq!(summary["answers"], 0);
+    let kinds = summary["failures"].to_string();
+    assert!(kinds.contains("create: the answer was not HTTP"), "{kinds}");
+}
+
 fn wrong_usage_is_refused_with_status_2() {
     assert_eq!(load("http://127.0.0.1:1/items", 0, 1, &[]).status.code(), Some(2));
     let output = load("ftp://127.0.0.1/items", 1, 1, &[]);

@@ -18,6 +18,8 @@ pub(crate) enum Reply {
     Close,
     /// Half a body, and a closed connection.
     HalfABody,
+    /// The head of a body in chunks, and a chunk whose length is no number.
+    BadChunk,
     /// Nothing at all.
     Silence,
 }
@@ -115,6 +117,11 @@ fn serve(stream: TcpStream, reply: &dyn Fn(&Request) -> Reply, counts: &Counts) 
             Reply::Close => false,
             Reply::HalfABody => {
                 let _ = writer.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf.");
+                false
+            }
+            Reply::BadChunk => {
+                let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+                let _ = writer.write_all(format!("{head}no length\r\n").as_bytes());
                 false
             }
             Reply::Silence => {
