@@ -14,6 +14,7 @@ mod coalescing_waker;
 pub mod connect;
 mod connection;
 mod dispatch;
+mod duration;
 pub mod figures;
 mod health;
 mod meters;
@@ -34,6 +35,7 @@ mod threads;
 mod time_limit;
 
 pub use self::connection::Protocol;
+pub use self::duration::parse_duration;
 pub use self::meters::{Meters, Window};
 pub use self::model::{Arrivals, Model, Rate, Stage, Until};
 pub use self::outcome::{Outcome, Phases};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
+use crate::duration::parse_duration;
 use crate::figures::{counted, measured};
 
 /// When requests are made.
@@ -135,8 +136,7 @@ impl FromStr for Stage {
         let (rate, time) =
             text.split_once(':').ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
         let rate = rate_of(rate)?;
-        let time =
-            humantime::parse_duration(time).map_err(|error| format!("{error}; {EXPECTED}"))?;
+        let time = parse_duration(time).map_err(|error| format!("{error}; {EXPECTED}"))?;
         Ok(Self { rate, time })
     }
 }

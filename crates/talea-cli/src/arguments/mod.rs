@@ -10,7 +10,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use talea_load::Rate;
 use talea_load::connect::{self, Trust};
-use talea_load::{Protocol, Target};
+use talea_load::{Protocol, Target, parse_duration};
 use talea_parse::Syntax;
 
 use crate::check::Source;
@@ -414,7 +414,7 @@ fn at_least_one(text: &str) -> Result<u64, String> {
 }
 
 fn duration(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
+    match parse_duration(text) {
         Ok(Duration::ZERO) => Err("found no time at all, expected more, such as 30s".to_owned()),
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error}; expected a duration such as 500ms, 30s or 2m")),

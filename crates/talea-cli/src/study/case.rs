@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use talea_load::{Arrivals, Model, Stage, Until};
+use talea_load::{Arrivals, Model, Stage, Until, parse_duration};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Case {
@@ -99,7 +99,7 @@ fn number(what: &str, text: &str) -> Result<u64, String> {
 }
 
 fn time(text: &str) -> Result<Duration, String> {
-    match humantime::parse_duration(text) {
+    match parse_duration(text) {
         Ok(Duration::ZERO) | Err(_) => {
             Err(format!("found the time {text:?}, expected one such as 10s; {}", known_cases()))
         }

@@ -67,6 +67,29 @@ fn a_load_fails_where_its_condition_holds() {
 }
 
 #[test]
+fn a_condition_about_nothing_is_an_error_also_beside_another() {
+    let server = StandIn::well_behaved();
+    let conditions = ["--fail-if", "p50 > 60s", "--fail-if", "cpu > 1us"];
+    let output = load(&server.url(), 1, 1, &conditions);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(text.contains("p50 > 60s is not shown"), "{text}");
+    assert!(text.contains("--fail-if cpu > 1us is about nothing that there is"), "{text}");
+}
+
+#[test]
+fn a_time_beyond_all_clocks_is_refused() {
+    for option in ["--for", "--timeout", "--warm-up"] {
+        let output = Command::new(TALEA)
+            .args(["load", "http://127.0.0.1:1", "--clients", "1", option, "500000000000y"])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(2), "{option}: {}", stderr(&output));
+        assert!(stderr(&output).contains("more than 100 years"), "{}", stderr(&output));
+    }
+}
+
+#[test]
 fn connecting_the_head_and_the_body_are_measured_apart() {
     let server = StandIn::well_behaved();
     let summary = summary(&load(&server.url(), 3, 5, &[]));

@@ -15,6 +15,7 @@ use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Step};
 use super::names::Names;
 use super::template::{Form, Template};
 use super::variable::{Source, Variable};
+use crate::duration::parse_duration;
 
 /// Why a text is no scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -396,7 +397,7 @@ fn think(text: Option<Spanned<ThinkText>>) -> Result<Option<RangeInclusive<Durat
     let duration = |text: &str| {
         let message =
             |error| (at.clone(), format!("{error}; expected a duration such as \"100ms\""));
-        humantime::parse_duration(text).map_err(message)
+        parse_duration(text).map_err(message)
     };
     let range = match text.as_ref() {
         ThinkText::One(one) => duration(one)?..=duration(one)?,
