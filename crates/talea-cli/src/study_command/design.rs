@@ -1,6 +1,7 @@
 //! From arguments to what is studied.
 
 use std::env::consts::EXE_SUFFIX;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Des
         before_case: arguments.before_case.clone(),
         prometheus: prometheus(arguments)?,
         must_count: arguments.ab.is_empty(),
-        command: as_typed(std::env::args()),
+        command: as_typed(std::env::args_os()),
     })
 }
 
@@ -115,9 +116,10 @@ fn api(named: Option<&Path>) -> Result<PathBuf> {
     Ok(beside)
 }
 
-/// The command line as it would be typed.
-pub(super) fn as_typed(arguments: impl Iterator<Item = String>) -> String {
+/// The command line as it would be typed; bytes that are no text are replaced.
+pub(super) fn as_typed(arguments: impl Iterator<Item = OsString>) -> String {
     let words = arguments.skip(1).map(|word| {
+        let word = word.to_string_lossy().into_owned();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+%@".contains(&byte);
         if !word.is_empty() && word.bytes().all(plain) {
             word
@@ -136,9 +138,18 @@ mod tests {
     fn a_command_can_be_typed_again() {
         let words = ["/x/talea", "study", "--cases", "A,10x20", "--out", "my report's"];
         assert_eq!(
-            as_typed(words.map(str::to_owned).into_iter()),
+            as_typed(words.map(OsString::from).into_iter()),
             r"talea study --cases A,10x20 --out 'my report'\''s'"
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_argument_need_not_be_utf_8() {
+        use std::os::unix::ffi::OsStringExt;
+
+        let words = [OsString::from("talea"), OsString::from_vec(b"\xFF".to_vec())];
+        assert_eq!(as_typed(words.into_iter()), "talea '\u{FFFD}'");
     }
 
     #[test]
