@@ -1,7 +1,26 @@
-//! Tables on a terminal.
+//! What a command prints: its results, its notes, its tables.
 
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+
+use anyhow::{Context, Result};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+
+/// Prints a result to standard output. No error is a reader that has seen enough, such as `head`.
+/// Fails when it cannot be written, as to a full disk.
+pub(crate) fn print(text: impl Display) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match writeln!(out, "{text}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        printed => printed.context("standard output"),
+    }
+}
+
+/// Prints a line to standard error, unless it cannot be written: that ends no command.
+pub(crate) fn note(line: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
+}
 
 /// A table with these headings, of which some columns hold numbers.
 pub(crate) fn table(headings: &[&str], is_number: impl Fn(usize) -> bool) -> Table {

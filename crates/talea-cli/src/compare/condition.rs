@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 
 use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
+use crate::screen::note;
 use crate::study::{CaseResult, Measure, Measures};
 use talea_statistics::{Mean, mean};
 
@@ -37,19 +38,24 @@ pub(crate) struct Judgement {
     pub words: String,
 }
 
-/// Prints the result of each condition to standard error, and returns whether one holds.
-/// Fails if conditions are about nothing that there is.
+/// Judges each condition, prints the results to standard error, and returns whether one holds.
+/// Fails if a condition is about nothing that there is: it would otherwise seem not to hold.
 pub(crate) fn report_conditions(
-    judgements: Vec<Judgement>,
     conditions: &[Condition],
+    judge: impl Fn(&Condition) -> Vec<Judgement>,
 ) -> Result<bool> {
-    if judgements.is_empty() && !conditions.is_empty() {
-        bail!("--fail-if is about nothing that there is: no such case, or no number of it");
+    let judged: Vec<_> = conditions.iter().map(judge).collect();
+    let judgements = judged.iter().flatten();
+    for judgement in judgements.clone() {
+        note(format_args!("{}{}", if judgement.holds { "FAILED: " } else { "" }, judgement.words));
     }
-    for judgement in &judgements {
-        eprintln!("{}{}", if judgement.holds { "FAILED: " } else { "" }, judgement.words);
+    if let Some(unjudged) = judged.iter().position(Vec::is_empty) {
+        bail!(
+            "--fail-if {} is about nothing that there is: no such case, or no number of it",
+            conditions[unjudged]
+        );
     }
-    Ok(judgements.iter().any(|judgement| judgement.holds))
+    Ok(judgements.into_iter().any(|judgement| judgement.holds))
 }
 
 impl Condition {

@@ -91,8 +91,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
 /// Judges all rounds by each condition, and returns whether one holds.
 fn judge(conditions: &[Condition], rounds: &[Summary]) -> Result<bool> {
     let rounds: Vec<_> = rounds.iter().map(measures).collect();
-    let judged = conditions.iter().filter_map(|condition| condition.judge_load(&rounds));
-    report_conditions(judged.collect(), conditions)
+    report_conditions(conditions, |condition| condition.judge_load(&rounds).into_iter().collect())
 }
 
 fn case_end(summary: &Summary) -> CaseEnd {

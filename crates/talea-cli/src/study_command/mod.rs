@@ -60,8 +60,8 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     let (html, json) = (written.html.display(), written.json.display());
     println!("\nReport: {html}\nThe same as JSON: {json}");
     live.end(Some(html.to_string()));
-    let judged = arguments.fail_if.iter().flat_map(|condition| condition.judge(&study.cases));
-    Ok(ending(report_conditions(judged.collect(), &arguments.fail_if)?, &studies))
+    let holds = report_conditions(&arguments.fail_if, |condition| condition.judge(&study.cases))?;
+    Ok(ending(holds, &studies))
 }
 
 /// Variants of a service, or services, in turns.
@@ -96,12 +96,12 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         arguments.out.join("1/report.html").display(),
     );
     live.end(Some(written.html.display().to_string()));
-    let judged = arguments.fail_if.iter().flat_map(|condition| {
+    let holds = report_conditions(&arguments.fail_if, |condition| {
         let mut judgements = condition.judge_comparison(&comparison);
         judgements.extend(studies.iter().flat_map(|study| condition.judge(&study.cases)));
         judgements
-    });
-    Ok(ending(report_conditions(judged.collect(), &arguments.fail_if)?, &studies))
+    })?;
+    Ok(ending(holds, &studies))
 }
 
 /// Studies that were made before.
@@ -114,13 +114,12 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
         true => println!("{}", serde_json::to_string_pretty(&comparison)?),
         false => println!("{}", compare::text(&comparison)),
     }
-    let judged = arguments.fail_if.iter().flat_map(|condition| {
+    let holds = report_conditions(&arguments.fail_if, |condition| {
         let mut judgements = condition.judge_comparison(&comparison);
         judgements
             .extend(studies.iter().skip(1).flat_map(|(_, study)| condition.judge(&study.cases)));
         judgements
-    });
-    let holds = report_conditions(judged.collect(), &arguments.fail_if)?;
+    })?;
     Ok(if holds { Ending::Failures } else { Ending::Clean })
 }
 
