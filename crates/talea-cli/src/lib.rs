@@ -77,7 +77,7 @@ pub fn main() -> ExitCode {
     match run(Arguments::parse().command) {
         Ok(ending) => ending.into(),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            screen::note(format_args!("error: {error:#}"));
             ExitCode::from(NOT_DONE)
         }
     }

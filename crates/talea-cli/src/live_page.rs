@@ -7,6 +7,7 @@ use anyhow::Result;
 
 #[cfg(target_os = "linux")]
 use crate::page::Presentation;
+use crate::screen::note;
 use crate::study::Watcher;
 
 /// A page that is served while a study or a load runs, or none.
@@ -32,7 +33,7 @@ impl LivePage {
     #[cfg(target_os = "linux")]
     fn at(address: SocketAddr, title: &str) -> Result<Self> {
         let presentation = Presentation::start(address, title)?;
-        eprintln!("live page: {}", presentation.url());
+        note(format_args!("live page: {}", presentation.url()));
         Ok(Self { watcher: Some(presentation.watcher()), presentation: Some(presentation) })
     }
 

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use tokio::task::JoinHandle;
 use tokio::time::{MissedTickBehavior, interval_at};
 
+use crate::screen::note;
 use talea_load::Window;
 use talea_load::figures::whole;
 
@@ -35,7 +36,7 @@ impl Progress {
             let done = whole(window.requests_done());
             let seconds = begun.elapsed().as_secs();
             let of = total.map(|total| format!(" of {}", whole(total))).unwrap_or_default();
-            eprintln!("{label}: {done}{of} requests after {seconds} s");
+            note(format_args!("{label}: {done}{of} requests after {seconds} s"));
         });
         Self { task, bar: None }
     }

@@ -1,10 +1,12 @@
 //! Raw samples: a line for each request.
 
-use std::io::Write;
-use std::path::Path;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use tempfile::{Builder, NamedTempFile};
 
 use crate::scenario::Scenario;
 use crate::tally::Failure;
@@ -30,15 +32,67 @@ pub struct Sample {
 
 const HEADER: &str = "round,client,step,intended_us,started_us,took_us,status,failure\n";
 
-/// Writes samples of rounds as CSV (RFC 4180), in the order in which requests were to be made;
-/// the file is there once it is whole.
-/// Fails when it cannot be written.
-pub fn write(path: &Path, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let context = || format!("the samples cannot be written to {}", path.display());
-    let file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")));
-    let mut file = std::io::BufWriter::new(file.with_context(context)?);
-    file.write_all(HEADER.as_bytes()).with_context(context)?;
+/// A file that samples can be written to.
+#[derive(Debug)]
+pub struct SamplesFile {
+    path: PathBuf,
+    /// Whether it is a device or a pipe, which is written to; any other file is replaced.
+    is_special: bool,
+}
+
+impl SamplesFile {
+    /// Tries whether the file can be written, so that a load whose samples would be lost does not
+    /// begin.
+    /// Fails when a file in its folder cannot be made.
+    pub fn prepare(path: &Path) -> Result<Self> {
+        // A link stays, and the file that it leads to is replaced.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let is_special = path.metadata().is_ok_and(|it| !it.is_file() && !it.is_dir());
+        let file = Self { path, is_special };
+        if file.path.is_dir() {
+            bail!("{}: it is a folder", file.cannot());
+        }
+        if !is_special {
+            file.temporary().with_context(|| file.cannot())?;
+        }
+        Ok(file)
+    }
+
+    /// Writes samples of rounds as CSV (RFC 4180), in the order in which requests were to be made;
+    /// the file is there once it is whole.
+    /// Fails when it cannot be written.
+    pub fn write(&self, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Result<()> {
+        let written = match self.is_special {
+            true => {
+                File::create(&self.path).and_then(|file| lines(file, scenario, rounds)).map(drop)
+            }
+            false => self
+                .temporary()
+                .and_then(|file| lines(file, scenario, rounds))
+                .and_then(|file| file.persist(&self.path).map(drop).map_err(io::Error::from)),
+        };
+        written.with_context(|| self.cannot())
+    }
+
+    fn temporary(&self) -> io::Result<NamedTempFile> {
+        let mut builder = Builder::new();
+        builder.prefix(".samples-").suffix(".tmp");
+        // As any file that the user makes: the mask takes away what it takes away.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let folder = self.path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        builder.tempfile_in(folder.unwrap_or(Path::new(".")))
+    }
+
+    fn cannot(&self) -> String {
+        format!("the samples cannot be written to {}", self.path.display())
+    }
+}
+
+/// Writes the header and a line for each sample, and gives the file back.
+fn lines<F: Write>(file: F, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> io::Result<F> {
+    let mut file = BufWriter::new(file);
+    file.write_all(HEADER.as_bytes())?;
     for (round, samples) in rounds.iter_mut().enumerate() {
         samples.sort_by_key(|sample| sample.intended);
         for sample in samples.iter() {
@@ -54,14 +108,10 @@ pub fn write(path: &Path, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Re
                 started.as_micros(),
                 took.as_micros(),
                 quoted(&failure),
-            )
-            .with_context(context)?;
+            )?;
         }
     }
-    let file =
-        file.into_inner().map_err(std::io::IntoInnerError::into_error).with_context(context)?;
-    file.persist(path).with_context(context)?;
-    Ok(())
+    file.into_inner().map_err(io::IntoInnerError::into_error)
 }
 
 fn quoted(text: &str) -> String {

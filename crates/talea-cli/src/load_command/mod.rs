@@ -7,11 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use talea_load::samples::SamplesFile;
 use talea_load::scenario::Scenario;
 use talea_load::stop::Stop;
-use talea_load::{
-    self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window, samples,
-};
+use talea_load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window};
 
 use self::rounds::{Rounds, measures};
 use crate::arguments::LoadArguments;
@@ -20,6 +19,7 @@ use crate::descriptors;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
 use crate::progress::Progress;
+use crate::screen;
 use crate::study::CaseEnd;
 
 /// Runs the load and prints its summary to standard output.
@@ -29,6 +29,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         bail!("--fail-if {condition} compares, and there is nothing to compare with: give a limit");
     }
     let plan = plan(arguments)?;
+    let samples = arguments.samples.as_deref().map(SamplesFile::prepare).transpose()?;
     descriptors::ensure(plan.model.clients())?;
     let reached = tokio::select! {
         reached = plan.target.clone().reached(arguments.connection.timeout) => reached,
@@ -71,10 +72,12 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         rounds.push(summary);
     }
     live.end(None);
-    if let Some(path) = &arguments.samples {
-        samples::write(path, &plan.scenario, &mut kept)?;
+    // Of the two neither is lost when the other cannot be written.
+    let printed = print(arguments, &rounds);
+    if let Some(file) = &samples {
+        file.write(&plan.scenario, &mut kept)?;
     }
-    print(arguments, &rounds)?;
+    printed?;
     let fails = judge(&arguments.fail_if, &rounds)?;
     let interrupted = stop.is_requested() && {
         let all = rounds.len() as u64 == arguments.rounds;
@@ -126,18 +129,17 @@ async fn warm_up(plan: &Plan, time: Duration, meters: &Meters, stop: &Stop) -> R
 fn print(arguments: &LoadArguments, rounds: &[Summary]) -> Result<()> {
     match rounds {
         [only] if arguments.rounds == 1 && arguments.json => {
-            println!("{}", serde_json::to_string_pretty(only)?);
+            screen::print(serde_json::to_string_pretty(only)?)
         }
-        [only] if arguments.rounds == 1 => println!("{only}"),
+        [only] if arguments.rounds == 1 => screen::print(only),
         rounds => {
             let rounds = Rounds::new(rounds.to_vec());
             match arguments.json {
-                true => println!("{}", serde_json::to_string_pretty(&rounds)?),
-                false => println!("{rounds}"),
+                true => screen::print(serde_json::to_string_pretty(&rounds)?),
+                false => screen::print(rounds),
             }
         }
     }
-    Ok(())
 }
 
 fn plan(arguments: &LoadArguments) -> Result<Plan> {

@@ -16,6 +16,7 @@ use crate::descriptors;
 use crate::ending::Ending;
 use crate::history::{Extent, History};
 use crate::page::Feed;
+use crate::screen::note;
 use crate::web::Web;
 
 /// The number of connections that may be open at once.
@@ -57,13 +58,13 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let limits = Limits { connections: CONNECTIONS, ..Limits::default() };
     if let Err(error) = descriptors::ensure(limits.connections as u64) {
         // With fewer, clients that are quiet make room sooner.
-        eprintln!("talea serve: {error:#}");
+        note(format_args!("talea serve: {error:#}"));
     }
     let web = Arc::new(web_config.as_deref().map_or_else(|| Ok(Web::nothing()), Web::open)?);
     let server = Server::bind(listen, limits, web.clone())?;
     connections::register(agent.registry(), &server.counts(), &web, &feed)?;
     let scheme = if web.current().tls().is_some() { "https" } else { "http" };
-    eprintln!("talea serve: listening on {scheme}://{}/metrics", server.local_addr());
+    note(format_args!("talea serve: listening on {scheme}://{}/metrics", server.local_addr()));
     let recorder = Recorder::new(&agent, Arc::clone(&feed));
     tokio::spawn(keep_up(agent.clone(), recorder));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use talea::{Error, OpenError};
 
 use crate::printable::printable;
+use crate::screen::note;
 
 /// Why a region or a directory cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,7 +94,7 @@ impl ErrorLog {
 }
 
 pub(super) fn log(line: &str) {
-    eprintln!("talea serve: {}", printable(line));
+    note(format_args!("talea serve: {}", printable(line)));
 }
 
 #[cfg(test)]

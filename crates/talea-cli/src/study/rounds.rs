@@ -9,6 +9,7 @@ use super::design::Design;
 use super::outcome::{RunEnd, Study};
 use super::run::run as run_once;
 use super::watcher::Watcher;
+use crate::screen::note;
 
 /// Runs each design once a round, so that a change with time affects all of them; the design that
 /// is first changes from round to round. Gives a study of each, with the numbers of all its rounds.
@@ -29,7 +30,7 @@ pub(crate) async fn run(
             let seed = designs[nth].seed.wrapping_add(round << 32);
             let design = Design { seed, ..designs[nth].clone() };
             if designs.len() > 1 || rounds > 1 {
-                eprintln!("round {} of {rounds}: {}", round + 1, design.service);
+                note(format_args!("round {} of {rounds}: {}", round + 1, design.service));
             }
             match run_once(&design, &meters, watcher, stop.clone()).await {
                 Ok(RunEnd::Done(study)) => done[nth].push(study),

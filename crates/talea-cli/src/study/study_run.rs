@@ -24,6 +24,7 @@ use super::scraper::Scraper;
 use super::server::Server;
 use super::watcher::{CaseEnd, Watcher};
 use crate::progress::Progress;
+use crate::screen::note;
 
 /// A study that runs. Its results stay when it is stopped.
 pub(super) struct StudyRun<'a> {
@@ -128,7 +129,7 @@ impl<'a> StudyRun<'a> {
             if let Some(watcher) = self.watcher {
                 watcher.end_case(number, &CaseEnd::of(&result));
             }
-            eprintln!("{}", summary_line(case, &result));
+            note(summary_line(case, &result));
             self.under_way = None;
             self.results.push(result);
         }

@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::design::{AddressSource, Addresses, Program};
+use crate::screen::note;
 
 /// How long the target may take from its start until it accepts requests.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
@@ -107,9 +108,9 @@ impl TargetProcess {
         }
         if timeout(ENDS_WITHIN, self.child.wait()).await.is_err() {
             let seconds = ENDS_WITHIN.as_secs();
-            eprintln!("warning: the target did not end within {seconds} s and is killed");
+            note(format_args!("warning: the target did not end within {seconds} s and is killed"));
             if let Err(error) = self.child.kill().await {
-                eprintln!("warning: the target cannot be killed: {error}");
+                note(format_args!("warning: the target cannot be killed: {error}"));
             }
         }
     }

@@ -15,6 +15,7 @@ use crate::descriptors;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
 use crate::report::{self, ReportFolder};
+use crate::screen::{note, print};
 use crate::study::{Case, CaseResult, RunEnd, Study, rounds};
 
 /// How often variants are run side by side, where it is not said.
@@ -52,13 +53,15 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
         return Ok(Ending::Interrupted);
     };
     let study = studies.first().context("a study was asked for")?;
-    println!("{}", report::table(&study.cases));
+    // Of the two neither is lost when the other cannot be written.
+    let written = folder.write(study);
+    print(report::table(&study.cases))?;
     if let (_, Some(words)) = arguments.chosen_cases() {
-        println!("{words}");
+        print(words)?;
     }
-    let written = folder.write(study)?;
+    let written = written?;
     let (html, json) = (written.html.display(), written.json.display());
-    println!("\nReport: {html}\nThe same as JSON: {json}");
+    print(format_args!("\nReport: {html}\nThe same as JSON: {json}"))?;
     live.end(Some(html.to_string()));
     let holds = report_conditions(&arguments.fail_if, |condition| condition.judge(&study.cases))?;
     Ok(ending(holds, &studies))
@@ -86,15 +89,16 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
     }
     let named: Vec<_> = arguments.ab.iter().cloned().zip(studies.iter().cloned()).collect();
     let comparison = Comparison::side_by_side(&named).context("variants were asked for")?;
-    println!("{}", compare::text(&comparison));
     let command = designs.first().map_or("", |design| &design.command);
-    let written = folder.write_comparison(&comparison, command)?;
-    println!(
+    let written = folder.write_comparison(&comparison, command);
+    print(compare::text(&comparison))?;
+    let written = written?;
+    print(format_args!(
         "\nReport: {}\nThe same as JSON: {}\nEach variant's own: {} …",
         written.html.display(),
         written.json.display(),
         arguments.out.join("1/report.html").display(),
-    );
+    ))?;
     live.end(Some(written.html.display().to_string()));
     let holds = report_conditions(&arguments.fail_if, |condition| {
         let mut judgements = condition.judge_comparison(&comparison);
@@ -111,8 +115,8 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
     let studies = studies.collect::<Result<Vec<(String, Study)>>>()?;
     let comparison = Comparison::apart(&studies).context("reports were asked for")?;
     match arguments.json {
-        true => println!("{}", serde_json::to_string_pretty(&comparison)?),
-        false => println!("{}", compare::text(&comparison)),
+        true => print(serde_json::to_string_pretty(&comparison)?)?,
+        false => print(compare::text(&comparison))?,
     }
     let holds = report_conditions(&arguments.fail_if, |condition| {
         let mut judgements = condition.judge_comparison(&comparison);
@@ -137,7 +141,7 @@ fn finished(ended: RunEnd<Vec<Study>>) -> Option<Vec<Study>> {
     match ended {
         RunEnd::Done(studies) => Some(studies),
         RunEnd::Stopped(unfinished) => {
-            eprintln!("stopped; {unfinished}. No report was written.");
+            note(format_args!("stopped; {unfinished}. No report was written."));
             None
         }
     }

@@ -30,6 +30,7 @@ use talea_http::turns::Turns;
 pub use self::passwords::Refusal;
 pub use self::rules::Rules;
 use self::sources::{Sources, State};
+use crate::screen::note;
 
 /// How long the files are taken to be as they were.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -126,7 +127,7 @@ impl Web {
             }
             Err(error) => {
                 self.bad_reloads.fetch_add(1, Ordering::Relaxed);
-                eprintln!("{error:#}; the rules in force stay");
+                note(format_args!("{error:#}; the rules in force stay"));
             }
         }
     }

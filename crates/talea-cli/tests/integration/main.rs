@@ -14,6 +14,8 @@ mod inspect;
 mod live_page;
 mod load;
 mod load_models;
+#[cfg(target_os = "linux")]
+mod load_output;
 mod load_queues;
 #[cfg(target_os = "linux")]
 mod serve_answers;

@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use tokio::process::{Child, Command};
 
 use super::api::{Api, now};
+use crate::screen::note;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
 /// How often another port is tried when somebody took the one that was free.
@@ -96,7 +97,7 @@ impl PrometheusProcess {
 
     pub(super) async fn stop(mut self) {
         if let Err(error) = self.child.kill().await {
-            eprintln!("warning: the study's Prometheus cannot be ended: {error}");
+            note(format_args!("warning: the study's Prometheus cannot be ended: {error}"));
         }
     }
 }
