@@ -19,7 +19,7 @@ use crate::descriptors;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
 use crate::progress::Progress;
-use crate::screen;
+use crate::screen::{self, note};
 use crate::study::CaseEnd;
 
 /// Runs the load and prints its summary to standard output.
@@ -72,23 +72,26 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         rounds.push(summary);
     }
     live.end(None);
+    if rounds.is_empty() {
+        note("stopped before a request was counted");
+        return Ok(Ending::Interrupted);
+    }
     // Of the two neither is lost when the other cannot be written.
     let printed = print(arguments, &rounds);
     if let Some(file) = &samples {
         file.write(&plan.scenario, &mut kept)?;
     }
     printed?;
-    let fails = judge(&arguments.fail_if, &rounds)?;
+    let fails = judge(&arguments.fail_if, &rounds);
     let interrupted = stop.is_requested() && {
         let all = rounds.len() as u64 == arguments.rounds;
         !all || rounds.iter().any(|round| round.interrupted)
     };
-    let is_clean = rounds.iter().all(|round| round.failed == 0) && !fails;
-    Ok(match (interrupted, is_clean) {
-        (true, _) => Ending::Interrupted,
-        (false, true) => Ending::Clean,
-        (false, false) => Ending::Failures,
-    })
+    if interrupted {
+        return Ok(Ending::Interrupted);
+    }
+    let is_clean = !fails? && rounds.iter().all(|round| round.failed == 0);
+    Ok(if is_clean { Ending::Clean } else { Ending::Failures })
 }
 
 /// Judges all rounds by each condition, and returns whether one holds.

@@ -205,6 +205,15 @@ fn half_a_body_is_a_failure_with_that_name() {
 }
 
 #[test]
+fn a_chunk_without_a_length_is_not_http() {
+    let server = StandIn::start(|_| Reply::BadChunk);
+    let summary = summary(&load(&server.url(), 1, 1, &[]));
+    assert_eq!(summary["answers"], 0);
+    let kinds = summary["failures"].to_string();
+    assert!(kinds.contains("create: the answer was not HTTP"), "{kinds}");
+}
+
+#[test]
 fn an_answer_that_does_not_come_in_time_is_a_failure() {
     let server = StandIn::start(|_| Reply::Silence);
     let output = load(&server.url(), 2, 1, &["--timeout", "150ms"]);
@@ -227,15 +236,6 @@ fn a_target_that_is_not_there_is_named_with_what_to_do() {
 }
 
 #[test]
-#[test]
-fn a_chunk_without_a_length_is_not_http() {
-    let server = StandIn::start(|_| Reply::BadChunk);
-    let summary = summary(&load(&server.url(), 1, 1, &[]));
-    assert_eq!(summary["answers"], 0);
-    let kinds = summary["failures"].to_string();
-    assert!(kinds.contains("create: the answer was not HTTP"), "{kinds}");
-}
-
 fn wrong_usage_is_refused_with_status_2() {
     assert_eq!(load("http://127.0.0.1:1/items", 0, 1, &[]).status.code(), Some(2));
     let output = load("ftp://127.0.0.1/items", 1, 1, &[]);
@@ -265,6 +265,43 @@ fn a_low_soft_limit_is_raised() {
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert_eq!(server.requests(), 400);
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_while_warming_up_ends_without_a_summary_or_an_error() {
+    let server = StandIn::start(|_| Reply::Silence);
+    let child = Command::new(TALEA)
+        .args(["load", &server.url(), "--clients", "3", "--iterations", "9", "--json"])
+        .args(["--warm-up", "60s", "--fail-if", "p99 > 50ms"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("three requests", || server.requests() >= 3);
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert!(output.stdout.is_empty(), "{output:?}");
+    assert!(stderr(&output).ends_with("stopped before a request was counted\n"), "{output:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_is_no_failure_of_a_condition_that_has_no_number_yet() {
+    let server = StandIn::start(|_| Reply::Silence);
+    let child = Command::new(TALEA)
+        .args(["load", &server.url(), "--clients", "3", "--iterations", "9", "--json"])
+        .args(["--fail-if", "p99 > 50ms"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    until("three requests", || server.requests() >= 3);
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    assert_eq!(summary(&output)["unanswered"], 3);
 }
 
 #[cfg(unix)]
