@@ -14,8 +14,9 @@ pub struct Health {
     /// Arrivals that had to wait because as many as may be were under way.
     pub starved: u64,
     pub threads: usize,
-    /// Processor time of this process; 0 where the system does not report it.
+    /// Processor time of this process while it ran; 0 where the system does not report it.
     pub cpu: Duration,
+    /// How long it ran.
     pub elapsed: Duration,
 }
 
@@ -23,6 +24,8 @@ pub struct Health {
 const LATE: f64 = 0.01;
 /// The share of its threads' time from which a warning says that none was left.
 const BUSY: f64 = 0.9;
+/// In a shorter time the first connections and requests take most of the processor.
+const TOO_SHORT: Duration = Duration::from_millis(100);
 
 impl Health {
     /// A quantile of how late clients took what arrived, in milliseconds.
@@ -38,7 +41,7 @@ impl Health {
     /// Why the generator, and not the server, may have been the limit, with the numbers.
     pub fn limits(&self) -> Vec<String> {
         let mut limits = Vec::new();
-        if self.cores() > BUSY * self.threads as f64 {
+        if self.elapsed >= TOO_SHORT && self.cores() > BUSY * self.threads as f64 {
             limits.push(format!(
                 "the generator used {} cores, and its clients run on {}; the server may be faster \
                  than it seems",
@@ -77,4 +80,28 @@ pub(super) fn cpu_time() -> Duration {
 #[cfg(not(unix))]
 pub(super) fn cpu_time() -> Duration {
     Duration::ZERO
+}
+
+#[cfg(test)]
+mod tests {
+    use talea::{Bucketing, Histogram, Opts, Registry, Seconds};
+
+    use super::*;
+
+    #[test]
+    fn a_generator_without_time_left_is_named_unless_it_ran_for_an_instant() {
+        let registry = Registry::for_test().unwrap();
+        let opts = Opts::new("late_seconds", "Late.").bucketing(Bucketing::Native);
+        let _late: Histogram<Seconds> = registry.register(opts).unwrap();
+        let late = registry.snapshot().histogram("late_seconds", &[]).unwrap();
+        let limits = |cpu, elapsed| {
+            let [cpu, elapsed] = [cpu, elapsed].map(Duration::from_millis);
+            Health { late: late.clone(), starved: 0, threads: 2, cpu, elapsed }.limits()
+        };
+        let busy = limits(1900, 1000);
+        assert!(busy[0].starts_with("the generator used 1.90 cores"), "{busy:?}");
+        assert!(limits(1700, 1000).is_empty());
+        assert!(limits(5, 2).is_empty(), "it began, and was done");
+        assert!(limits(1, 0).is_empty());
+    }
 }

@@ -1,6 +1,7 @@
 //! Runs a plan: starts its clients, waits for them, puts their results together.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::client::{Client, ClientTask};
 use crate::dispatch::Dispatch;
@@ -21,9 +22,9 @@ use crate::threads::Threads;
 /// Fails when a path of the scenario, behind that of the target, is none, or no threads can be
 /// started.
 pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, String> {
-    let cpu = cpu_time();
     let threads = Arc::new(Threads::start(plan)?);
     let started = threads.started();
+    let (begun, cpu) = (Instant::now(), cpu_time());
     let (clients, starved) = begin(plan, &threads, window.meters(), &stop).await;
 
     let mut tally = Tally::default();
@@ -40,6 +41,8 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
+    // Of the same time, which is not that of the clients.
+    let (spent, running) = (cpu_time() - cpu, begun.elapsed());
     let elapsed = ended - started;
     let planned = plan.requests().is_none_or(|planned| tally.requests() >= planned);
     Ok(Outcome {
@@ -48,8 +51,8 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
             late: window.late(),
             starved,
             threads: threads.count(),
-            cpu: cpu_time() - cpu,
-            elapsed,
+            cpu: spent,
+            elapsed: running,
         },
         elapsed,
         tally,

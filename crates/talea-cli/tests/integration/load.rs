@@ -33,6 +33,21 @@ fn every_request_is_sent_once_over_one_connection_a_client_and_counted_by_status
 }
 
 #[test]
+fn a_load_that_is_over_at_once_is_not_said_to_be_limited() {
+    let server = StandIn::well_behaved();
+    let one = ["--clients", "1", "--iterations", "1"];
+    let none = ["--rate", "0.001", "--for", "1ms", "--poisson"];
+    for (arguments, requests) in [(&one[..], 5), (&none, 0)] {
+        let mut command = Command::new(TALEA);
+        let output = command.args(["load", &server.url(), "--json"]).args(arguments).output();
+        let summary = summary(&output.unwrap());
+        assert_eq!(summary["requests_sent"], requests, "{summary}");
+        assert!(summary["limits"].as_array().unwrap().is_empty(), "{summary}");
+        assert!(summary["generator_cores"].as_f64().unwrap() < 1000.0, "{summary}");
+    }
+}
+
+#[test]
 fn the_summary_is_also_for_people() {
     let server = StandIn::well_behaved();
     let output = Command::new(TALEA)
