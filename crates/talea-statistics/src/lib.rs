@@ -41,6 +41,15 @@ impl Mean {
         let half = students_t(degrees as f64) * (variance / values.len() as f64).sqrt();
         Some(Self { mean, low: mean - half, high: mean + half })
     }
+
+    /// The mean of values that are each known within a share of themselves: the interval is no
+    /// narrower than that. Rounds that agree show no more, since they may all be wrong alike.
+    #[must_use]
+    pub fn known_within(self, share: f64) -> Self {
+        let least = self.mean.abs() * share;
+        let (low, high) = (self.low.min(self.mean - least), self.high.max(self.mean + least));
+        Self { low, high, ..self }
+    }
 }
 
 /// How many times as much there was of something as of something else.
@@ -87,6 +96,16 @@ impl Ratio {
             ((difference - half).exp(), (difference + half).exp())
         });
         Some(Self { ratio: difference.exp(), interval })
+    }
+
+    /// The ratio of values that are each known within a share of themselves: the interval, if there
+    /// is one, is no narrower than that.
+    #[must_use]
+    pub fn known_within(self, share: f64) -> Self {
+        let most = (1.0 + share) / (1.0 - share);
+        let widened =
+            |(low, high): (f64, f64)| (low.min(self.ratio / most), high.max(self.ratio * most));
+        Self { interval: self.interval.map(widened), ..self }
     }
 }
 
@@ -185,6 +204,22 @@ mod tests {
         close(ratio.ratio, 1.5);
         assert_eq!(ratio.interval, None);
         assert_eq!(Ratio::unpaired(&[3.0], &[2.0]).unwrap().interval, None);
+    }
+
+    #[test]
+    fn an_interval_is_no_narrower_than_its_values_are_known() {
+        let alike = Mean::of(&[100.0, 100.0]).unwrap();
+        assert_eq!(alike.known_within(0.01), Mean { mean: 100.0, low: 99.0, high: 101.0 });
+        let spread = Mean::of(&[90.0, 110.0]).unwrap();
+        assert_eq!(spread.known_within(0.01), spread);
+        let ratio = Ratio::paired(&[102.0, 102.0], &[100.0, 100.0]).unwrap().known_within(0.01);
+        let (low, high) = ratio.interval.unwrap();
+        close(ratio.ratio, 1.02);
+        close(low, 1.02 * 0.99 / 1.01);
+        close(high, 1.02 * 1.01 / 0.99);
+        let single = Ratio::paired(&[102.0], &[100.0]).unwrap();
+        assert_eq!(single.known_within(0.01), single);
+        assert_eq!(ratio.known_within(0.0), ratio);
     }
 
     #[test]

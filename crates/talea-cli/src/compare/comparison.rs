@@ -95,7 +95,7 @@ fn compared(base: &CaseResult, study: &Study, paired: bool) -> Option<CaseCompar
     let lines = Measure::ALL.into_iter().filter_map(|(measure, ..)| {
         let (to, of) = (of(base, measure)?, of(other, measure)?);
         let paired = paired && to.len() == of.len();
-        let ratio = if paired { Ratio::paired(&of, &to) } else { Ratio::unpaired(&of, &to) };
+        let ratio = measure.ratio(&of, &to, paired);
         Some(MeasureComparison {
             measure,
             base: mean(&to),
@@ -201,6 +201,20 @@ pub(crate) mod tests {
         assert_eq!(verdict(Measure::P99, &high, &low), Verdict::Better);
         assert_eq!(verdict(Measure::Rate, &low, &high), Verdict::Better);
         assert_eq!(verdict(Measure::Rate, &high, &low), Verdict::Worse);
+    }
+
+    #[test]
+    fn quantiles_of_neighbouring_buckets_may_be_of_equal_times() {
+        // All rounds of each are in one bucket, so their spread is 0.
+        let next = 2f64.powf(1.0 / 32.0);
+        let (base, other, far) = ([1.0; 5], [next; 5], [next * next; 5]);
+        for measure in [Measure::P50, Measure::P9999] {
+            assert_eq!(verdict(measure, &base, &other), Verdict::NoDifferenceShown);
+            assert_eq!(verdict(measure, &base, &far), Verdict::Worse);
+            let apart = &of(measure, &base, &other, false).others[0].cases[0].lines[0];
+            assert_eq!(apart.verdict, Verdict::NoDifferenceShown);
+        }
+        assert_eq!(verdict(Measure::Mean, &base, &other), Verdict::Worse, "means are exact");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
 use crate::screen::note;
 use crate::study::{CaseResult, Measure, Measures};
-use talea_statistics::{Mean, mean};
+use talea_statistics::mean;
 
 /// A measure and a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,7 +116,7 @@ impl Condition {
         let rounds = rounds.iter().map(|round| round.get(&self.measure).copied());
         let rounds = rounds.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())?;
         let mean = mean(&rounds);
-        let interval = Mean::of(&rounds).map(|mean| (mean.low, mean.high));
+        let interval = self.measure.mean(&rounds).map(|mean| (mean.low, mean.high));
         let (low, high) = interval.unwrap_or((mean, mean));
         let holds = self.is_beyond(low, high, limit);
         let show = |number| value(self.measure, number);
@@ -247,6 +247,13 @@ mod tests {
         let noisy = judged(&[1.0, 1.1, 0.9], &[0.8, 2.5, 1.0]);
         assert!(!noisy.holds && noisy.words.contains("is not shown"), "{noisy:?}");
         assert!(judged(&[1.0], &[1.2]).holds, "without an interval the ratio itself decides");
+    }
+
+    #[test]
+    fn a_limit_within_the_error_of_a_quantile_is_not_shown_to_be_passed() {
+        let cases = study(Measure::P50, &[50.4, 50.4, 50.4]).cases;
+        assert!(!condition("p50 > 50ms").judge(&cases)[0].holds);
+        assert!(condition("p50 > 49ms").judge(&cases)[0].holds);
     }
 
     #[test]

@@ -22,14 +22,16 @@ pub(super) struct Rounds {
 
 impl Rounds {
     pub(super) fn new(rounds: Vec<Summary>) -> Self {
-        let mean = |of: fn(&Summary) -> Option<f64>| {
-            rounds.iter().map(of).collect::<Option<Vec<f64>>>().and_then(|values| Mean::of(&values))
+        let numbers: Vec<Measures> = rounds.iter().map(measures).collect();
+        let mean = |measure: Measure| {
+            let values = numbers.iter().map(|round| round.get(&measure).copied());
+            values.collect::<Option<Vec<f64>>>().and_then(|values| measure.mean(&values))
         };
         Self {
-            mean_rate: mean(|round| round.mean_rate),
-            client_mean_ms: mean(|round| round.client_mean_ms),
-            client_p50_ms: mean(|round| round.client_p50_ms),
-            client_p99_ms: mean(|round| round.client_p99_ms),
+            mean_rate: mean(Measure::Rate),
+            client_mean_ms: mean(Measure::Mean),
+            client_p50_ms: mean(Measure::P50),
+            client_p99_ms: mean(Measure::P99),
             rounds,
         }
     }

@@ -5,6 +5,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use talea_load::Meters;
+use talea_statistics::{Mean, Ratio};
 
 use super::clients::Clients;
 use super::server::Server;
@@ -64,6 +66,26 @@ impl Measure {
     /// Its unit; empty where it has none.
     pub(crate) fn unit(self) -> &'static str {
         self.names().2
+    }
+
+    /// The share of itself by which a value may be wrong, at most: quantiles come from buckets.
+    fn error(self) -> f64 {
+        match self {
+            Self::P50 | Self::P90 | Self::P99 | Self::P999 | Self::P9999 => Meters::QUANTILE_ERROR,
+            Self::Rate | Self::Time | Self::Mean | Self::Cpu | Self::Memory | Self::Failed => 0.0,
+        }
+    }
+
+    /// The mean of some rounds, with its interval; none of fewer than two.
+    pub(crate) fn mean(self, rounds: &[f64]) -> Option<Mean> {
+        Mean::of(rounds).map(|mean| mean.known_within(self.error()))
+    }
+
+    /// The ratio of some rounds to others, with its interval. Paired are rounds that were run side
+    /// by side.
+    pub(crate) fn ratio(self, of: &[f64], to: &[f64], paired: bool) -> Option<Ratio> {
+        let ratio = if paired { Ratio::paired(of, to) } else { Ratio::unpaired(of, to) };
+        ratio.map(|ratio| ratio.known_within(self.error()))
     }
 
     pub(crate) fn more_is_better(self) -> bool {
