@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::connect::Stream;
+use crate::connect::{Stream, port};
 
 /// An `http://` or `https://` URL, taken apart once.
 #[derive(Clone, Debug)]
@@ -155,7 +155,7 @@ impl FromStr for Target {
         Ok(Self {
             url: text.to_owned(),
             host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(if is_https { 443 } else { 80 }),
+            port: port(authority, is_https).map_err(|error| format!("{error}; {EXPECTED}"))?,
             path: path.parse().map_err(|error| format!("{error}; {EXPECTED}"))?,
             host_header: header.map_err(|error| format!("{error}; {EXPECTED}"))?,
             address: None,
@@ -184,9 +184,14 @@ mod tests {
 
     #[test]
     fn an_impossible_target_is_refused_with_an_example() {
-        for text in
-            ["", "localhost:4000/api", "ftp://x/items", "http://x/items?a=1", "http://u@x/i"]
-        {
+        for text in [
+            "",
+            "localhost:4000/api",
+            "ftp://x/items",
+            "http://x/items?a=1",
+            "http://u@x/i",
+            "http://x:440000/",
+        ] {
             let error = text.parse::<Target>().unwrap_err();
             assert!(error.contains("http://127.0.0.1:4000/api/items"), "{text}: {error}");
         }

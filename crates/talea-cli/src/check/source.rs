@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow, bail};
 use hyper::Uri;
-use talea_load::connect::{self, Trust};
+use talea_load::connect::{self, Trust, port};
 use talea_parse::Syntax;
 
 use crate::arguments::Tls;
@@ -97,7 +97,10 @@ impl FromStr for Source {
         }
         let url: Uri = text.parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
         match url.authority() {
-            Some(authority) if !authority.as_str().contains('@') => Ok(Self::Url(url)),
+            Some(authority) if !authority.as_str().contains('@') => {
+                port(authority, scheme == "https").map_err(|it| format!("{it}; {EXPECTED}"))?;
+                Ok(Self::Url(url))
+            }
             Some(_) => Err(format!("found a user name, which is not sent; {EXPECTED}")),
             None => Err(format!("no host; {EXPECTED}")),
         }
@@ -125,7 +128,9 @@ mod tests {
         assert_eq!(of("metrics.txt"), Ok(Source::File("metrics.txt".into())));
         assert!(matches!(of("http://[::1]:9100/metrics?a=b"), Ok(Source::Url(_))));
         assert!(matches!(of("https://x/metrics"), Ok(Source::Url(_))));
-        for text in ["http://", "http://u@x/metrics", "https://u@x/metrics", "ftp://x"] {
+        for text in
+            ["http://", "http://u@x/metrics", "https://u@x/metrics", "ftp://x", "http://x:91000"]
+        {
             let error = of(text).unwrap_err();
             assert!(error.contains("http://127.0.0.1:9100/metrics"), "{text}: {error}");
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::{Stream, Trust, tls};
+use super::{Stream, Trust, port, tls};
 
 /// How long connecting and answering may take together.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -54,7 +54,7 @@ async fn get(url: &Uri, accept: &str, trust: Trust<'_>) -> Result<Answer> {
 async fn connect(url: &Uri, authority: &Authority, trust: Trust<'_>) -> Result<Stream> {
     let is_https = url.scheme() == Some(&Scheme::HTTPS);
     let host = authority.host().trim_matches(['[', ']']);
-    let port = authority.port_u16().unwrap_or(if is_https { 443 } else { 80 });
+    let port = port(authority, is_https).map_err(|error| anyhow!(error))?;
     let stream = TcpStream::connect((host, port)).await;
     let stream = stream.context("cannot be reached: is the service up, and the URL right?")?;
     if !is_https {
