@@ -35,6 +35,8 @@ enum Limit {
 pub(crate) struct Judgement {
     /// Whether it holds: the number lies beyond the limit, with all of its interval if it has one.
     pub holds: bool,
+    /// Whether the case has no such number, so that nothing is known.
+    pub lacks_number: bool,
     pub words: String,
 }
 
@@ -49,7 +51,8 @@ pub(crate) fn report_conditions(
     for judgement in judgements.clone() {
         note(format_args!("{}{}", if judgement.holds { "FAILED: " } else { "" }, judgement.words));
     }
-    if let Some(unjudged) = judged.iter().position(Vec::is_empty) {
+    let is_unjudged = |of: &Vec<Judgement>| of.is_empty() || of.iter().any(|it| it.lacks_number);
+    if let Some(unjudged) = judged.iter().position(is_unjudged) {
         bail!(
             "--fail-if {} is about nothing that there is: no such case, or no number of it",
             conditions[unjudged]
@@ -70,27 +73,24 @@ impl Condition {
         let mut judgements = Vec::new();
         for other in &comparison.others {
             for case in other.cases.iter().filter(|case| self.is_about(&case.id)) {
-                let lines = case.lines.iter().filter(|line| line.measure == self.measure);
-                let judged = lines.filter_map(|line| self.judge_line(line, limit));
-                judgements.extend(judged.map(|(holds, words)| Judgement {
-                    holds,
-                    words: format!("{}, case {}: {words}", other.name, case.id),
-                }));
+                let line = case.lines.iter().find(|line| line.measure == self.measure);
+                let judged = line.map(|line| self.judge_line(line, limit));
+                let of = format!("{}, case {}", other.name, case.id);
+                judgements.push(judged.unwrap_or_else(|| self.without_number()).of(&of));
             }
         }
         judgements
     }
 
-    fn judge_line(&self, line: &MeasureComparison, limit: f64) -> Option<(bool, String)> {
+    fn judge_line(&self, line: &MeasureComparison, limit: f64) -> Judgement {
         let Some(ratio) = line.ratio else {
             // From nothing to something is more than any number of times.
             let holds = self.above && line.base == 0.0 && line.other > 0.0;
             let (base, other) = (value(self.measure, line.base), value(self.measure, line.other));
-            return Some((holds, self.describe(holds, &format!("{other} after {base}"))));
+            return self.judgement(holds, &format!("{other} after {base}"));
         };
         let (low, high) = ratio.interval.unwrap_or((ratio.ratio, ratio.ratio));
-        let holds = self.is_beyond(low, high, limit);
-        Some((holds, self.describe(holds, &format!("{ratio} times"))))
+        self.judgement(self.is_beyond(low, high, limit), &format!("{ratio} times"))
     }
 
     /// Judges one variant's cases.
@@ -98,10 +98,9 @@ impl Condition {
         let Limit::Value(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
         for case in cases.iter().filter(|case| self.is_about(&case.id)) {
-            judgements.extend(self.judge_rounds(&case.rounds, limit).map(|judgement| Judgement {
-                words: format!("case {}: {}", case.id, judgement.words),
-                ..judgement
-            }));
+            let judged = self.judge_rounds(&case.rounds, limit);
+            let of = format!("case {}", case.id);
+            judgements.push(judged.unwrap_or_else(|| self.without_number()).of(&of));
         }
         judgements
     }
@@ -124,7 +123,7 @@ impl Condition {
             Some((low, high)) => format!("{} ({} to {})", show(mean), show(low), show(high)),
             None => show(mean),
         };
-        Some(Judgement { holds, words: self.describe(holds, &number) })
+        Some(self.judgement(holds, &number))
     }
 
     fn is_about(&self, case: &str) -> bool {
@@ -136,9 +135,21 @@ impl Condition {
         if self.above { low > limit } else { high < limit }
     }
 
-    fn describe(&self, holds: bool, number: &str) -> String {
+    fn judgement(&self, holds: bool, number: &str) -> Judgement {
         let found = if holds { "holds" } else { "is not shown" };
-        format!("{self} {found}: {number}")
+        Judgement { holds, lacks_number: false, words: format!("{self} {found}: {number}") }
+    }
+
+    fn without_number(&self) -> Judgement {
+        let words = format!("no number to judge {self} by");
+        Judgement { holds: false, lacks_number: true, words }
+    }
+}
+
+impl Judgement {
+    /// With what it is about before its words.
+    fn of(self, what: &str) -> Self {
+        Self { words: format!("{what}: {}", self.words), ..self }
     }
 }
 
@@ -250,6 +261,30 @@ mod tests {
     }
 
     #[test]
+    fn a_case_without_the_number_is_an_error_beside_one_that_has_it() {
+        let mut with = study(Measure::P99, &[1.0, 1.0]);
+        let mut broken = study(Measure::Failed, &[5.0, 5.0]).cases.remove(0);
+        broken.id = "B".to_owned();
+        let mut base = with.cases[0].clone();
+        base.id = "B".to_owned();
+        let before = {
+            let mut before = with.clone();
+            before.cases.push(base);
+            before
+        };
+        with.cases.push(broken);
+        let studies = [("a".to_owned(), before), ("b".to_owned(), with)];
+        let comparison = Comparison::apart(&studies).unwrap();
+        let (times, value) = (condition("p99 > 1.1x"), condition("p99 > 2ms"));
+        let judge = |it: &Condition| it.judge_comparison(&comparison);
+        let error = report_conditions(&[times], judge).unwrap_err().to_string();
+        assert!(error.contains("--fail-if p99 > 1.1x is about nothing"), "{error}");
+        let judge = |it: &Condition| it.judge(&studies[1].1.cases);
+        assert!(report_conditions(&[value], judge).is_err());
+        assert!(!report_conditions(&[condition("A: p99 > 2ms")], judge).unwrap());
+    }
+
+    #[test]
     fn a_limit_within_the_error_of_a_quantile_is_not_shown_to_be_passed() {
         let cases = study(Measure::P50, &[50.4, 50.4, 50.4]).cases;
         assert!(!condition("p50 > 50ms").judge(&cases)[0].holds);
@@ -269,6 +304,6 @@ mod tests {
         assert!(!condition("p99 > 50ms").judge(&cases)[0].holds, "50 lies in the interval");
         assert!(condition("p99 < 60ms").judge(&cases)[0].holds);
         assert!(condition("B: p99 > 40ms").judge(&cases).is_empty());
-        assert!(condition("p50 > 40ms").judge(&cases).is_empty(), "there is no such number");
+        assert!(condition("p50 > 40ms").judge(&cases)[0].lacks_number);
     }
 }
