@@ -99,10 +99,12 @@ impl<M: Metric + Clone> Parts<M> {
         make: impl FnOnce(Self) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let named = named.filter(|named| !named.is_empty());
-        // Only tuples of texts are keys, and a text equals nothing else.
+        // Only tuples of texts are keys. Members of an enum may equal a text, and have another one.
         if let (Some(children), None) = (self.children.get(), named) {
-            if let Some(child) = children.bind(py).get_item(values)? {
-                return Ok(child);
+            if values.iter_borrowed().all(|value| value.is_exact_instance_of::<PyString>()) {
+                if let Some(child) = children.bind(py).get_item(values)? {
+                    return Ok(child);
+                }
             }
         }
         let key = self.key(py, values, named)?;

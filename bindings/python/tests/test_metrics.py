@@ -312,7 +312,8 @@ class Unprintable:
 
 def test_odd_label_values_are_texts_or_errors(registry):
     orders = talea.Counter("orders", "Orders.", ["of"], registry=registry)
-    for value in [5, 1.5, None, True, b"x", (1, 2), "", "\0", 'a"b\\c\n', "é", "x" * 5000, 10**400]:
+    odd = [5, 1.5, None, True, b"x", (1, 2), [1], {"a": 1}, "", "\0", 'a"b\\c\n', "é", "x" * 5000, 10**400]
+    for value in odd:
         orders.labels(value).inc()
         shown = {"of": str(value)}
         assert registry.get_sample_value("orders_total", shown) == 1, value
@@ -322,7 +323,23 @@ def test_odd_label_values_are_texts_or_errors(registry):
     # What the parser of the official client reads, since no series spoils the page.
     page = talea.generate_latest(registry, "allow-utf-8").decode()
     (family,) = [one for one in text_string_to_metric_families(page) if one.name == "orders"]
-    assert len([one for one in family.samples if one.name == "orders_total"]) == 12
+    assert len([one for one in family.samples if one.name == "orders_total"]) == len(odd)
+
+
+class Method(str, enum.Enum):
+    CARD = "card"
+
+
+@pytest.mark.parametrize("order", [[Method.CARD, "card"], ["card", Method.CARD]])
+def test_a_label_value_is_its_text_whatever_equals_it(registry, order):
+    orders = talea.Counter("orders", "Orders.", ["method"], registry=registry)
+    assert Method.CARD == "card" and str(Method.CARD) == "Method.CARD"
+    for _ in range(2):
+        for method in order:
+            orders.labels(method).inc()
+            orders.labels(method=method).inc()
+    for method in order:
+        assert registry.get_sample_value("orders_total", {"method": str(method)}) == 4
 
 
 def test_odd_numbers_are_values_or_errors(registry):
