@@ -7,6 +7,7 @@ import types
 import weakref
 
 import pytest
+from asgiref.compatibility import guarantee_single_callable
 from fastapi import APIRouter, FastAPI, HTTPException
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -272,6 +273,31 @@ def test_other_frameworks_name_their_routes(registry):
     request(metered, "/x")
     found = {key[1]: value for key, value in outcomes(registry).items()}
     assert found == {"/known": 1, "_unmatched": 1}
+
+
+def test_servers_take_the_middleware_for_asgi_3(registry):
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    metered = Middleware(app, route=lambda scope: scope["path"], registry=registry)
+    found = [guarantee_single_callable(metered), metered.__call__]
+    with contextlib.suppress(ImportError):
+        from uvicorn.config import Config
+
+        config = Config(metered, log_config=None)
+        config.load()
+        found.append(config.loaded_app)
+        del config
+    for one in found:
+        assert request(one, "/k") == (204, b"")
+    (count,) = outcomes(registry).values()
+    assert count == len(found)
+    dropped = Middleware(app, registry=registry)
+    left = weakref.ref(dropped)
+    del dropped
+    gc.collect()
+    assert left() is None
 
 
 @pytest.mark.parametrize(

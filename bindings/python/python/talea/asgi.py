@@ -49,6 +49,13 @@ class Middleware(AsgiMiddleware):
         self._routes: dict[str, HttpRoute] = {}
         self._begin(app if route is None else self._named(app, route), self._meter)
 
+        async def call(scope: Scope, receive: Any, send: Any) -> None:
+            await self(scope, receive, send)
+
+        # Servers look at this: they take an application whose `__call__` is not async for one of ASGI 2. A
+        # call of the middleware is that of its class.
+        self.__dict__["__call__"] = call
+
     def _named(
         self, app: Application, route: Callable[[Scope], Optional[str]]
     ) -> Application:
