@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, StreamingResponse
-from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.routing import Mount, Route, Router, WebSocketRoute
 
 import talea
 from talea.asgi import Middleware
@@ -26,7 +26,7 @@ def registry():
     return talea.CollectorRegistry(size=16 << 20)
 
 
-def request(app, path, method="GET", receive=None, take=None):
+def request(app, path, method="GET", receive=None, take=None, root_path=""):
     """Sends a request of ASGI, and returns the status and the body of the response."""
     scope = {
         "type": "http",
@@ -37,7 +37,7 @@ def request(app, path, method="GET", receive=None, take=None):
         "path": path,
         "raw_path": path.encode(),
         "query_string": b"",
-        "root_path": "",
+        "root_path": root_path,
         "headers": [(b"host", b"x"), (b"content-length", b"7")],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
@@ -298,6 +298,34 @@ def test_servers_take_the_middleware_for_asgi_3(registry):
     del dropped
     gc.collect()
     assert left() is None
+
+
+def test_a_router_that_is_mounted_twice_has_two_routes(registry):
+    async def show(request):
+        return PlainTextResponse("hello")
+
+    shared = Router([Route("/a", show), Mount("/in", routes=[Route("/b/{c}", show)])])
+    mounts = [Mount("/v1", shared), Mount("/v2", shared), Mount("/of/{tenant}", shared)]
+    app = Starlette(routes=[Mount("/api", routes=mounts), Mount("/v1", shared)])
+    app.add_middleware(Middleware, registry=registry)
+    # A server behind a proxy that took the beginning of the path away.
+    behind = [("/api/v1/a", "/proxy"), ("/v1/a", "/api")]
+    for path, root in [
+        ("/api/v1/a", ""),
+        ("/api/v2/a", ""),
+        ("/api/v2/a", ""),
+        ("/api/of/x/in/b/1", ""),
+        ("/v1/in/b/2", ""),
+        *((root + path, root) for path, root in behind),
+    ]:
+        assert request(app, path, root_path=root) == (200, b"hello"), path
+    assert outcomes(registry) == {
+        ("GET", "/api/v1/a", "complete"): 2,
+        ("GET", "/api/v2/a", "complete"): 2,
+        ("GET", "/api/of/{tenant}/in/b/{c}", "complete"): 1,
+        ("GET", "/v1/in/b/{c}", "complete"): 1,
+        ("GET", "/v1/a", "complete"): 1,
+    }
 
 
 @pytest.mark.parametrize(

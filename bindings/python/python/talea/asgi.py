@@ -5,6 +5,7 @@ One line meters a service of Starlette or FastAPI, each request at its route::
     app.add_middleware(talea.asgi.Middleware)
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
@@ -85,20 +86,21 @@ class Middleware(AsgiMiddleware):
 
     def _declare(self, application: Any) -> None:
         """Called with the application of a framework, before its first message."""
-        self._declare_routes("", getattr(application, "routes", ()))
+        self._declare_routes("", getattr(application, "routes", ()), {})
 
-    def _declare_routes(self, prefix: str, routes: Iterable[Any]) -> None:
+    def _declare_routes(self, prefix: str, routes: Iterable[Any], places: "dict[int, _Places]") -> None:
         """Has each route say that it takes a request, before its own application runs."""
         for route in routes:
             inner = getattr(route, "routes", None)
             application = getattr(route, "app", None)
             if hasattr(route, "effective_route_contexts"):
                 # An included router of FastAPI: what it has as a route is of that inclusion.
-                contexts = route.effective_route_contexts()
-                self._declare_routes(prefix, [one.starlette_route or one for one in contexts])
+                contexts = [one.starlette_route or one for one in route.effective_route_contexts()]
+                self._declare_routes(prefix, contexts, places)
             elif inner:
-                self._declare_routes(prefix + getattr(route, "path", ""), inner)
+                self._declare_routes(prefix + getattr(route, "path", ""), inner, places)
             elif application is not None and hasattr(route, "path"):
+                mounted = prefix
                 if hasattr(route, "methods"):
                     methods = sorted(route.methods) if route.methods else None
                     declared = self._meter.route(_http.template(prefix, route), methods)
@@ -107,5 +109,35 @@ class Middleware(AsgiMiddleware):
                     continue
                 else:
                     # A mount of an application without routes, such as files.
-                    declared = self._meter.route(f"{prefix}{route.path}/{{path}}", None)
-                route.app = asgi_route(application, declared)
+                    mounted = prefix + route.path
+                    declared = self._meter.route(f"{mounted}/{{path}}", None)
+                of = places.setdefault(id(route), _Places(route))
+                route.app = of.application_at(mounted, declared)
+
+
+class _Places:
+    """A route, and the prefixes below which it is mounted: a router can be mounted more than once."""
+
+    def __init__(self, route: Any) -> None:
+        # Kept, so that no other route gets its id.
+        self._route = route
+        self._application: Application = route.app
+        self._declared: list[tuple[re.Pattern[str], HttpRoute]] = []
+
+    def application_at(self, prefix: str, declared: HttpRoute) -> Application:
+        """The application of the route, for this prefix and those before."""
+        pattern = re.sub(r"\\{.*?\\}", ".+", re.escape(prefix))
+        self._declared.append((re.compile(pattern), declared))
+        if len(self._declared) == 1:
+            return asgi_route(self._application, declared)
+        return self._enter
+
+    def _enter(self, scope: Scope, receive: Any, send: Any) -> Any:
+        exchange = scope.get("talea.exchange")
+        if exchange is not None:
+            root = scope.get("root_path", "")
+            # Without the path of the server, below which the whole application is.
+            mounted = root[len(scope.get("app_root_path", root)) :]
+            found = (declared for pattern, declared in self._declared if pattern.fullmatch(mounted))
+            exchange.enter(next(found, self._declared[-1][1]))
+        return self._application(scope, receive, send)
