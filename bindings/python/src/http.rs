@@ -196,6 +196,7 @@ struct State {
     is_https: bool,
     /// The status of a head whose body has not begun.
     status: Option<u16>,
+    is_closed: bool,
 }
 
 /// A message of ASGI.
@@ -251,10 +252,12 @@ impl State {
             self.exchange.begin_response(status);
         }
         self.exchange.close();
+        self.is_closed = true;
     }
 
     fn new(exchange: ManualExchange, method: Method, version: Version, is_https: bool) -> Self {
-        Self { exchange, send: None, coroutine: None, method, version, is_https, status: None }
+        let (send, coroutine, status) = (None, None, None);
+        Self { exchange, send, coroutine, method, version, is_https, status, is_closed: false }
     }
 
     /// The status of the response. A request that no route has taken is unmatched.
@@ -346,6 +349,11 @@ impl HttpExchange {
     /// A piece of the response's body, of which more may follow.
     fn body(&self, py: Python<'_>, bytes: u64, is_last: bool) {
         self.state.lock(py).body(bytes, is_last);
+    }
+
+    /// Whether the request has ended.
+    fn is_closed(&self, py: Python<'_>) -> bool {
+        self.state.lock(py).is_closed
     }
 
     /// The service's code failed with an exception.

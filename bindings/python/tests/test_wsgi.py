@@ -10,6 +10,9 @@ from django.conf import settings
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
+from werkzeug.test import Client
+
 import talea
 from talea.wsgi import Middleware, meter_flask
 from test_http import in_flight, outcomes, series, statuses
@@ -57,6 +60,62 @@ def test_flask_is_metered_at_its_rules(registry):
     assert series(registry, "http_request_body_size_bytes_sum", "route") == {("/fail",): 5}
     sent = series(registry, "http_response_body_size_bytes_sum", "route")
     assert sent[("/stream",)] == len("onetwo") + len("one")
+
+
+def counted(registry):
+    """How often each route was counted, in whatever way."""
+    found = {}
+    for (route, *_), value in series(registry, "http_requests_total", "route", "status").items():
+        found[route] = found.get(route, 0) + value
+    return found
+
+
+def test_of_several_middlewares_the_outer_one_records(registry):
+    def shop(prefix):
+        app = flask.Flask(prefix)
+        app.add_url_rule(f"/{prefix}/<int:item>", view_func=lambda item: "hello", endpoint="show")
+        meter_flask(app, registry=registry)
+        return app
+
+    twice, below = shop("twice"), shop("below")
+    meter_flask(twice, registry=registry)
+    mounted = DispatcherMiddleware(twice.wsgi_app, {"/mount": below})
+    unknown = Middleware(mounted, registry=registry)
+    named = Middleware(unknown, registry=registry, route=lambda environ: None)
+    client = Client(named)
+    for path, status in [("/twice/1", 200), ("/mount/below/2", 200), ("/none", 404)]:
+        assert client.get(path).status_code == status
+    assert counted(registry) == {"/twice/<int:item>": 1, "/below/<int:item>": 1, "_unmatched": 1}
+    assert in_flight(registry) == {}
+
+
+def test_a_middleware_inside_may_know_the_route(registry):
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        return [b"hello"]
+
+    inner = Middleware(app, registry=registry, route=lambda environ: "/known")
+    assert Client(Middleware(inner, registry=registry)).get("/x").data == b"hello"
+    assert counted(registry) == {"/known": 1}
+
+
+def test_a_request_that_is_made_again_is_recorded_again(registry):
+    def app(environ, start_response):
+        if environ["PATH_INFO"] != "/error":
+            raise RuntimeError("no")
+        start_response("500 Internal Server Error", [])
+        return [b"sorry"]
+
+    metered = Middleware(app, registry=registry, route=lambda environ: environ["PATH_INFO"])
+
+    def explained(environ, start_response):
+        try:
+            return metered(environ, start_response)
+        except RuntimeError:
+            return metered({**environ, "PATH_INFO": "/error"}, start_response)
+
+    assert Client(explained).get("/x").data == b"sorry"
+    assert counted(registry) == {"_unmatched": 1, "/error": 1}
 
 
 def test_an_application_that_raises_is_recorded(registry):
@@ -111,7 +170,8 @@ urlpatterns = [
 
 def test_django_is_metered_at_its_routes(registry):
     settings.configure(
-        MIDDLEWARE=["talea.django.Middleware"],
+        # The second is as if it were there once.
+        MIDDLEWARE=["talea.django.Middleware", "talea.django.Middleware"],
         ROOT_URLCONF=__name__,
         ALLOWED_HOSTS=["*"],
         TALEA_HTTP={"registry": registry},

@@ -7,6 +7,10 @@ from talea._talea import HttpMeter
 from talea.registry import REGISTRY, CollectorRegistry
 
 
+# Where the environment or the scope of a request has its exchange.
+KEY = "talea.exchange"
+
+
 def meter(
     registry: CollectorRegistry = REGISTRY,
     convention: str = "prometheus",

@@ -34,6 +34,11 @@ class Middleware:
             markcoroutinefunction(self)
 
     def __call__(self, request: Any) -> Any:
+        # A middleware of WSGI or ASGI around the project, or this one in the settings twice.
+        outer = getattr(request, "scope", request.META).get(_http.KEY)
+        if outer is not None and not outer.is_closed():
+            request._talea_exchange = outer
+            return self._get_response(request)
         exchange = self._arrived(request)
         if self._is_async:
             return self._answered(exchange, request)
@@ -59,7 +64,7 @@ class Middleware:
             request.is_secure(),
             _http.declared_length(request.META.get("CONTENT_LENGTH")),
         )
-        request._talea_exchange = exchange
+        request._talea_exchange = getattr(request, "scope", request.META)[_http.KEY] = exchange
         return exchange
 
     def process_view(self, request: Any, view: Any, args: Any, kwargs: Any) -> None:

@@ -13,8 +13,6 @@ from talea import _http
 from talea._serve import make_wsgi_app as make_wsgi_app
 from talea._talea import HttpRoute
 
-_KEY = "talea.exchange"
-
 Environment = MutableMapping[str, Any]
 Application = Callable[[Environment, Callable[..., Any]], Iterable[bytes]]
 
@@ -27,7 +25,7 @@ class Middleware:
     are those of ``talea.http_meter``.
 
     A request is recorded once: complete when its body was read to the end, aborted if the server closed it
-    before, panicked after an exception.
+    before, panicked after an exception. Of several middlewares, also those of frameworks, the outer one records.
     """
 
     def __init__(
@@ -43,19 +41,19 @@ class Middleware:
         self._routes: dict[str, HttpRoute] = {}
 
     def __call__(self, environ: Environment, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        exchange = environ[_KEY] = self._meter.arrived(
+        if _http.KEY in environ and not environ[_http.KEY].is_closed():
+            return self._inside(environ, start_response)
+        exchange = environ[_http.KEY] = self._meter.arrived(
             environ["REQUEST_METHOD"],
             environ.get("SERVER_PROTOCOL") == "HTTP/1.0",
             environ.get("wsgi.url_scheme") == "https",
             _http.declared_length(environ.get("CONTENT_LENGTH")),
         )
-        route = self._route
+        has_route = self._route is not None
 
         def start(status: str, headers: Any, *exception: Any) -> Any:
-            if route is not None:
-                template = route(environ)
-                if template is not None:
-                    exchange.enter(self._known(template))
+            if has_route:
+                self._enter(environ)
             exchange.head(int(status[:3]))
             return start_response(status, headers, *exception)
 
@@ -72,6 +70,20 @@ class Middleware:
                 exchange.failed()
             exchange.close()
             raise
+
+    def _inside(self, environ: Environment, start_response: Callable[..., Any]) -> Iterable[bytes]:
+        """A request that another middleware records: this one may know the route."""
+
+        def start(status: str, headers: Any, *exception: Any) -> Any:
+            self._enter(environ)
+            return start_response(status, headers, *exception)
+
+        return self._app(environ, start)
+
+    def _enter(self, environ: Environment) -> None:
+        template = self._route(environ) if self._route is not None else None
+        if template is not None:
+            environ[_http.KEY].enter(self._known(template))
 
     def _known(self, template: str) -> HttpRoute:
         route = self._routes.get(template)
@@ -100,7 +112,7 @@ def meter_flask(app: Any, **options: Any) -> None:
     def enter(*arguments: Any) -> Any:
         request = current()
         rule = request.url_rule
-        exchange = request.environ.get(_KEY)
+        exchange = request.environ.get(_http.KEY)
         if rule is not None and exchange is not None:
             exchange.enter(routes.get((rule.rule, rule.endpoint)) or declared(rule))
         return preprocess(*arguments)
