@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use talea::{FloatCounter, FloatGauge};
 
 use crate::metrics::{Gauge, Histogram};
+use crate::region::Region;
 
 /// Wraps a function, so that each call of it runs within the block.
 fn decorate<'py>(
@@ -144,6 +145,7 @@ pub(crate) struct CountedExceptions {
     pub(crate) counter: FloatCounter,
     /// A type, or a tuple of them; any exception if it is none.
     pub(crate) exception: Option<Py<PyAny>>,
+    pub(crate) _region: Py<Region>,
 }
 
 #[pymethods]
@@ -180,6 +182,7 @@ impl CountedExceptions {
 #[pyclass(frozen, module = "talea")]
 pub(crate) struct InProgress {
     pub(crate) gauge: FloatGauge,
+    pub(crate) _region: Py<Region>,
 }
 
 #[pymethods]

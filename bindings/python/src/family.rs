@@ -68,6 +68,10 @@ impl<M: Metric + Clone> Parts<M> {
             .ok_or_else(|| PyValueError::new_err("this metric is not defined: call its __init__"))
     }
 
+    pub(crate) fn region(&self, py: Python<'_>) -> PyResult<Py<Region>> {
+        Ok(self.defined()?.region.clone_ref(py))
+    }
+
     /// The series; an error if label values are missing.
     #[inline(always)]
     pub(crate) fn series(&self) -> PyResult<&M> {

@@ -76,6 +76,8 @@ impl HttpMeter {
         }
         let has_sizes = detailed || convention != "prometheus";
         let has_protocol = convention == "opentelemetry";
+        // Exchanges and routes have handles, and no region.
+        region.pin();
         let endpoints = opts.register(&region.registry);
         let endpoints = endpoints.map_err(|e| PyValueError::new_err(e.to_string()))?;
         let unmatched = endpoints.unmatched();

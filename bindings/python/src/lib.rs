@@ -18,6 +18,7 @@ mod http;
 mod lock;
 mod metrics;
 mod parse;
+mod private_region;
 mod region;
 
 use pyo3::prelude::*;
@@ -34,6 +35,8 @@ mod extension {
     use crate::metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary};
     #[pymodule_export]
     use crate::parse::{escape_name, parse};
+    #[pymodule_export]
+    use crate::private_region::note_fork;
     #[pymodule_export]
     use crate::region::{
         InfoFamily, Region, disable_created_metrics, enable_created_metrics, negotiate,

@@ -58,7 +58,7 @@ fn region_of(
 
 /// Registers a family. If the region is full, a warning says so, and the metric has memory of its own, which
 /// this process shows: an application starts nevertheless.
-fn registered<M: Metric>(
+fn registered<M: Metric + Send + Sync + 'static>(
     py: Python<'_>,
     region: Py<Region>,
     opts: Opts<'_>,
@@ -73,7 +73,17 @@ fn registered<M: Metric>(
             let family = private.get().registry.family(opts, labelnames).map_err(refused)?;
             Ok((private, family))
         }
-        family => Ok((region, family.map_err(refused)?)),
+        family => {
+            let family = family.map_err(refused)?;
+            let kept = family.clone();
+            let emptied = move || {
+                kept.remove_matching(&[]);
+                // The series of those beyond the limit stays.
+                kept.dropped() == 0
+            };
+            region.get().note(|| format!("{labelnames:?} {opts:?}"), || Box::new(emptied));
+            Ok((region, family))
+        }
     }
 }
 
@@ -272,7 +282,7 @@ macro_rules! class {
 
             #[getter]
             fn _region(&self, py: Python<'_>) -> PyResult<Py<Region>> {
-                Ok(self.0.defined()?.region.clone_ref(py))
+                self.0.region(py)
             }
 
             $($methods)*
@@ -310,8 +320,13 @@ class! {
 
     /// Counts the exceptions of this type, by default of any, that leave a block or a function.
     #[pyo3(signature = (exception=None))]
-    fn count_exceptions(&self, exception: Option<Py<PyAny>>) -> PyResult<CountedExceptions> {
-        Ok(CountedExceptions { counter: self.0.series()?.clone(), exception })
+    fn count_exceptions(
+        &self,
+        py: Python<'_>,
+        exception: Option<Py<PyAny>>,
+    ) -> PyResult<CountedExceptions> {
+        let counter = self.0.series()?.clone();
+        Ok(CountedExceptions { counter, exception, _region: self.0.region(py)? })
     }
 
     #[getter]
@@ -365,8 +380,8 @@ class! {
     }
 
     /// Adds one while a block or a function runs.
-    fn track_inprogress(&self) -> PyResult<InProgress> {
-        Ok(InProgress { gauge: self.0.series()?.clone() })
+    fn track_inprogress(&self, py: Python<'_>) -> PyResult<InProgress> {
+        Ok(InProgress { gauge: self.0.series()?.clone(), _region: self.0.region(py)? })
     }
 
     #[getter]

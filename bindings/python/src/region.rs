@@ -14,6 +14,7 @@ use talea::{
 use talea_parse::Syntax;
 
 use crate::parse;
+use crate::private_region::{Emptied, PrivateRegion};
 
 // Python aligns its objects to no more.
 const _: () = assert!(align_of::<Region>() <= 16);
@@ -22,6 +23,8 @@ const _: () = assert!(align_of::<Region>() <= 16);
 #[pyclass(frozen, module = "talea._talea")]
 pub(crate) struct Region {
     pub(crate) registry: Registry,
+    /// None of a file.
+    private: Option<PrivateRegion>,
     /// Gauges whose values are taken from functions whenever this process shows the region.
     functions: Mutex<Vec<Function>>,
 }
@@ -51,17 +54,42 @@ pub(crate) fn enable_created_metrics() {
 /// What a metric without a registry needs of memory at the most, in bytes.
 const PRIVATE_LEN: u64 = 4 << 20;
 
-fn opened(registry: Result<Registry, impl ToString>) -> PyResult<Region> {
-    match registry {
-        Ok(registry) => Ok(Region { registry, functions: Mutex::default() }),
-        Err(error) => Err(PyOSError::new_err(error.to_string())),
-    }
+fn failed(error: impl ToString) -> PyErr {
+    PyOSError::new_err(error.to_string())
 }
 
 impl Region {
     /// Memory of this process and those that it forks, for a metric that is in no registry.
     pub(crate) fn private() -> PyResult<Self> {
-        opened(Registry::with_config(Config::with_len(PRIVATE_LEN)))
+        Self::in_memory(Some(PRIVATE_LEN))
+    }
+
+    fn in_memory(size: Option<u64>) -> PyResult<Self> {
+        let (registry, private) = PrivateRegion::open(size).map_err(failed)?;
+        Ok(Self { registry, private: Some(private), functions: Mutex::default() })
+    }
+
+    fn in_file(registry: Result<Registry, impl ToString>) -> PyResult<Self> {
+        let registry = registry.map_err(failed)?;
+        Ok(Self { registry, private: None, functions: Mutex::default() })
+    }
+
+    /// A handle into the region may outlive this object.
+    pub(crate) fn pin(&self) {
+        if let Some(private) = &self.private {
+            private.pin();
+        }
+    }
+
+    /// Notes that a family of this definition is in the region, and how its series are removed.
+    pub(crate) fn note(
+        &self,
+        definition: impl FnOnce() -> String,
+        emptied: impl FnOnce() -> Emptied,
+    ) {
+        if let Some(private) = &self.private {
+            private.note(&definition(), emptied);
+        }
     }
 
     /// Sets a gauge from a function whenever the region is shown, in place of an earlier function.
@@ -115,23 +143,33 @@ impl Region {
     }
 }
 
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Some(private) = self.private.take() {
+            private.give_back(&self.registry);
+        }
+    }
+}
+
 #[pymethods]
 impl Region {
     /// Opens the file of this path, or memory that this process shares with those that it forks.
     #[new]
     #[pyo3(signature = (path=None, size=None))]
     fn new(path: Option<PathBuf>, size: Option<u64>) -> PyResult<Self> {
-        let config = size.map_or_else(Config::default, Config::with_len);
         match path {
-            Some(path) => opened(Registry::open_with(path, config)),
-            None => opened(Registry::with_config(config)),
+            Some(path) => {
+                let config = size.map_or_else(Config::default, Config::with_len);
+                Self::in_file(Registry::open_with(path, config))
+            }
+            None => Self::in_memory(size),
         }
     }
 
     /// Opens the file that `TALEA_REGION` names; without it, memory as `Region()`.
     #[staticmethod]
     fn from_env() -> PyResult<Self> {
-        opened(Registry::from_env())
+        Self::in_file(Registry::from_env())
     }
 
     /// A page in the format that an `Accept` header asks for, and its `Content-Type`; protobuf only if
@@ -186,7 +224,18 @@ impl Region {
     ) -> PyResult<InfoFamily> {
         let opts = Opts::new(name, help(documentation)).lenient_names(true).utf8_names(true);
         let info = self.registry.info(opts, &labelnames);
-        Ok(InfoFamily(info.map_err(|e| PyValueError::new_err(e.to_string()))?))
+        let info = info.map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let kept = info.clone();
+        self.note(
+            || format!("{labelnames:?} {opts:?}"),
+            || {
+                Box::new(move || {
+                    kept.remove_pairs(&[""; 0]);
+                    true
+                })
+            },
+        );
+        Ok(InfoFamily(info))
     }
 }
 

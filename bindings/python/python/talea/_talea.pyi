@@ -28,6 +28,7 @@ __all__ = [
     "enable_created_metrics",
     "escape_name",
     "negotiate",
+    "note_fork",
     "parse",
 ]
 
@@ -41,6 +42,9 @@ def enable_created_metrics() -> None:
     """Shows the samples ``_created`` again, which is the default."""
 
 def negotiate(accept: str) -> str: ...
+def note_fork() -> None:
+    """Called before each fork, and after it in the child."""
+
 def parse(page: str, is_openmetrics: bool) -> list[tuple[str, str, str, str, list[Any]]]: ...
 def escape_name(name: str, escaping: str, is_label: bool) -> str: ...
 

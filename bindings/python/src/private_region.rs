@@ -1,0 +1,110 @@
+//! Regions in memory of this process, which are used again.
+//!
+//! A region is never unmapped, and has two file descriptors. A program may make a registry for each of its
+//! tasks, as those that push do. So once no object leads to a region in memory any more, its families are
+//! ended, and the next registry of that size gets it.
+//!
+//! 1. Every object that has a handle into a region has the `Region` too, or pins it.
+//! 2. A region that a fork shared is not used again: the other process has it too, and this process does not
+//!    know until when.
+//! 3. A family is in the region for as long as the process lives, also after its end. A region that has many,
+//!    or whose parts are in use, is left alone, so that the next registry has room.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use talea::{Config, Error, Registry};
+
+/// The most definitions of families in a region that is used again: a fraction of what the smallest has.
+const DEFINITIONS_MAX: usize = 64;
+
+/// The most of each part that may be in use in such a region, as a fraction.
+const USED_MAX: u64 = 16;
+
+/// Forks of this process and those that it comes from.
+static FORKS: AtomicU64 = AtomicU64::new(0);
+
+/// Regions that no object leads to.
+static UNUSED: Mutex<Vec<(Registry, PrivateRegion)>> = Mutex::new(Vec::new());
+
+/// Called before each fork, and after it in the child.
+#[pyfunction]
+pub(crate) fn note_fork() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// What decides whether a region in memory is used again.
+pub(crate) struct PrivateRegion {
+    /// The size that was asked for.
+    size: Option<u64>,
+    forks: u64,
+    process: u32,
+    is_pinned: AtomicBool,
+    /// The families that were ever in it, by fingerprints of their definitions.
+    families: Mutex<HashMap<u64, Emptied>>,
+}
+
+/// Removes all series of a family, also those that are kept; false if one is left.
+pub(crate) type Emptied = Box<dyn Fn() -> bool + Send>;
+
+impl PrivateRegion {
+    /// Opens a region in memory, or takes one that is unused.
+    pub(crate) fn open(size: Option<u64>) -> Result<(Registry, Self), Error> {
+        let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
+        unused.retain(|(_, region)| region.is_unshared());
+        if let Some(at) = unused.iter().position(|(_, region)| region.size == size) {
+            return Ok(unused.swap_remove(at));
+        }
+        drop(unused);
+        let registry = Registry::with_config(size.map_or_else(Config::default, Config::with_len))?;
+        let (is_pinned, families) = Default::default();
+        let forks = FORKS.load(Ordering::Relaxed);
+        Ok((registry, Self { size, forks, process: std::process::id(), is_pinned, families }))
+    }
+
+    /// The region is not used again: a handle into it may outlive its object.
+    pub(crate) fn pin(&self) {
+        self.is_pinned.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that a family of this definition is in the region. After its end, a definition that is registered
+    /// again would have the series that were kept.
+    pub(crate) fn note(&self, definition: &str, emptied: impl FnOnce() -> Emptied) {
+        static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+        let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
+        if families.len() <= DEFINITIONS_MAX {
+            families.entry(HASHER.hash_one(definition)).or_insert_with(emptied);
+        }
+    }
+
+    /// No object leads to the region any more.
+    pub(crate) fn give_back(self, registry: &Registry) {
+        let is_pinned = self.is_pinned.load(Ordering::Relaxed);
+        if !self.is_unshared() || is_pinned || !self.is_emptied() {
+            return;
+        }
+        let usage = registry.usage();
+        let parts = [usage.records, usage.text, usage.single_cells, usage.striped_cells];
+        if parts.iter().any(|part| part.taken > part.room / USED_MAX) {
+            return;
+        }
+        // A gauge of per-process values keeps them, also after the end of its family.
+        if usage.owned_cells.taken > 0 {
+            return;
+        }
+        registry.unregister_where(|_| true);
+        UNUSED.lock().unwrap_or_else(PoisonError::into_inner).push((registry.clone(), self));
+    }
+
+    fn is_emptied(&self) -> bool {
+        let families = self.families.lock().unwrap_or_else(PoisonError::into_inner);
+        families.len() <= DEFINITIONS_MAX && families.values().all(|emptied| emptied())
+    }
+
+    fn is_unshared(&self) -> bool {
+        self.forks == FORKS.load(Ordering::Relaxed) && self.process == std::process::id()
+    }
+}

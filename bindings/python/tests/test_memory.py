@@ -1,0 +1,138 @@
+"""Regions in memory, which are used again when no object leads to them."""
+
+import gc
+import os
+import time
+
+import pytest
+
+import talea
+from talea.openmetrics.exposition import generate_latest as generate_openmetrics
+
+
+def descriptors():
+    return len(os.listdir("/proc/self/fd"))
+
+
+def page_of_a_task(value, register=talea.Counter):
+    """A page as a task that pushes makes one: of a registry of its own."""
+    registry = talea.CollectorRegistry()
+    talea.Counter("done", "Done.", ["task"], registry=registry).labels("a").inc(value)
+    talea.Summary("took", "Time.", registry=registry, quantiles=[0.5]).observe(value)
+    talea.Gauge("level", "Level.", registry=registry).set_function(lambda: value)
+    talea.Info("build", "Build.", registry=registry).info({"version": str(value)})
+    with talea.Gauge("apart", "Of no registry.", registry=None).track_inprogress():
+        return generate_openmetrics(registry).decode(), registry
+
+
+def test_registries_that_are_gone_leave_no_memory_behind():
+    first, _ = page_of_a_task(1)
+    # The first one lives on, so that these are of another region.
+    _, kept = page_of_a_task(2)
+    before, began = descriptors(), time.time()
+    for value in range(3, 23):
+        page, registry = page_of_a_task(value)
+        assert f'done_total{{task="a"}} {value}.0\n' in page
+        assert f"took_sum {value}.0\n" in page and "took_count 1.0\n" in page
+        median = float(page.split('took{quantile="0.5"} ')[1].split("\n")[0])
+        assert median == pytest.approx(value, rel=0.05)
+        assert f"level {value}.0\n" in page
+        assert f'build_info{{version="{value}"}} 1.0\n' in page
+        assert page.count("\n") == first.count("\n")
+        created = float(page.split('done_created{task="a"} ')[1].split("\n")[0])
+        assert created >= began - 1
+        del registry
+        empty = talea.CollectorRegistry()
+        assert talea.generate_latest(empty) == b""
+        del empty
+    assert descriptors() <= before + 4
+    assert kept.get_sample_value("done_total", {"task": "a"}) == 2
+
+
+def test_a_registry_that_is_gone_may_have_had_anything():
+    talea.Counter("same", "Counter.", ["x"], registry=talea.CollectorRegistry()).labels("a").inc(5)
+    gc.collect()
+    registry = talea.CollectorRegistry()
+    same = talea.Histogram("same", "Histogram.", registry=registry, buckets=[1])
+    same.observe(0.5)
+    assert registry.get_sample_value("same_bucket", {"le": "1.0"}) == 1
+    assert registry.get_sample_value("same_count") == 1
+
+
+def everything(labelnames, limit, modes):
+    """A registry with a metric of each kind that has been used, and one that has only been registered."""
+    kinds = [
+        (talea.Counter, {}, lambda metric: metric.inc(3)),
+        *((talea.Gauge, {"multiprocess_mode": mode}, lambda metric: metric.set(3)) for mode in modes),
+        (talea.Histogram, {"native": True, "quantiles": [0.5]}, lambda metric: metric.observe(3)),
+        (talea.Summary, {"quantiles": [0.5]}, lambda metric: metric.observe(3)),
+        (talea.Enum, {"states": ["a", "b"]}, lambda metric: metric.state("b")),
+        (talea.Info, {}, lambda metric: metric.info({"fact": "x"})),
+    ]
+    registry = talea.CollectorRegistry()
+    metrics = []
+    for number, (kind, options, use) in enumerate(kinds):
+        if kind is not talea.Info:
+            options["limit"] = limit
+        metrics.append((kind(f"metric_{number}", "M.", labelnames, registry=registry, **options), use))
+    return registry, metrics
+
+
+def lines(registry):
+    return [line for line in generate_openmetrics(registry).decode().split("\n") if "_created" not in line]
+
+
+@pytest.mark.parametrize("labelnames", [[], ["of"]])
+@pytest.mark.parametrize("limit", [20_000, 2])
+@pytest.mark.parametrize("modes", [["mostrecent"], ["mostrecent", "sum", "max", "min", "all"]])
+def test_nothing_of_a_registry_is_in_the_next(labelnames, limit, modes):
+    fresh, metrics = everything(labelnames, limit, modes)
+    expected = lines(fresh)
+    assert not any(" 3.0" in line or "fact" in line for line in expected)
+    for _ in range(3):
+        registry, metrics = everything(labelnames, limit, modes)
+        assert lines(registry) == expected
+        for metric, use in metrics:
+            for value in "xyz" if labelnames else "x":
+                use(metric.labels(value) if labelnames else metric)
+        assert lines(registry) != expected
+        del registry, metrics, metric
+        gc.collect()
+
+
+def test_what_outlives_its_registry_counts_nowhere_else():
+    def left(registry):
+        counter = talea.Counter("left", "Left.", ["x"], registry=registry)
+        gauge = talea.Gauge("busy", "Busy.", registry=registry)
+        return [counter.labels("a").inc, gauge.track_inprogress().__enter__]
+
+    updates = left(talea.CollectorRegistry())
+    gc.collect()
+    registry = talea.CollectorRegistry()
+    left(registry)
+    for update in updates:
+        update()
+    assert registry.get_sample_value("left_total", {"x": "a"}) == 0
+    assert registry.get_sample_value("busy") == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_registry_that_a_child_shares_is_its_own_when_the_parent_drops_it():
+    registry = talea.CollectorRegistry()
+    done = talea.Counter("done", "Done.", registry=registry)
+    told, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.read(told, 1)
+        done.inc(5)
+        is_right = registry.get_sample_value("done_total") == 5
+        os._exit(0 if is_right else 1)
+    del registry, done
+    gc.collect()
+    others = [talea.CollectorRegistry() for _ in range(3)]
+    counters = [talea.Counter("done", "Done.", registry=other) for other in others]
+    os.write(tell, b"x")
+    assert os.waitpid(child, 0)[1] == 0
+    assert [counter._value.get() for counter in counters] == [0, 0, 0]
+    for descriptor in (told, tell):
+        os.close(descriptor)
