@@ -14,7 +14,7 @@ use talea_http::{Convention, Endpoint, Endpoints, ManualExchange, Opts, StatusLa
 use crate::asgi;
 use crate::callable::{self, OneArgument};
 use crate::lock::StateLock;
-use crate::region::Region;
+use crate::region::{Region, with_room};
 
 /// The HTTP metrics of a region.
 #[pyclass(frozen, module = "talea._talea")]
@@ -25,6 +25,7 @@ pub(crate) struct HttpMeter {
     has_sizes: bool,
     /// Whether the protocol's version and the scheme are labels.
     has_protocol: bool,
+    region: Py<Region>,
 }
 
 /// A declared route: its endpoints by the methods that it answers.
@@ -42,7 +43,8 @@ impl HttpMeter {
     #[pyo3(signature = (region, convention, prefix, detailed, buckets, status_codes, constant_labels))]
     #[allow(clippy::too_many_arguments)]
     fn new(
-        region: &Region,
+        py: Python<'_>,
+        region: Py<Region>,
         convention: &str,
         prefix: &str,
         detailed: bool,
@@ -76,12 +78,18 @@ impl HttpMeter {
         }
         let has_sizes = detailed || convention != "prometheus";
         let has_protocol = convention == "opentelemetry";
+        let (region, endpoints) =
+            with_room(py, region, |region| opts.clone().register(&region.registry))?;
         // Exchanges and routes have handles, and no region.
-        region.pin();
-        let endpoints = opts.register(&region.registry);
-        let endpoints = endpoints.map_err(|e| PyValueError::new_err(e.to_string()))?;
+        region.get().pin();
         let unmatched = endpoints.unmatched();
-        Ok(Self { endpoints, unmatched, has_sizes, has_protocol })
+        Ok(Self { endpoints, unmatched, has_sizes, has_protocol, region })
+    }
+
+    /// The region that has the metrics.
+    #[getter]
+    fn region(&self, py: Python<'_>) -> Py<Region> {
+        self.region.clone_ref(py)
     }
 
     /// Declares a route with the methods that it answers; without methods it answers all.

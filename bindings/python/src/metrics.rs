@@ -1,19 +1,18 @@
 //! The kinds of metrics.
 
-use std::ffi::CString;
 use std::time::{Duration, UNIX_EPOCH};
 
-use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use talea::{
-    Bucketing, Combine, DynamicLabels, DynamicStateSet, Error, ExemplarError, Family, FloatCounter,
+    Bucketing, Combine, DynamicLabels, DynamicStateSet, ExemplarError, Family, FloatCounter,
     FloatGauge, Floats, Metric, Opts,
 };
 
 use crate::blocks::{CountedExceptions, InProgress, Timer};
 use crate::family::{Defined, Parts, no_such_state};
-use crate::region::{Region, help};
+use crate::region::{Region, help, with_room};
 
 /// The registry that a metric is asked to be in.
 enum Wanted<'py> {
@@ -56,35 +55,23 @@ fn region_of(
     }
 }
 
-/// Registers a family. If the region is full, a warning says so, and the metric has memory of its own, which
-/// this process shows: an application starts nevertheless.
+/// Registers a family.
 fn registered<M: Metric + Send + Sync + 'static>(
     py: Python<'_>,
     region: Py<Region>,
     opts: Opts<'_>,
     labelnames: &[String],
 ) -> PyResult<(Py<Region>, Family<DynamicLabels, M>)> {
-    let refused = |error: Error| PyValueError::new_err(error.to_string());
-    match region.get().registry.family(opts, labelnames) {
-        Err(error @ Error::Full { .. }) => {
-            let message = format!("{error}. Until then this process alone shows the metric");
-            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(message)?, 2)?;
-            let private = Py::new(py, Region::private()?)?;
-            let family = private.get().registry.family(opts, labelnames).map_err(refused)?;
-            Ok((private, family))
-        }
-        family => {
-            let family = family.map_err(refused)?;
-            let kept = family.clone();
-            let emptied = move || {
-                kept.remove_matching(&[]);
-                // The series of those beyond the limit stays.
-                kept.dropped() == 0
-            };
-            region.get().note(|| format!("{labelnames:?} {opts:?}"), || Box::new(emptied));
-            Ok((region, family))
-        }
-    }
+    let (region, family) =
+        with_room(py, region, |region| region.registry.family(opts, labelnames))?;
+    let kept = family.clone();
+    let emptied = move || {
+        kept.remove_matching(&[]);
+        // The series of those beyond the limit stays.
+        kept.dropped() == 0
+    };
+    region.get().note(|| format!("{labelnames:?} {opts:?}"), || Box::new(emptied));
+    Ok((region, family))
 }
 
 /// The name of a family: namespace, subsystem, name and unit, joined by `_`. A unit that the name ends

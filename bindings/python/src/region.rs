@@ -1,14 +1,15 @@
 //! Open regions, and what they show.
 
+use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use talea::{
-    Config, DynamicLabels, Escaping, FloatGauge, Format, Info, Opts, Registry, Scraper,
+    Config, DynamicLabels, Error, Escaping, FloatGauge, Format, Info, Opts, Registry, Scraper,
     TEXT_CONTENT_TYPE,
 };
 use talea_parse::Syntax;
@@ -215,27 +216,43 @@ impl Region {
         self.forget_functions(name, None);
     }
 
-    /// Registers an info.
+    /// Registers an info. Returns it with the region that has it.
     fn info(
-        &self,
+        slf: Py<Self>,
+        py: Python<'_>,
         name: &str,
         documentation: &str,
         labelnames: Vec<String>,
-    ) -> PyResult<InfoFamily> {
+    ) -> PyResult<(Py<Self>, InfoFamily)> {
         let opts = Opts::new(name, help(documentation)).lenient_names(true).utf8_names(true);
-        let info = self.registry.info(opts, &labelnames);
-        let info = info.map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let (region, info) = with_room(py, slf, |region| region.registry.info(opts, &labelnames))?;
         let kept = info.clone();
-        self.note(
-            || format!("{labelnames:?} {opts:?}"),
-            || {
-                Box::new(move || {
-                    kept.remove_pairs(&[""; 0]);
-                    true
-                })
-            },
-        );
-        Ok(InfoFamily(info))
+        let emptied = move || {
+            kept.remove_pairs(&[""; 0]);
+            true
+        };
+        region.get().note(|| format!("{labelnames:?} {opts:?}"), || Box::new(emptied));
+        Ok((region, InfoFamily(info)))
+    }
+}
+
+/// Registers something in a region. If that is full, a warning says so, and a region of this process takes it:
+/// an application starts nevertheless.
+pub(crate) fn with_room<T>(
+    py: Python<'_>,
+    region: Py<Region>,
+    register: impl Fn(&Region) -> Result<T, Error>,
+) -> PyResult<(Py<Region>, T)> {
+    let refused = |error: Error| PyValueError::new_err(error.to_string());
+    match register(region.get()) {
+        Err(error @ Error::Full { .. }) => {
+            let message = format!("{error}. Until then this process alone shows the metric");
+            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(message)?, 2)?;
+            let private = Py::new(py, Region::private()?)?;
+            let registered = register(private.get()).map_err(refused)?;
+            Ok((private, registered))
+        }
+        registered => Ok((region, registered.map_err(refused)?)),
     }
 }
 

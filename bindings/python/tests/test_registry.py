@@ -373,3 +373,37 @@ def test_a_full_region_is_a_warning(region):
                 break
     assert registry.get_sample_value(f"orders_{n}_total") == 1
     assert registry.get_sample_value("orders_0_total") == 1
+
+
+def test_whatever_a_full_region_has_no_room_for_is_shown_by_its_process(region):
+    registry = talea.CollectorRegistry(path=region, size=1 << 20)
+    with pytest.warns(RuntimeWarning, match="this process alone"):
+        for n in range(5_000):
+            if talea.Histogram(f"took_{n}", "T.", registry=registry)._region is not registry._region:
+                break
+    with pytest.warns(RuntimeWarning, match="this process alone"):
+        talea.Info("build", "Build.", registry=registry).info({"version": "1"})
+    with pytest.warns(RuntimeWarning, match="this process alone"):
+        meters = [talea.http_meter(registry=registry)]
+    meters.append(talea.http_meter(registry=registry))
+    for meter in meters:
+        request = meter.arrived("GET", False, False, 0)
+        request.enter(meter.route("/a", ["GET"]))
+        request.head(200)
+        request.body(0, True)
+    assert registry.get_sample_value("build_info", {"version": "1"}) == 1
+    labels = {"method": "GET", "route": "/a", "status": "2xx"}
+    assert registry.get_sample_value("http_requests_total", labels) == 2
+    names = [family.name for family in registry.collect()]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("kind", [talea.Counter, talea.Info])
+def test_a_registry_of_the_official_client_shows_each_kind(kind):
+    theirs = prometheus_client.CollectorRegistry()
+    metric = kind("build", "Build.", registry=theirs)
+    (family,) = theirs.collect()
+    assert [sample.name for sample in family.samples if "_created" not in sample.name] == [
+        "build_total" if kind is talea.Counter else "build_info"
+    ]
+    assert list(metric.collect())[0].name == "build"

@@ -172,7 +172,7 @@ def test_a_fork_catches_no_lock_of_talea(registry):
     is_over = threading.Event()
 
     def change(at):
-        info = region.info(f"info_{at}", "Info.", [])
+        _, info = region.info(f"info_{at}", "Info.", [])
         while not is_over.is_set():
             info.set([], [("at", at)])
             for n in range(20):
@@ -182,13 +182,13 @@ def test_a_fork_catches_no_lock_of_talea(registry):
                 region.unregister(f"other_{at}_{n}")
 
     def fork():
-        own = region.info("info_own", "Info.", [])
+        _, own = region.info("info_own", "Info.", [])
         try:
             for n in range(15):
                 child = os.fork()
                 if child == 0:
                     own.set([], [("n", str(n))])
-                    region.info(f"child_{n}", "Info.", []).set([], [])
+                    region.info(f"child_{n}", "Info.", [])[1].set([], [])
                     page, _ = region.render("", False, [])
                     os._exit(0 if f'info_own_info{{n="{n}"}} 1' in page.decode() else 1)
                 deadline = time.monotonic() + 60

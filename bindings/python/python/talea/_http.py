@@ -1,10 +1,11 @@
 """What the middleware of all interfaces have in common."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from talea._talea import HttpMeter
-from talea.registry import REGISTRY, CollectorRegistry
+from talea._talea import HttpMeter, Region
+from talea.metrics_core import Metric
+from talea.registry import REGISTRY, CollectorRegistry, RegionView, families_of
 
 
 # Where the environment or the scope of a request has its exchange.
@@ -31,8 +32,28 @@ def meter(
     labels = dict(constant_labels or {})
     if convention == "starlette_exporter":
         labels.setdefault("app_name", "starlette")
-    region = registry._region
-    return HttpMeter(region, convention, prefix, detailed, buckets, status_codes, labels)
+    # One that was full stays so: several middlewares have the same metrics.
+    own = [one for one in registry._custom if isinstance(one, _OwnRegion)]
+    region = own[0].region if own else registry._region
+    made = HttpMeter(region, convention, prefix, detailed, buckets, status_codes, labels)
+    if made.region is not region:
+        registry.register(_OwnRegion(made.region))
+    return made
+
+
+class _OwnRegion(RegionView):
+    """Metrics that the registry's region had no room for."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: the names are not taken, so that there may be more of these."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """The families with their samples."""
+        return families_of(self.region)
 
 
 def template(prefix: str, route: Any) -> str:

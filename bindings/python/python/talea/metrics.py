@@ -82,11 +82,10 @@ class Info:
         self._labelnames = tuple(labelnames)
         self._labelvalues: tuple[str, ...] = ()
         self._metrics: dict[tuple[str, ...], "Info"] = {}
-        if registry is None:
-            self._region = Region(None, 1 << 20)
-        elif hasattr(registry, "_region_for"):
-            self._region = registry._region_for(self._type, self._name)
-        self._family = self._region.info(self._name, documentation, list(self._labelnames))
+        # A registry that is not Talea's has no region, and calls `collect`.
+        region_for = getattr(registry, "_region_for", None)
+        region: Region = region_for(self._type, self._name) if region_for else Region(None, 1 << 20)
+        self._region, self._family = region.info(self._name, documentation, list(self._labelnames))
         if not self._labelnames:
             self._begin()
         if registry is not None:
