@@ -363,6 +363,46 @@ def test_an_application_starts_without_its_region(tmp_path):
     assert path.read_bytes() == b"something else" * 1000
 
 
+def test_warnings_may_be_counted_in_the_registry_that_warns():
+    program = """
+import logging, talea
+class Counted(logging.Handler):
+    def emit(self, record):
+        lines = talea.Counter("lines", "Lines.")
+        lines.inc()
+logging.captureWarnings(True)
+logging.getLogger().addHandler(Counted())
+talea.Counter("orders", "O.").inc()
+print(talea.generate_latest().decode())
+"""
+    command = [sys.executable, "-W", "always", "-c", program]
+    environment = {"TALEA_REGION": "/nowhere/shop.talea"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    assert "orders_total 1" in done.stdout and "lines_total 1" in done.stdout, done.stderr
+
+
+def test_what_interrupts_a_registration_may_use_the_registry(registry):
+    class Name(str):
+        """A text that makes a page when it is hashed: as a handler of a signal may do at any time."""
+
+        __slots__ = ()
+
+        def __hash__(self):
+            pages.append(talea.generate_latest(registry))
+            return str.__hash__(self)
+
+    class Described(Custom):
+        def describe(self):
+            return [GaugeMetricFamily(Name("queue_length"), "Jobs.")]
+
+    pages = []
+    thread = threading.Thread(target=registry.register, args=[Described()], daemon=True)
+    thread.start()
+    # The deadline only ends a test that has failed.
+    thread.join(60)
+    assert not thread.is_alive() and pages
+
+
 def test_a_full_region_is_a_warning(region):
     registry = talea.CollectorRegistry(path=region, size=1 << 20)
     with pytest.warns(RuntimeWarning, match="this process alone"):

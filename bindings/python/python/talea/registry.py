@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from threading import Lock
+from threading import RLock
 from typing import Any, Optional, Protocol, Union
 
 from talea._talea import Region, note_fork, parse
@@ -20,8 +20,8 @@ _ENDINGS = {
 
 
 # One for all registries, so that a fork can wait for it: a lock that another thread holds stays locked in
-# the child.
-_LOCK = Lock()
+# the child. A handler of a signal or a finalizer that uses a registry may run in a thread that holds it.
+_LOCK = RLock()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
@@ -108,15 +108,21 @@ class CollectorRegistry:
         self._target_info: Optional[Mapping[str, str]] = None
         self.set_target_info(target_info)
 
-    def _open(self) -> Region:
-        return Region(self._path, self._size)
+    def _open(self) -> tuple[Region, Optional[str]]:
+        """The region, and a warning."""
+        return Region(self._path, self._size), None
 
     @property
     def _region(self) -> Region:
         with self._lock:
-            if self._opened is None:
-                self._opened = self._open()
-            return self._opened
+            if self._opened is not None:
+                return self._opened
+            self._opened, warning = self._open()
+            opened = self._opened
+        # Whoever takes warnings may use the registry.
+        if warning:
+            warnings.warn(warning, RuntimeWarning, stacklevel=2)
+        return opened
 
     def _regions(self) -> list[Region]:
         """The regions that this registry shows."""
@@ -264,13 +270,11 @@ class _DefaultRegistry(CollectorRegistry):
     file cannot be opened, a RuntimeWarning says why, and it is memory of this process too.
     """
 
-    def _open(self) -> Region:
+    def _open(self) -> tuple[Region, Optional[str]]:
         try:
-            return Region.from_env() if os.environ.get("TALEA_REGION") else Region(default_path())
+            return Region.from_env() if os.environ.get("TALEA_REGION") else Region(default_path()), None
         except OSError as error:
-            message = f"{error}. Until then this process and those that it forks count for themselves"
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
-            return Region()
+            return Region(), f"{error}. Until then this process and those that it forks count for themselves"
 
     def _regions(self) -> list[Region]:
         if default_path():
