@@ -159,6 +159,11 @@ macro_rules! class {
                 let states_of_opts: Vec<&str> = states.iter().map(String::as_str).collect();
                 let $opts = Opts::new(&name, help(documentation)).lenient_names(true).utf8_names(true);
                 let $opts = $opts.limit(limit).states(&states_of_opts);
+                let $opts = match labelnames.is_empty() {
+                    // Its one series stays, so that readers add those of a changed help.
+                    true => $opts.expires_after(None),
+                    false => $opts,
+                };
                 let opts = $with;
                 let registry = registry.registry(py)?;
                 let region = region_of(py, registry.as_ref(), $kind, &name)?;

@@ -47,6 +47,20 @@ def test_killed_workers_leave_their_counts_and_no_gauges(region):
     assert registry.get_sample_value("orders_total", {"worker": "any"}) == 5000
 
 
+def test_a_metric_whose_help_changes_continues_from_its_value(region):
+    # Each registry counts as a process.
+    registries = [talea.CollectorRegistry(path=region) for _ in range(2)]
+    for registry, documentation in zip(registries, ["Orders.", "Orders accepted."]):
+        own = {"registry": registry}
+        talea.Counter("orders", documentation, **own).inc()
+        talea.Gauge("level", documentation, multiprocess_mode="sum", **own).set(1)
+        talea.Histogram("took", documentation, **own).observe(1)
+        talea.Summary("size", documentation, **own).observe(1)
+    for registry in registries:
+        for name in ["orders_total", "level", "took_count", "took_sum", "size_count", "size_sum"]:
+            assert registry.get_sample_value(name) == 2, name
+
+
 def test_forked_children_count_into_their_parents_memory():
     registry = talea.CollectorRegistry(size=4 << 20)
     orders = talea.Counter("orders", "Orders.", ["worker"], registry=registry)
