@@ -4,6 +4,9 @@
 
 #define OVERFLOW "otel_metric_overflow"
 
+/* The most series that an array has room for before there are any. */
+enum { SERIES_AT_FIRST = 4096 };
+
 /* The data that the arrays of a walk share. */
 typedef struct {
     /* The names of samples' own labels: none, `le` or `quantile`. */
@@ -61,6 +64,11 @@ static talea_status read_all(talea_reading *reading, families_taker *taker, zval
     while ((status = talea_read_next(reading, &view)) == TALEA_STATUS_OK && view) {
         zval family, series;
         take_family(&family, &series, view, shared);
+        if (is_over_limit()) {
+            zval_ptr_dtor(&family);
+            zval_ptr_dtor(&series);
+            break;
+        }
         if (into) {
             add(&family, SERIES, &series);
             zend_hash_next_index_insert_new(Z_ARRVAL_P(into), &family);
@@ -81,7 +89,7 @@ void families_read(const talea_registry *registry, talea_text name, const double
     }
     shared shared;
     shared_begin(&shared);
-    /* Beyond the memory limit, and by exit(), it jumps out of here. */
+    /* By exit(), and in older PHPs beyond the memory limit, it jumps out of here. */
     zend_try {
         if (status == TALEA_STATUS_OK) {
             status = read_all(reading, taker, into, &shared);
@@ -201,8 +209,8 @@ static void take_family(zval *into, zval *series, const talea_family_view *famil
         }
     }
     add(into, LABEL_NAMES, &names);
-    array_init_size(series, (uint32_t) family->series_count);
-    for (size_t i = 0; i < family->series_count; i++) {
+    array_init_size(series, (uint32_t) MIN(family->series_count, SERIES_AT_FIRST));
+    for (size_t i = 0; i < family->series_count && !is_over_limit(); i++) {
         zval taken;
         if (take_series(&taken, family, &family->series[i], label_count, shared)) {
             zend_hash_next_index_insert_new(Z_ARRVAL_P(series), &taken);

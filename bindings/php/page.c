@@ -28,6 +28,7 @@ typedef struct {
 } page;
 
 static bool page_append(page *page, talea_text piece);
+static zend_string *string_for(page *page);
 static talea_status page_render(page *page, talea_rendering *rendering, bool *is_full);
 static block *block_new(void);
 static void page_drop_first(page *page);
@@ -41,18 +42,7 @@ zend_string *page_of(const talea_registry *registry, talea_text accept) {
         status = page_render(&page, rendering, &is_full);
         talea_render_end(rendering);
     }
-    zend_string *string = NULL;
-    if (status == TALEA_STATUS_OK && !is_full) {
-        /* Beyond the memory limit it jumps out of here. */
-        zend_try {
-            string = zend_string_alloc(page.len, 0);
-        } zend_catch {
-            while (page.first) {
-                page_drop_first(&page);
-            }
-            zend_bailout();
-        } zend_end_try();
-    }
+    zend_string *string = status == TALEA_STATUS_OK && !is_full ? string_for(&page) : NULL;
     size_t copied = 0;
     while (page.first) {
         if (string) {
@@ -63,11 +53,27 @@ zend_string *page_of(const talea_registry *registry, talea_text accept) {
     }
     if (string) {
         ZSTR_VAL(string)[copied] = '\0';
+    } else if (is_over_limit()) {
+        /* PHP ends the request. */
     } else if (is_full) {
         failure_throw("there is no memory for the text of the metrics");
     } else {
         failure_of_status(status);
     }
+    return string;
+}
+
+/* Room for the text, or null beyond the memory limit, where it may also jump out of here. */
+static zend_string *string_for(page *page) {
+    zend_string *volatile string = NULL;
+    zend_try {
+        string = string_alloc(page->len);
+    } zend_catch {
+        while (page->first) {
+            page_drop_first(page);
+        }
+        zend_bailout();
+    } zend_end_try();
     return string;
 }
 

@@ -211,6 +211,27 @@ static inline zend_class_entry *class_register(const char *name,
     return registered;
 }
 
+/* Newer PHPs note that the memory limit is reached, and end the request once the function has returned. Until
+ * then they give memory up to the double, and end the process beyond that. Others jump. */
+#ifdef ZEND_HAS_OOM
+static inline bool is_over_limit(void) {
+    return ZEND_HAS_OOM();
+}
+
+/* Null beyond the memory limit. */
+static inline zend_string *string_alloc(size_t len) {
+    return zend_string_falloc(len, false, true);
+}
+#else
+static inline bool is_over_limit(void) {
+    return false;
+}
+
+static inline zend_string *string_alloc(size_t len) {
+    return zend_string_alloc(len, false);
+}
+#endif
+
 /* A key of arrays, which stays. */
 static inline zend_string *key_of(const char *text) {
     return zend_string_init_interned(text, strlen(text), 1);
