@@ -327,8 +327,12 @@ talea.install_as_prometheus_client()
 import prometheus_client.exposition
 from prometheus_client import Counter, REGISTRY, make_asgi_app
 from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.multiprocess import MultiProcessCollector
 assert prometheus_client.Counter is talea.Counter is Counter and REGISTRY is talea.REGISTRY
+assert isinstance(Counter("c", "C.", registry=None), MetricWrapperBase)
+assert isinstance(prometheus_client.Info("i", "I.", registry=None), MetricWrapperBase)
+assert not isinstance(REGISTRY, MetricWrapperBase)
 page = prometheus_client.generate_latest()
 assert b"python_info" in page and b"process_cpu_seconds_total" in page and b"python_gc_" in page
 """

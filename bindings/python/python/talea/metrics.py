@@ -1,6 +1,7 @@
 """The kinds of metrics, by the names of ``prometheus_client.metrics``."""
 
 import os
+from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
@@ -23,6 +24,7 @@ __all__ = [
     "Gauge",
     "Histogram",
     "Info",
+    "MetricWrapperBase",
     "Summary",
     "disable_created_metrics",
     "enable_created_metrics",
@@ -148,3 +150,11 @@ class Info:
 
     def __repr__(self) -> str:
         return f"{type(self).__module__}.{type(self).__qualname__}({self._name})"
+
+
+class MetricWrapperBase(metaclass=ABCMeta):
+    """What all kinds of metrics are, for libraries that ask by this name. It is no base to derive from."""
+
+
+for _kind in (Counter, Enum, Gauge, Histogram, Info, Summary):
+    MetricWrapperBase.register(_kind)
