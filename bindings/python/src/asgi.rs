@@ -59,10 +59,7 @@ impl AsgiMiddleware {
             return Err(PyRuntimeError::new_err("the middleware has no application"));
         };
         if this.declared.get().is_none() {
-            if let Some(application) = scope.get_item(intern!(py, "app"))? {
-                slf.call_method1(intern!(py, "_declare"), (&application,))?;
-                this.declared.get_or_init(|| application.unbind());
-            }
+            this.declare(slf, scope)?;
         }
         let is_http = match scope.get_item(intern!(py, "type"))? {
             Some(kind) => callable::is_text(&kind, intern!(py, "http"))?,
@@ -90,6 +87,26 @@ impl AsgiMiddleware {
                 Err(error)
             }
         }
+    }
+}
+
+impl AsgiMiddleware {
+    /// Has the routes of the application declared, unless a middleware outside has done that: it records.
+    #[cold]
+    fn declare(&self, slf: &Bound<'_, Self>, scope: &Bound<'_, PyDict>) -> PyResult<()> {
+        let py = slf.py();
+        let Some(application) = scope.get_item(intern!(py, "app"))? else { return Ok(()) };
+        let by_outer = match scope.get_item(key(py))? {
+            Some(exchange) => exchange.cast::<HttpExchange>()?.get().has_routes,
+            // A message without an exchange, such as that of the start.
+            None => scope.contains(intern!(py, "talea.declared"))?,
+        };
+        if !by_outer {
+            slf.call_method1(intern!(py, "_declare"), (&application,))?;
+            self.declared.get_or_init(|| application.unbind());
+            scope.set_item(intern!(py, "talea.declared"), true)?;
+        }
+        Ok(())
     }
 }
 

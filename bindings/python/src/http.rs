@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::ffi::CStr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use ::http::{Method, Version};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -25,6 +26,7 @@ pub(crate) struct HttpMeter {
     has_sizes: bool,
     /// Whether the protocol's version and the scheme are labels.
     has_protocol: bool,
+    has_routes: AtomicBool,
     region: Py<Region>,
 }
 
@@ -83,7 +85,8 @@ impl HttpMeter {
         // Exchanges and routes have handles, and no region.
         region.get().pin();
         let unmatched = endpoints.unmatched();
-        Ok(Self { endpoints, unmatched, has_sizes, has_protocol, region })
+        let has_routes = AtomicBool::new(false);
+        Ok(Self { endpoints, unmatched, has_sizes, has_protocol, has_routes, region })
     }
 
     /// The region that has the metrics.
@@ -94,6 +97,7 @@ impl HttpMeter {
 
     /// Declares a route with the methods that it answers; without methods it answers all.
     fn route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
+        self.has_routes.store(true, Relaxed);
         let mut known: Vec<(Method, Endpoint)> = Vec::new();
         let methods = methods.unwrap_or_default();
         let parsed = methods.iter().filter_map(|method| method.to_uppercase().parse().ok());
@@ -191,6 +195,8 @@ fn declared_len(scope: &Bound<'_, PyDict>) -> PyResult<Option<u64>> {
 pub(crate) struct HttpExchange {
     /// The endpoint of a request that no route has taken.
     unmatched: Endpoint,
+    /// Whether its meter knew routes when it arrived.
+    pub(crate) has_routes: bool,
     state: StateLock<State>,
 }
 
@@ -296,7 +302,8 @@ impl State {
 
 impl HttpExchange {
     fn new(meter: &HttpMeter, state: State) -> Self {
-        Self { unmatched: meter.unmatched, state: StateLock::new(state) }
+        let has_routes = meter.has_routes.load(Relaxed);
+        Self { unmatched: meter.unmatched, has_routes, state: StateLock::new(state) }
     }
 
     /// Sets the coroutine of the application inside.

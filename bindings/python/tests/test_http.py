@@ -300,6 +300,44 @@ def test_servers_take_the_middleware_for_asgi_3(registry):
     assert left() is None
 
 
+@pytest.mark.parametrize("starts", [True, False])
+def test_of_several_middlewares_the_outer_one_records_all(registry, starts):
+    async def show(request):
+        return PlainTextResponse("hello")
+
+    inside = {"registry": registry, "convention": "instrumentator"}
+    part = Starlette(routes=[Route("/{item}", show)])
+    part.add_middleware(Middleware, **inside)
+    app = Starlette(routes=[Mount("/part", part), Route("/", show)])
+    app.add_middleware(Middleware, **inside)
+    app.add_middleware(Middleware, registry=registry, prefix="outer")
+    if starts:
+        asyncio.run(lifespan(app))
+    for path, status in [("/", 200), ("/part/a", 200), ("/part/a/b", 404), ("/none", 404)]:
+        assert request(app, path)[0] == status
+    assert series(registry, "outer_http_requests_total", "route") == {
+        ("/",): 1,
+        ("/part/{item}",): 1,
+        ("_unmatched",): 2,
+    }
+    assert series(registry, "http_requests_total", "handler") == {}
+    # By itself, it has routes of its own.
+    assert request(part, "/a")[0] == 200
+    assert series(registry, "http_requests_total", "handler") == {("/{item}",): 1}
+
+
+async def lifespan(app):
+    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        pass
+
+    await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+
+
 def test_a_router_that_is_mounted_twice_has_two_routes(registry):
     async def show(request):
         return PlainTextResponse("hello")
