@@ -56,6 +56,7 @@ def test_flask_is_metered_at_its_rules(registry):
         ("_OTHER", "_unmatched", "4xx"): 2,
     }
     assert outcomes(registry)[("GET", "/stream", "aborted")] == 1
+    assert {key: n for key, n in outcomes(registry).items() if key[2] == "panicked"} == {("POST", "/fail", "panicked"): 1}
     assert in_flight(registry) == {}
     assert series(registry, "http_request_body_size_bytes_sum", "route") == {("/fail",): 5}
     sent = series(registry, "http_response_body_size_bytes_sum", "route")
@@ -159,6 +160,17 @@ async def later(request):
     return HttpResponse("later")
 
 
+def broken_below(get_response):
+    """A middleware with a fault."""
+
+    def respond(request):
+        if request.path == "/broken-below/":
+            raise RuntimeError("no")
+        return get_response(request)
+
+    return respond
+
+
 urlpatterns = [
     path("items/<int:item>/", show),
     path("fail/", fail),
@@ -171,7 +183,7 @@ urlpatterns = [
 def test_django_is_metered_at_its_routes(registry):
     settings.configure(
         # The second is as if it were there once.
-        MIDDLEWARE=["talea.django.Middleware", "talea.django.Middleware"],
+        MIDDLEWARE=["talea.django.Middleware", "talea.django.Middleware", f"{__name__}.broken_below"],
         ROOT_URLCONF=__name__,
         ALLOWED_HOSTS=["*"],
         TALEA_HTTP={"registry": registry},
@@ -183,6 +195,7 @@ def test_django_is_metered_at_its_routes(registry):
     client = Client(raise_request_exception=False)
     assert client.get("/items/1/").content == b"hello"
     assert client.get("/fail/").status_code == 500
+    assert client.get("/broken-below/").status_code == 500
     assert client.get("/missing/").status_code == 404
     assert b"".join(client.get("/stream/").streaming_content) == b"onetwo"
     assert client.get("/none/").status_code == 404
@@ -198,6 +211,7 @@ def test_django_is_metered_at_its_routes(registry):
         ("/missing/", "complete"): 1,
         ("/stream/", "complete"): 1,
         ("/later/", "complete"): 2,
+        ("_unmatched", "panicked"): 1,
         ("_unmatched", "complete"): 1,
     }
     assert in_flight(registry) == {}

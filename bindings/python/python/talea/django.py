@@ -16,6 +16,13 @@ from talea import _http
 from talea._talea import HttpExchange, HttpMeter, HttpRoute
 
 
+def _failed(request: Any = None, **_: Any) -> None:
+    """Called with an exception that nothing in the project handles, before it is a response of status 500."""
+    exchange = getattr(request, "_talea_exchange", None)
+    if exchange is not None:
+        exchange.failed()
+
+
 class Middleware:
     """Meters the requests of a Django project, synchronous and asynchronous."""
 
@@ -27,6 +34,7 @@ class Middleware:
         self._get_response = get_response
         self._meter: HttpMeter = _http.meter(**getattr(settings, "TALEA_HTTP", {}))
         self._routes: dict[str, HttpRoute] = {}
+        import_module("django.core.signals").got_request_exception.connect(_failed, dispatch_uid=_http.KEY)
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             from asgiref.sync import markcoroutinefunction
@@ -74,14 +82,6 @@ class Middleware:
         if route is None:
             route = self._routes[template] = self._meter.route(template, None)
         request._talea_exchange.enter(route)
-
-    def process_exception(self, request: Any, exception: Exception) -> None:
-        """Called by Django when a view raises: before it makes that a response of status 500."""
-        known = import_module("django.core.exceptions")
-        missing = import_module("django.http").Http404
-        answered = (known.BadRequest, known.PermissionDenied, known.SuspiciousOperation, missing)
-        if not isinstance(exception, answered):
-            request._talea_exchange.failed()
 
     def _broke(self, exchange: HttpExchange, error: BaseException) -> None:
         if isinstance(error, Exception):

@@ -117,8 +117,18 @@ def meter_flask(app: Any, **options: Any) -> None:
             exchange.enter(routes.get((rule.rule, rule.endpoint)) or declared(rule))
         return preprocess(*arguments)
 
+    # Called with an exception that nothing in the application handles, before it is a response of status 500.
+    handle = app.handle_exception
+
+    def handled(*arguments: Any) -> Any:
+        exchange = current().environ.get(_http.KEY)
+        if exchange is not None:
+            exchange.failed()
+        return handle(*arguments)
+
     # With those that Flask has already, so that their series exist before the first request.
     for rule in app.url_map.iter_rules():
         declared(rule)
     app.preprocess_request = enter
+    app.handle_exception = handled
     app.wsgi_app = middleware
