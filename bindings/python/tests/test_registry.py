@@ -255,6 +255,22 @@ def test_a_server_answers_scrapes(registry):
     assert not thread.is_alive()
 
 
+def test_a_server_says_that_a_collector_failed(registry, capsys):
+    class Unreachable:
+        def collect(self):
+            raise ConnectionRefusedError("the queue is not there")
+
+    registry.register(Unreachable())
+    server, _ = talea.start_http_server(0, "127.0.0.1", registry)
+    try:
+        with pytest.raises(urllib.error.HTTPError, match="500"):
+            fetch(f"http://127.0.0.1:{server.server_address[1]}/metrics")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert "the queue is not there" in capsys.readouterr().err
+
+
 def test_a_server_speaks_tls(registry, tmp_path):
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]

@@ -3,6 +3,7 @@
 import socket
 import ssl
 import threading
+import traceback
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Optional
@@ -97,7 +98,12 @@ class MetricsHandler(BaseHTTPRequestHandler):
     def _answer(self) -> None:
         query = self.path.partition("?")[2]
         accept, encoding = self.headers.get("Accept", ""), self.headers.get("Accept-Encoding", "")
-        status, headers, body = respond(self.registry, self.command, query, accept, encoding, True)
+        try:
+            status, headers, body = respond(self.registry, self.command, query, accept, encoding, True)
+        except Exception:
+            # Of a collector or a function of a gauge, and whatever it is: an OSError too is not the client's.
+            traceback.print_exc()
+            status, headers, body = "500 Internal Server Error", [], b"a metric raised; see the log\n"
         self.send_response(int(status[:3]))
         for name, value in headers:
             self.send_header(name, value)
