@@ -118,13 +118,23 @@ impl<M: Metric + Clone> Parts<M> {
         }
         let child = Self::default();
         let texts: Vec<String> = key.extract()?;
-        let series = self.defined()?.family.with_values(&texts).keep();
+        let family = &self.defined()?.family;
+        let own = family.try_with_values(&texts).ok();
+        let is_own = own.is_some();
+        // More values than names belong to no series: they lead to the one for those beyond the limit.
+        let beyond = || family.with_values(&vec![""; texts.len() + 1]);
+        let series = own.unwrap_or_else(beyond).keep();
         begin(&series);
         child.series.get_or_init(|| Box::new(series));
         child.defined.get_or_init(|| Arc::clone(self.defined.get().expect("it has children")));
         child.labelvalues.get_or_init(|| key.clone().unbind());
+        let child = make(child)?;
+        // Values beyond the limit may be anything, and of any number: no memory is kept for them.
+        if !is_own {
+            return Ok(child);
+        }
         // Another thread may have made one meanwhile: all get the first.
-        children.call_method1("setdefault", (key, make(child)?))
+        children.call_method1("setdefault", (key, child))
     }
 
     pub(crate) fn children<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {

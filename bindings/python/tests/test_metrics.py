@@ -139,6 +139,9 @@ def test_series_beyond_the_limit_count_in_one(registry):
     page = samples(talea.generate_latest(registry))
     assert sum(value for (name, _), value in page.items() if name == "orders_total") == 100
     assert any(("otel_metric_overflow", "true") in labels for _, labels in page)
+    # No memory is kept for the others: there may be any number of them.
+    assert len(orders._metrics) == 10
+    assert sum(value for (name, _), value in page.items() if name == "talea_series_dropped_total") == 90
 
 
 def test_a_name_is_taken_once(registry):
