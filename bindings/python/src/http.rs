@@ -127,7 +127,8 @@ impl HttpMeter {
         exchange.received(length);
         let version = if is_http_10 { Version::HTTP_10 } else { Version::HTTP_11 };
         let method = known_method(method);
-        HttpExchange::new(slf.get(), State::new(exchange, method, version, is_https))
+        let state = State::new(slf.get(), exchange, method, version, is_https);
+        HttpExchange::new(slf.get(), state)
     }
 }
 
@@ -164,7 +165,7 @@ impl HttpMeter {
                 exchange.received(bytes);
             }
         }
-        let mut state = State::new(exchange, method, version, is_https);
+        let mut state = State::new(meter, exchange, method, version, is_https);
         state.send = Some(send.clone().unbind());
         Bound::new(py, HttpExchange::new(meter, state))
     }
@@ -193,8 +194,6 @@ fn declared_len(scope: &Bound<'_, PyDict>) -> PyResult<Option<u64>> {
 /// A request in flight.
 #[pyclass(frozen, module = "talea._talea")]
 pub(crate) struct HttpExchange {
-    /// The endpoint of a request that no route has taken.
-    unmatched: Endpoint,
     /// Whether its meter knew routes when it arrived.
     pub(crate) has_routes: bool,
     state: StateLock<State>,
@@ -202,6 +201,8 @@ pub(crate) struct HttpExchange {
 
 struct State {
     exchange: ManualExchange,
+    /// The endpoint of a request that no route has taken.
+    unmatched: Endpoint,
     /// The server's `send`, if the interface is ASGI, until the exchange is closed: it leads back to the
     /// scope, and thereby to the exchange.
     send: Option<Py<PyAny>>,
@@ -255,15 +256,17 @@ fn has_more(message: &Bound<'_, PyDict>) -> PyResult<bool> {
 
 impl Drop for State {
     fn drop(&mut self) {
-        if self.exchange.is_open() {
+        if !self.is_closed {
             self.end();
         }
     }
 }
 
 impl State {
-    /// Records the head of a response whose body has not begun, and ends the request.
+    /// Records the head of a response whose body has not begun, and ends the request. One that has no route by
+    /// now is unmatched.
     fn end(&mut self) {
+        self.enter(self.unmatched);
         if let Some(status) = self.status.take() {
             self.exchange.begin_response(status);
         }
@@ -271,14 +274,31 @@ impl State {
         self.is_closed = true;
     }
 
-    fn new(exchange: ManualExchange, method: Method, version: Version, is_https: bool) -> Self {
+    fn new(
+        meter: &HttpMeter,
+        exchange: ManualExchange,
+        method: Method,
+        version: Version,
+        is_https: bool,
+    ) -> Self {
         let (send, coroutine, status) = (None, None, None);
-        Self { exchange, send, coroutine, method, version, is_https, status, is_closed: false }
+        let unmatched = meter.unmatched;
+        Self {
+            exchange,
+            unmatched,
+            send,
+            coroutine,
+            method,
+            version,
+            is_https,
+            status,
+            is_closed: false,
+        }
     }
 
     /// The status of the response. A request that no route has taken is unmatched.
-    fn head(&mut self, status: u16, unmatched: Endpoint) {
-        self.enter(unmatched);
+    fn head(&mut self, status: u16) {
+        self.enter(self.unmatched);
         self.status = Some(status);
     }
 
@@ -303,7 +323,7 @@ impl State {
 impl HttpExchange {
     fn new(meter: &HttpMeter, state: State) -> Self {
         let has_routes = meter.has_routes.load(Relaxed);
-        Self { unmatched: meter.unmatched, has_routes, state: StateLock::new(state) }
+        Self { has_routes, state: StateLock::new(state) }
     }
 
     /// Sets the coroutine of the application inside.
@@ -320,7 +340,8 @@ impl HttpExchange {
     /// The service's code failed with an exception.
     pub(crate) fn failed(&self, py: Python<'_>) {
         let mut state = self.state.lock(py);
-        state.enter(self.unmatched);
+        let unmatched = state.unmatched;
+        state.enter(unmatched);
         state.exchange.failed();
     }
 
@@ -360,7 +381,7 @@ impl HttpExchange {
 
     /// The status of the response. A request that no route has taken is unmatched.
     fn head(&self, py: Python<'_>, status: u16) {
-        self.state.lock(py).head(status, self.unmatched);
+        self.state.lock(py).head(status);
     }
 
     /// A piece of the response's body, of which more may follow.
@@ -445,7 +466,7 @@ impl OneArgument for HttpExchange {
         let message = Message::of(argument)?;
         let mut state = exchange.state.lock(py);
         match message {
-            Message::Head(status) => state.head(status, exchange.unmatched),
+            Message::Head(status) => state.head(status),
             Message::Piece { bytes, is_last } => state.body(bytes, is_last),
             Message::Other => {}
         }
