@@ -380,3 +380,23 @@ def test_a_function_that_raises_spoils_its_pages_alone(registry):
     level.set_function(lambda: "many")
     with pytest.raises(TypeError):
         talea.generate_latest(registry)
+
+
+@pytest.mark.parametrize("name", ["build", "build_info"])
+def test_an_info_has_the_name_of_the_official_client(region, name):
+    theirs = prometheus_client.CollectorRegistry()
+    prometheus_client.Info(name, "B.", registry=theirs).info({"version": "1"})
+    # Each registry counts as a process.
+    first, second = [talea.CollectorRegistry(path=region) for _ in range(2)]
+    build = talea.Info(name, "B.", registry=first)
+    build.info({"version": "1"})
+    again = talea.Info(name, "B.", registry=second)
+    assert [[tuple(sample)[:3] for sample in family.samples] for family in again.collect()] == [
+        [tuple(sample)[:3] for sample in family.samples] for family in theirs.collect()
+    ]
+    first.unregister(build)
+    assert list(second.collect()) == []
+    parts = talea.Info(f"parts_of_{name}", "P.", ["of"], registry=first)
+    parts.labels("a").info({"version": "1"})
+    parts.clear()
+    assert list(first.collect()) == []

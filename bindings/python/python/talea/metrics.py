@@ -87,7 +87,9 @@ class Info:
         # A registry that is not Talea's has no region, and calls `collect`.
         region_for = getattr(registry, "_region_for", None)
         region: Region = region_for(self._type, self._name) if region_for else Region(None, 1 << 20)
-        self._region, self._family = region.info(self._name, documentation, list(self._labelnames))
+        # With its ending, also if the name has one: as the official client names it.
+        name = f"{self._name}_info"
+        self._region, self._family = region.info(name, documentation, list(self._labelnames))
         if not self._labelnames:
             self._begin()
         if registry is not None:
