@@ -400,3 +400,20 @@ def test_an_info_has_the_name_of_the_official_client(region, name):
     parts.labels("a").info({"version": "1"})
     parts.clear()
     assert list(first.collect()) == []
+
+
+@pytest.mark.parametrize("kind", ["Counter", "Gauge", "Histogram", "Summary", "Info"])
+def test_a_metric_that_is_made_anew_has_no_series_of_the_one_before(registry, kind):
+    def made():
+        return getattr(talea, kind)("made", "Made.", ["of"], registry=registry)
+
+    before = made()
+    child = before.labels("a")
+    registry.unregister(before)
+    after = made()
+    assert [sample for family in after.collect() for sample in family.samples] == []
+    # The one that is kept is of the same series.
+    if kind == "Counter":
+        child.inc(2)
+        after.labels("a").inc()
+        assert registry.get_sample_value("made_total", {"of": "a"}) == 3

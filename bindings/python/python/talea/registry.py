@@ -169,6 +169,8 @@ class CollectorRegistry:
             if collector in self._custom:
                 self._custom.remove(collector)
                 return
+        # A metric of the same definition has none of them, also if somebody keeps a child.
+        collector.clear()
         endings = {"counter": "_total", "info": "_info"}
         collector._region.unregister(collector._name + endings.get(collector._type, ""))
 
