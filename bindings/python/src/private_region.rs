@@ -5,8 +5,8 @@
 //! ended, and the next registry of that size gets it.
 //!
 //! 1. Every object that has a handle into a region has the `Region` too, or pins it.
-//! 2. A region that a fork shared is not used again: the other process has it too, and this process does not
-//!    know until when.
+//! 2. A region that was in use during a fork is not used again: the other process has it too, and this process
+//!    does not know until when.
 //! 3. A family is in the region for as long as the process lives, also after its end. A region that has many,
 //!    or whose parts are in use, is left alone, so that the next registry has room.
 
@@ -40,6 +40,7 @@ pub(crate) fn note_fork() {
 pub(crate) struct PrivateRegion {
     /// The size that was asked for.
     size: Option<u64>,
+    /// Those before it came into use.
     forks: u64,
     process: u32,
     is_pinned: AtomicBool,
@@ -54,15 +55,17 @@ impl PrivateRegion {
     /// Opens a region in memory, or takes one that is unused.
     pub(crate) fn open(size: Option<u64>) -> Result<(Registry, Self), Error> {
         let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
-        unused.retain(|(_, region)| region.is_unshared());
+        let (forks, process) = (FORKS.load(Ordering::Relaxed), std::process::id());
+        // A child has those of its parent, which uses them again.
+        unused.retain(|(_, region)| region.process == process);
         if let Some(at) = unused.iter().position(|(_, region)| region.size == size) {
-            return Ok(unused.swap_remove(at));
+            let (registry, region) = unused.swap_remove(at);
+            return Ok((registry, Self { forks, ..region }));
         }
         drop(unused);
         let registry = Registry::with_config(size.map_or_else(Config::default, Config::with_len))?;
         let (is_pinned, families) = Default::default();
-        let forks = FORKS.load(Ordering::Relaxed);
-        Ok((registry, Self { size, forks, process: std::process::id(), is_pinned, families }))
+        Ok((registry, Self { size, forks, process, is_pinned, families }))
     }
 
     /// The region is not used again: a handle into it may outlive its object.

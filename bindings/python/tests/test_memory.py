@@ -136,3 +136,19 @@ def test_a_registry_that_a_child_shares_is_its_own_when_the_parent_drops_it():
     assert [counter._value.get() for counter in counters] == [0, 0, 0]
     for descriptor in (told, tell):
         os.close(descriptor)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_forks_between_registries_leave_nothing_behind():
+    page_of_a_task(1)
+    before = descriptors()
+    for value in range(2, 12):
+        child = os.fork()
+        if child == 0:
+            page, _ = page_of_a_task(-value % 7)
+            os._exit(0 if f'done_total{{task="a"}} {-value % 7}.0' in page else 1)
+        page, _ = page_of_a_task(value)
+        del _
+        assert f'done_total{{task="a"}} {value}.0' in page
+        assert os.waitpid(child, 0)[1] == 0
+    assert descriptors() <= before + 4
