@@ -13,6 +13,7 @@ from inspect import iscoroutinefunction
 from typing import Any
 
 from talea import _http
+from talea._http import KEY
 from talea._talea import HttpExchange, HttpMeter, HttpRoute
 
 
@@ -34,7 +35,7 @@ class Middleware:
         self._get_response = get_response
         self._meter: HttpMeter = _http.meter(**getattr(settings, "TALEA_HTTP", {}))
         self._routes: dict[str, HttpRoute] = {}
-        import_module("django.core.signals").got_request_exception.connect(_failed, dispatch_uid=_http.KEY)
+        import_module("django.core.signals").got_request_exception.connect(_failed, dispatch_uid=KEY)
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
             from asgiref.sync import markcoroutinefunction
@@ -43,7 +44,7 @@ class Middleware:
 
     def __call__(self, request: Any) -> Any:
         # A middleware of WSGI or ASGI around the project, or this one in the settings twice.
-        outer = getattr(request, "scope", request.META).get(_http.KEY)
+        outer = getattr(request, "scope", request.META).get(KEY)
         if outer is not None and not outer.is_closed():
             request._talea_exchange = outer
             return self._get_response(request)
@@ -72,7 +73,7 @@ class Middleware:
             request.is_secure(),
             _http.declared_length(request.META.get("CONTENT_LENGTH")),
         )
-        request._talea_exchange = getattr(request, "scope", request.META)[_http.KEY] = exchange
+        request._talea_exchange = getattr(request, "scope", request.META)[KEY] = exchange
         return exchange
 
     def process_view(self, request: Any, view: Any, args: Any, kwargs: Any) -> None:

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any, Optional
 
 from talea import _http
+from talea._http import KEY
 from talea._serve import make_wsgi_app as make_wsgi_app
 from talea._talea import HttpRoute
 
@@ -41,9 +42,9 @@ class Middleware:
         self._routes: dict[str, HttpRoute] = {}
 
     def __call__(self, environ: Environment, start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if _http.KEY in environ and not environ[_http.KEY].is_closed():
+        if KEY in environ and not environ[KEY].is_closed():
             return self._inside(environ, start_response)
-        exchange = environ[_http.KEY] = self._meter.arrived(
+        exchange = environ[KEY] = self._meter.arrived(
             environ["REQUEST_METHOD"],
             environ.get("SERVER_PROTOCOL") == "HTTP/1.0",
             environ.get("wsgi.url_scheme") == "https",
@@ -83,7 +84,7 @@ class Middleware:
     def _enter(self, environ: Environment) -> None:
         template = self._route(environ) if self._route is not None else None
         if template is not None:
-            environ[_http.KEY].enter(self._known(template))
+            environ[KEY].enter(self._known(template))
 
     def _known(self, template: str) -> HttpRoute:
         route = self._routes.get(template)
@@ -112,7 +113,7 @@ def meter_flask(app: Any, **options: Any) -> None:
     def enter(*arguments: Any) -> Any:
         request = current()
         rule = request.url_rule
-        exchange = request.environ.get(_http.KEY)
+        exchange = request.environ.get(KEY)
         if rule is not None and exchange is not None:
             exchange.enter(routes.get((rule.rule, rule.endpoint)) or declared(rule))
         return preprocess(*arguments)
@@ -121,7 +122,7 @@ def meter_flask(app: Any, **options: Any) -> None:
     handle = app.handle_exception
 
     def handled(*arguments: Any) -> Any:
-        exchange = current().environ.get(_http.KEY)
+        exchange = current().environ.get(KEY)
         if exchange is not None:
             exchange.failed()
         return handle(*arguments)
