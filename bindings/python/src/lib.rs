@@ -39,6 +39,7 @@ mod extension {
     use crate::private_region::note_fork;
     #[pymodule_export]
     use crate::region::{
-        InfoFamily, Region, disable_created_metrics, enable_created_metrics, negotiate,
+        FunctionGauge, InfoFamily, Region, disable_created_metrics, enable_created_metrics,
+        negotiate,
     };
 }

@@ -128,20 +128,6 @@ impl Region {
         }
         scraper
     }
-
-    /// Calls the functions of gauges.
-    fn refresh(&self, py: Python<'_>) -> PyResult<()> {
-        let functions: Vec<(FloatGauge, Py<PyAny>)> = {
-            let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-            let copied = functions.iter().map(|f| (f.gauge.clone(), f.function.clone_ref(py)));
-            copied.collect()
-        };
-        // The lock is not held meanwhile: a function may do anything, also fork.
-        for (gauge, function) in functions {
-            gauge.set(function.call0(py)?.extract(py)?);
-        }
-        Ok(())
-    }
 }
 
 impl Drop for Region {
@@ -173,6 +159,16 @@ impl Region {
         Self::in_file(Registry::from_env())
     }
 
+    /// The gauges whose values are taken from functions, each with its function. The caller is Python: a thread
+    /// that runs such a function when the interpreter ends is unwound, and Rust's frames must not be among its own.
+    fn functions(&self, py: Python<'_>) -> Vec<(FunctionGauge, Py<PyAny>)> {
+        let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        let copied = functions
+            .iter()
+            .map(|f| (FunctionGauge(Box::new(f.gauge.clone())), f.function.clone_ref(py)));
+        copied.collect()
+    }
+
     /// A page in the format that an `Accept` header asks for, and its `Content-Type`; protobuf only if
     /// `is_binary` allows it. Of families that have any of the names, or samples of that name; without
     /// names, of all.
@@ -183,7 +179,6 @@ impl Region {
         is_binary: bool,
         names: Vec<String>,
     ) -> PyResult<(Bound<'py, PyBytes>, String)> {
-        self.refresh(py)?;
         let (format, escaping) = negotiated(accept, is_binary);
         let content_type = content_type(format, escaping, accept);
         let mut scraper = self.scraper(format, escaping);
@@ -203,7 +198,6 @@ impl Region {
         py: Python<'py>,
         names: Option<Vec<String>>,
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        self.refresh(py)?;
         let mut scraper = self.scraper(Format::OpenMetrics, Escaping::AllowUtf8);
         let page = named(&mut scraper, &names.unwrap_or_default());
         let page = String::from_utf8_lossy(&page);
@@ -288,6 +282,17 @@ fn named(scraper: &mut Scraper, names: &[String]) -> Vec<u8> {
     let mut page = Vec::new();
     while scraper.write_some(&mut page, 1 << 20) {}
     page
+}
+
+/// A gauge that takes its value from a function.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct FunctionGauge(Box<FloatGauge>);
+
+#[pymethods]
+impl FunctionGauge {
+    fn set(&self, value: f64) {
+        self.0.set(value);
+    }
 }
 
 /// Series that are 1, with facts in their labels.

@@ -186,3 +186,28 @@ def test_a_region_that_cannot_be_opened_is_an_error_that_names_it(tmp_path):
         talea.Counter("orders", "O.", registry=talea.CollectorRegistry(path=other))
     with pytest.raises(OSError, match="missing"):
         talea.generate_latest(talea.CollectorRegistry(path=tmp_path / "missing" / "shop.talea"))
+
+
+ENDS_DURING_A_SCRAPE = """
+import threading, talea
+registry = talea.CollectorRegistry()
+calls = []
+def level():
+    calls.append(threading.get_ident())
+    return sum(range(1000))
+def scrape():
+    while True:
+        talea.generate_latest(registry)
+talea.Gauge("level", "Level.", registry=registry).set_function(level)
+for _ in range(4):
+    threading.Thread(target=scrape, daemon=True).start()
+while len(set(calls)) < 4 or len(calls) < 400:
+    threading.Event().wait(0.001)
+"""
+
+
+def test_a_process_may_end_while_its_gauges_are_computed():
+    # A fault is seen in most of them.
+    for _ in range(10):
+        done = subprocess.run([sys.executable, "-c", ENDS_DURING_A_SCRAPE], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr

@@ -12,6 +12,7 @@ __all__ = [
     "Counter",
     "CurrentValue",
     "Enum",
+    "FunctionGauge",
     "Gauge",
     "Histogram",
     "HttpExchange",
@@ -145,6 +146,10 @@ class HttpMeter:
     ) -> HttpExchange: ...
 
 @final
+class FunctionGauge:
+    def set(self, value: float) -> None: ...
+
+@final
 class Region:
     """An open region."""
 
@@ -153,6 +158,7 @@ class Region:
     ) -> Region: ...
     @staticmethod
     def from_env() -> Region: ...
+    def functions(self) -> list[tuple[FunctionGauge, Callable[[], float]]]: ...
     def render(self, accept: str, is_binary: bool, names: Sequence[str]) -> tuple[bytes, str]: ...
     def families(self, names: Sequence[str] | None = None) -> list[tuple[str, str, str, str, list[Any]]]: ...
     def unregister(self, name: str) -> None: ...

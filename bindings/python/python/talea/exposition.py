@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from talea import _encode
-from talea.registry import REGISTRY, CollectorRegistry
+from talea.registry import REGISTRY, CollectorRegistry, refresh
 
 if TYPE_CHECKING:
     from talea._push import basic_auth_handler as basic_auth_handler
@@ -69,6 +69,8 @@ def page(
             target = [registry._target_info_metric()] if registry._target_info else ()
     else:
         custom = [registry]
+    for region in regions:
+        refresh(region)
     is_native = len(regions) == 1 and not custom and not target
     if is_native:
         native, content_type = regions[0].render(accept, True, names or [])

@@ -49,8 +49,15 @@ def _names(name: str, kind: str) -> list[str]:
     return [name, *(name + ending for ending in _ENDINGS.get(kind, ()))]
 
 
+def refresh(region: Region) -> None:
+    """Sets the gauges of this process that take their values from functions."""
+    for gauge, function in region.functions():
+        gauge.set(function())
+
+
 def families_of(region: Region, names: Optional[list[str]] = None) -> Iterator[Metric]:
     """The families of a region, with the samples of all processes."""
+    refresh(region)
     return _families(region.families(names))
 
 
