@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use talea::{DynamicLabels, Family, Metric};
 
+use crate::metrics::Gauge;
 use crate::region::Region;
 
 /// The definition of a metric, which it shares with its children.
@@ -168,7 +169,7 @@ impl<M: Metric + Clone> Parts<M> {
         let children = self.children(py)?;
         let key = self.key(py, values, None)?;
         let texts: Vec<String> = key.extract()?;
-        children.call_method1("pop", (key, py.None()))?;
+        to_zero(&children.call_method1("pop", (key, py.None()))?);
         let defined = self.defined()?;
         defined.region.get().forget_functions(&defined.name, Some(&texts));
         defined.family.remove_values(&texts);
@@ -199,7 +200,7 @@ impl<M: Metric + Clone> Parts<M> {
         for key in children.keys() {
             let texts: Vec<String> = key.extract()?;
             if wanted.iter().all(|(at, value)| texts[*at] == *value) {
-                children.call_method1("pop", (key, py.None()))?;
+                to_zero(&children.call_method1("pop", (key, py.None()))?);
                 defined.region.get().forget_functions(&defined.name, Some(&texts));
             }
         }
@@ -214,6 +215,7 @@ impl<M: Metric + Clone> Parts<M> {
     pub(crate) fn clear(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(children) = self.children.get() {
             let defined = self.defined()?;
+            children.bind(py).values().iter().for_each(|child| to_zero(&child));
             children.bind(py).clear();
             defined.region.get().forget_functions(&defined.name, None);
             defined.family.remove_matching(&[]);
@@ -268,6 +270,13 @@ impl<M: Metric + Clone> Parts<M> {
             }
         }
         Ok(())
+    }
+}
+
+/// Sets a child that is a gauge to 0: this process's own value stays in it when its series is removed.
+fn to_zero(child: &Bound<'_, PyAny>) {
+    if let Ok(gauge) = child.cast::<Gauge>() {
+        gauge.get().to_zero();
     }
 }
 

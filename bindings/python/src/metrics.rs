@@ -469,6 +469,14 @@ class! {
     }
 }
 
+impl Gauge {
+    pub(crate) fn to_zero(&self) {
+        if let Ok(series) = self.0.series() {
+            series.set(0.0);
+        }
+    }
+}
+
 impl Histogram {
     /// Observes the duration of a block.
     pub(crate) fn observe_seconds(&self, seconds: f64) -> PyResult<()> {

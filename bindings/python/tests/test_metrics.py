@@ -417,3 +417,26 @@ def test_a_metric_that_is_made_anew_has_no_series_of_the_one_before(registry, ki
         child.inc(2)
         after.labels("a").inc()
         assert registry.get_sample_value("made_total", {"of": "a"}) == 3
+
+
+@pytest.mark.parametrize("mode", ["mostrecent", "livesum", "livemax", "livemin", "liveall"])
+@pytest.mark.parametrize("way", ["remove", "remove_by_labels", "clear", "unregister", "unregister the only series"])
+def test_a_gauge_that_was_removed_counts_from_0(registry, mode, way):
+    def made():
+        names = [] if "only" in way else ["of"]
+        return talea.Gauge("level", "Level.", names, registry=registry, multiprocess_mode=mode)
+
+    level = made()
+    (level if "only" in way else level.labels("a")).set(3)
+    if way == "remove":
+        level.remove("a")
+    elif way == "remove_by_labels":
+        level.remove_by_labels({"of": "a"})
+    elif way == "clear":
+        level.clear()
+    else:
+        registry.unregister(level)
+        level = made()
+    (level if "only" in way else level.labels("a")).inc()
+    (family,) = level.collect()
+    assert [sample.value for sample in family.samples] == [1]

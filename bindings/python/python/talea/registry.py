@@ -178,6 +178,8 @@ class CollectorRegistry:
                 return
         # A metric of the same definition has none of them, also if somebody keeps a child.
         collector.clear()
+        if collector._type == "gauge" and not collector._labelnames:
+            collector.set(0)
         endings = {"counter": "_total", "info": "_info"}
         collector._region.unregister(collector._name + endings.get(collector._type, ""))
 
