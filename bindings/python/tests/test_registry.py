@@ -21,6 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import talea
 from talea import parser
 from talea.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
+from talea.multiprocess import MultiProcessCollector
 from talea.openmetrics import parser as openmetrics_parser
 from talea.openmetrics.exposition import generate_latest as generate_openmetrics
 
@@ -370,6 +371,19 @@ def test_the_environment_names_the_region(variable):
             page = subprocess.check_output([sys.executable, "-c", program], env={variable: value})
             assert f"orders_total {count}" in page.decode()
             assert "process_" not in page.decode()
+
+
+def test_a_collector_of_processes_shows_the_folder_that_it_is_given():
+    program = "import talea; talea.Counter('orders', 'O.').inc()"
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        environment = {"PROMETHEUS_MULTIPROC_DIR": folder}
+        for count in (1, 2):
+            subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+            registry = talea.CollectorRegistry()
+            MultiProcessCollector(registry, path=folder)
+            assert registry.get_sample_value("orders_total") == count
+        with pytest.raises(OSError, match="nowhere"):
+            MultiProcessCollector(registry, path=f"{folder}/nowhere")
 
 
 def test_an_application_starts_without_its_region(tmp_path):
