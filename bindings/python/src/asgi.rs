@@ -65,8 +65,12 @@ impl AsgiMiddleware {
             Some(kind) => callable::is_text(&kind, intern!(py, "http"))?,
             None => false,
         };
-        // Installed twice, the outer one records.
-        if !is_http || scope.contains(key(py))? {
+        // Installed twice, the outer one records. A request that is made again is another one.
+        let is_inner = match scope.get_item(key(py))? {
+            Some(exchange) => !exchange.cast::<HttpExchange>()?.get().is_closed(py),
+            None => false,
+        };
+        if !is_http || is_inner {
             return app.call([scope, receive, send]);
         }
         let exchange = HttpMeter::asgi(meter.bind(py), scope, send)?;

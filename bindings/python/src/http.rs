@@ -390,7 +390,7 @@ impl HttpExchange {
     }
 
     /// Whether the request has ended.
-    fn is_closed(&self, py: Python<'_>) -> bool {
+    pub(crate) fn is_closed(&self, py: Python<'_>) -> bool {
         self.state.lock(py).is_closed
     }
 

@@ -1,0 +1,132 @@
+"""The middleware for ASGI around applications, servers and other middleware."""
+
+import asyncio
+import contextlib
+import gc
+import weakref
+
+import pytest
+from asgiref.compatibility import guarantee_single_callable
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Mount, Route, Router
+
+import talea
+from talea.asgi import Middleware
+from test_http import outcomes, request, series
+
+
+@pytest.fixture
+def registry():
+    return talea.CollectorRegistry(size=16 << 20)
+
+
+def test_servers_take_the_middleware_for_asgi_3(registry):
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 204, "headers": []})
+        await send({"type": "http.response.body"})
+
+    metered = Middleware(app, route=lambda scope: scope["path"], registry=registry)
+    found = [guarantee_single_callable(metered), metered.__call__]
+    with contextlib.suppress(ImportError):
+        from uvicorn.config import Config
+
+        config = Config(metered, log_config=None)
+        config.load()
+        found.append(config.loaded_app)
+        del config
+    for one in found:
+        assert request(one, "/k") == (204, b"")
+    (count,) = outcomes(registry).values()
+    assert count == len(found)
+    dropped = Middleware(app, registry=registry)
+    left = weakref.ref(dropped)
+    del dropped
+    gc.collect()
+    assert left() is None
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_of_several_middlewares_the_outer_one_records_all(registry, starts):
+    async def show(request):
+        return PlainTextResponse("hello")
+
+    inside = {"registry": registry, "convention": "instrumentator"}
+    part = Starlette(routes=[Route("/{item}", show)])
+    part.add_middleware(Middleware, **inside)
+    app = Starlette(routes=[Mount("/part", part), Route("/", show)])
+    app.add_middleware(Middleware, **inside)
+    app.add_middleware(Middleware, registry=registry, prefix="outer")
+    if starts:
+        asyncio.run(lifespan(app))
+    for path, status in [("/", 200), ("/part/a", 200), ("/part/a/b", 404), ("/none", 404)]:
+        assert request(app, path)[0] == status
+    assert series(registry, "outer_http_requests_total", "route") == {
+        ("/",): 1,
+        ("/part/{item}",): 1,
+        ("_unmatched",): 2,
+    }
+    assert series(registry, "http_requests_total", "handler") == {}
+    # By itself, it has routes of its own.
+    assert request(part, "/a")[0] == 200
+    assert series(registry, "http_requests_total", "handler") == {("/{item}",): 1}
+
+
+async def lifespan(app):
+    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        pass
+
+    await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+
+
+def test_a_router_that_is_mounted_twice_has_two_routes(registry):
+    async def show(request):
+        return PlainTextResponse("hello")
+
+    shared = Router([Route("/a", show), Mount("/in", routes=[Route("/b/{c}", show)])])
+    mounts = [Mount("/v1", shared), Mount("/v2", shared), Mount("/of/{tenant}", shared)]
+    app = Starlette(routes=[Mount("/api", routes=mounts), Mount("/v1", shared)])
+    app.add_middleware(Middleware, registry=registry)
+    # A server behind a proxy that took the beginning of the path away.
+    behind = [("/api/v1/a", "/proxy"), ("/v1/a", "/api")]
+    for path, root in [
+        ("/api/v1/a", ""),
+        ("/api/v2/a", ""),
+        ("/api/v2/a", ""),
+        ("/api/of/x/in/b/1", ""),
+        ("/v1/in/b/2", ""),
+        *((root + path, root) for path, root in behind),
+    ]:
+        assert request(app, path, root_path=root) == (200, b"hello"), path
+    assert outcomes(registry) == {
+        ("GET", "/api/v1/a", "complete"): 2,
+        ("GET", "/api/v2/a", "complete"): 2,
+        ("GET", "/api/of/{tenant}/in/b/{c}", "complete"): 1,
+        ("GET", "/v1/in/b/{c}", "complete"): 1,
+        ("GET", "/v1/a", "complete"): 1,
+    }
+
+
+def test_a_request_that_is_made_again_is_recorded_again(registry):
+    async def app(scope, receive, send):
+        if scope["path"] != "/error":
+            raise RuntimeError("no")
+        await send({"type": "http.response.start", "status": 500, "headers": []})
+        await send({"type": "http.response.body"})
+
+    metered = Middleware(app, registry=registry, route=lambda scope: scope["path"])
+
+    async def explained(scope, receive, send):
+        try:
+            await metered(scope, receive, send)
+        except RuntimeError:
+            await metered({**scope, "path": "/error"}, receive, send)
+
+    assert request(explained, "/x")[0] == 500
+    found = {key[1:]: value for key, value in outcomes(registry).items()}
+    assert found == {("_unmatched", "panicked"): 1, ("/error", "complete"): 1}
