@@ -120,10 +120,10 @@ def test_what_outlives_its_registry_counts_nowhere_else():
 def test_a_registry_that_a_child_shares_is_its_own_when_the_parent_drops_it():
     registry = talea.CollectorRegistry()
     done = talea.Counter("done", "Done.", registry=registry)
-    told, tell = os.pipe()
+    reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        os.read(told, 1)
+        os.read(reading, 1)
         done.inc(5)
         is_right = registry.get_sample_value("done_total") == 5
         os._exit(0 if is_right else 1)
@@ -131,10 +131,10 @@ def test_a_registry_that_a_child_shares_is_its_own_when_the_parent_drops_it():
     gc.collect()
     others = [talea.CollectorRegistry() for _ in range(3)]
     counters = [talea.Counter("done", "Done.", registry=other) for other in others]
-    os.write(tell, b"x")
+    os.write(writing, b"x")
     assert os.waitpid(child, 0)[1] == 0
     assert [counter._value.get() for counter in counters] == [0, 0, 0]
-    for descriptor in (told, tell):
+    for descriptor in (reading, writing):
         os.close(descriptor)
 
 

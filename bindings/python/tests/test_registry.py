@@ -449,7 +449,7 @@ def test_a_full_region_is_a_warning(region):
     assert registry.get_sample_value("orders_0_total") == 1
 
 
-def test_whatever_a_full_region_has_no_room_for_is_shown_by_its_process(region):
+def test_metrics_that_a_full_region_has_no_room_for_are_shown_by_their_process(region):
     registry = talea.CollectorRegistry(path=region, size=1 << 20)
     with pytest.warns(RuntimeWarning, match="this process alone"):
         for n in range(5_000):

@@ -101,7 +101,7 @@ class MetricsHandler(BaseHTTPRequestHandler):
         try:
             status, headers, body = respond(self.registry, self.command, query, accept, encoding, True)
         except Exception:
-            # Of a collector or a function of a gauge, and whatever it is: an OSError too is not the client's.
+            # Raised by a collector or the function of a gauge: an OSError too is not the fault of the client.
             traceback.print_exc()
             status, headers, body = "500 Internal Server Error", [], b"a metric raised; see the log\n"
         self.send_response(int(status[:3]))

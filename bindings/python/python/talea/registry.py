@@ -126,7 +126,7 @@ class CollectorRegistry:
                 return self._opened
             self._opened, warning = self._open()
             opened = self._opened
-        # Whoever takes warnings may use the registry.
+        # A handler of warnings may use the registry.
         if warning:
             warnings.warn(warning, RuntimeWarning, stacklevel=2)
         return opened
