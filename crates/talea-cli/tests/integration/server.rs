@@ -1,16 +1,16 @@
 //! The server over real connections: the clients that it serves, those that it ends, and why.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::{Request, StatusCode};
 use talea_http::server::{Limits, OpenGate, Reason, Server};
 use talea_load::stop::Stop;
 use tokio::io::AsyncReadExt;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
-use crate::support::test_server::{HELLO, LONG, TestServer, asks, wide};
+use crate::support::test_server::{HELLO, LONG, OwnTime, TestServer, asks, wide};
 
 /// How long a limit is where it is met.
 const SHORT: Duration = Duration::from_millis(300);
@@ -100,6 +100,7 @@ async fn a_head_that_is_too_large_is_refused() {
 
 #[tokio::test]
 async fn a_head_that_comes_byte_by_byte_is_ended() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(Limits { header_time: SHORT, ..wide() }).await;
     let mut times = 0;
     // After an answer, too, and whatever the protocol.
@@ -120,6 +121,7 @@ async fn a_head_that_comes_byte_by_byte_is_ended() {
 
 #[tokio::test]
 async fn a_block_of_headers_that_goes_on_and_on_is_ended() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(Limits { header_time: SHORT, ..wide() }).await;
     let mut client = server.connect().await;
     client.say(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
@@ -133,6 +135,7 @@ async fn a_block_of_headers_that_goes_on_and_on_is_ended() {
 
 #[tokio::test]
 async fn a_connection_idle_for_too_long_is_ended_and_one_being_answered_is_not() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(Limits { idle_time: SHORT, ..wide() }).await;
     let mut hangs = server.says("GET /hangs HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let mut idle = server.connect().await;
@@ -153,6 +156,7 @@ async fn a_connection_idle_for_too_long_is_ended_and_one_being_answered_is_not()
 
 #[tokio::test]
 async fn a_client_of_http_2_that_asks_nothing_is_idle_however_much_it_sends() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(Limits { idle_time: SHORT, ..wide() }).await;
     let mut client = server.connect().await;
     client.say(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").await;
@@ -166,6 +170,7 @@ async fn a_client_of_http_2_that_asks_nothing_is_idle_however_much_it_sends() {
 
 #[tokio::test]
 async fn a_reader_that_stops_is_ended() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(Limits { patience: SHORT, ..wide() }).await;
     let _http1 = server.says("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
     server.ended(Reason::Unread, 1).await;
@@ -183,6 +188,7 @@ async fn a_reader_that_stops_is_ended() {
 
 #[tokio::test]
 async fn a_reader_that_is_slow_but_reads_is_served() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(Limits { patience: SHORT, ..wide() }).await;
     let mut http1 = server.says("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
     let mut sends = server.http2(65_535).await;
@@ -240,6 +246,7 @@ async fn a_client_being_answered_keeps_its_place() {
 
 #[tokio::test]
 async fn a_client_that_reads_nothing_of_its_answer_makes_room_too() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(Limits { connections: 1, ..wide() }).await;
     let _stops = server.says("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
     // It makes room once it has read nothing for a second.
@@ -258,6 +265,7 @@ async fn a_client_that_reads_nothing_of_its_answer_makes_room_too() {
 
 #[tokio::test]
 async fn a_connection_that_is_ended_takes_its_requests_along() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(Limits { patience: SHORT, ..wide() }).await;
     let mut sends = server.http2(5).await;
     let mut hang = Vec::new();

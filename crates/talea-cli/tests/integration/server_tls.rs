@@ -1,12 +1,13 @@
 //! The server over TLS: clients that do not come to the end of the handshake,
 //! and those that do not read afterwards, are ended as others are.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use talea_http::server::{Limits, Reason};
 use tokio::io::AsyncWriteExt;
+use tokio::time::Instant;
 
-use crate::support::test_server::{HELLO, LONG, wide};
+use crate::support::test_server::{HELLO, LONG, OwnTime, wide};
 use crate::support::tls_client::{connect, encrypted, hears_hello, trusts};
 use crate::support::web_config::Folder;
 
@@ -14,6 +15,7 @@ const SHORT: Duration = Duration::from_millis(300);
 
 #[tokio::test]
 async fn a_handshake_that_does_not_end_is_ended() {
+    let _time = OwnTime::begin();
     let folder = Folder::new();
     let server = encrypted(&folder, Limits { header_time: SHORT, ..wide() }).await;
     let trusts = trusts(&folder);
@@ -58,6 +60,7 @@ async fn a_handshake_makes_room_for_a_new_client() {
 
 #[tokio::test]
 async fn a_head_that_is_slow_and_an_answer_that_is_not_read_are_ended() {
+    let _time = OwnTime::begin();
     let folder = Folder::new();
     let limits = Limits { header_time: SHORT, patience: SHORT, ..wide() };
     let server = encrypted(&folder, limits).await;

@@ -37,6 +37,40 @@ pub(crate) struct TestServer {
     pub(crate) serves: JoinHandle<()>,
 }
 
+/// Time that passes only as fast as this thread runs, for as long as it is kept: a millisecond for each
+/// turn that all tasks had. So a machine that is busy makes no client late. It is for tests on one
+/// thread.
+pub(crate) struct OwnTime {
+    /// Time would jump to the next timer if nothing could run; this task can, until it is dropped.
+    _busy: std::sync::mpsc::Sender<()>,
+    clock: JoinHandle<()>,
+}
+
+impl OwnTime {
+    pub(crate) fn begin() -> Self {
+        tokio::time::pause();
+        let (busy, ends) = std::sync::mpsc::channel();
+        tokio::task::spawn_blocking(move || ends.recv());
+        let clock = tokio::spawn(async {
+            loop {
+                // The runtime looks for input each 61 turns.
+                for _ in 0..128 {
+                    tokio::task::yield_now().await;
+                }
+                std::thread::sleep(Duration::from_micros(100));
+                tokio::time::advance(Duration::from_millis(1)).await;
+            }
+        });
+        Self { _busy: busy, clock }
+    }
+}
+
+impl Drop for OwnTime {
+    fn drop(&mut self) {
+        self.clock.abort();
+    }
+}
+
 /// Limits that no test meets.
 pub(crate) fn wide() -> Limits {
     Limits { connections: 2000, header_time: LONG, idle_time: LONG, patience: LONG }
