@@ -1,5 +1,7 @@
 //! The configuration of a new region.
 
+use std::path::{Path, PathBuf};
+
 use crate::layout::*;
 use crate::memory::mapping::longest_file;
 
@@ -8,8 +10,8 @@ use crate::memory::mapping::longest_file;
 pub struct Config {
     /// Bytes of memory that the region may come to use; 512 KiB to 1 TiB, in
     /// whole pages. Pages are taken as they are needed. Default: 64 MiB, or, where that is less,
-    /// an eighth of the cgroup's memory limit, or the longest file that the process may make
-    /// (`ulimit -f`).
+    /// an eighth of the memory limit of the cgroup or of one that it is in, or the longest file
+    /// that the process may make (`ulimit -f`).
     pub len: u64,
     /// Series that the region can hold. Default: one for each 512 bytes. The
     /// index of 12 to 24 bytes a series is backed from the start.
@@ -82,26 +84,47 @@ fn cpus() -> u64 {
     count.clamp(1, CPUS)
 }
 
-/// The memory limit of this process's cgroup (version 2, or 1), if any.
+/// The least memory limit of this process's cgroup and of those that it is in, if any.
 fn cgroup_limit() -> Option<u64> {
     let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let v2 = own.lines().find_map(|line| line.strip_prefix("0::"));
-    let v1 = own.lines().find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
-    [
-        v2.map(|path| format!("/sys/fs/cgroup{path}/memory.max")),
-        Some("/sys/fs/cgroup/memory.max".to_owned()),
-        v1.map(|path| format!("/sys/fs/cgroup/memory{path}/memory.limit_in_bytes")),
-        Some("/sys/fs/cgroup/memory/memory.limit_in_bytes".to_owned()),
-    ]
-    .into_iter()
-    .flatten()
-    .filter_map(|file| std::fs::read_to_string(file).ok()?.trim().parse().ok())
-    .min()
+    let read = |file| std::fs::read_to_string(file).ok()?.trim().parse().ok();
+    limit_files(&own).into_iter().filter_map(read).min()
+}
+
+/// The files with memory limits of cgroups (version 2, and 1) of `/proc/self/cgroup`.
+fn limit_files(cgroups: &str) -> Vec<PathBuf> {
+    let v2 = cgroups.lines().find_map(|line| line.strip_prefix("0::"));
+    let v1 = cgroups.lines().find_map(|line| line.split_once(":memory:").map(|(_, path)| path));
+    let all = [
+        ("/sys/fs/cgroup", v2, "memory.max"),
+        ("/sys/fs/cgroup/memory", v1, "memory.limit_in_bytes"),
+    ];
+    let files = all.into_iter().flat_map(|(root, path, file)| {
+        let own = Path::new(path.unwrap_or("/"));
+        let within = own.ancestors().filter_map(|path| path.strip_prefix("/").ok());
+        within.map(move |path| Path::new(root).join(path).join(file))
+    });
+    files.collect()
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_limits_of_all_groups_around_the_own_one_are_looked_at() {
+        let files = limit_files("9:name=systemd:/x\n4:memory:/a\n0::/shop.slice/web.service\n");
+        let expected = [
+            "/sys/fs/cgroup/shop.slice/web.service/memory.max",
+            "/sys/fs/cgroup/shop.slice/memory.max",
+            "/sys/fs/cgroup/memory.max",
+            "/sys/fs/cgroup/memory/a/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        ];
+        assert_eq!(files, expected.map(PathBuf::from));
+        // Another namespace of cgroups shows no path; its root has the limit.
+        assert_eq!(limit_files("").len(), 2);
+    }
 
     #[test]
     fn the_defaults_of_any_length_fit_on_any_number_of_cpus() {
