@@ -186,7 +186,8 @@ impl Opts {
 
     /// Adds a label for the host that requests name (without a port, in any case). Its values
     /// are these hosts; any other is `_other`. An IPv6 address has its brackets: `[::1]`. The label
-    /// is `host`, in [`Convention::OpenTelemetry`] `server_address`. Default: no such label.
+    /// is `host`, in [`Convention::OpenTelemetry`] `server_address`. Default: no such label. A host
+    /// that no request can name, such as one with a port, is an error where the options are used.
     pub fn hosts(mut self, hosts: &[&str]) -> Self {
         self.hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         self

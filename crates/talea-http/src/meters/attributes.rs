@@ -77,14 +77,20 @@ impl AttributeIndex {
             hosts: opts.hosts.clone(),
             labels: opts.request_labels.clone(),
         };
+        let refused = |reason| Err(Error::Register { name: set.in_flight.name.to_owned(), reason });
+        if let Some(host) = index.hosts.iter().find(|host| !is_host(host)) {
+            return refused(format!(
+                "the host {host:?} is none that a request can name; expected a name or an address \
+                 without a port, such as \"example.org\" or \"[::1]\""
+            ));
+        }
         let responses = combinations(&opts.response_labels);
         for (whose, count) in [("a request", index.count(true)), ("a response", responses)] {
             if count > AT_MOST {
-                let reason = format!(
+                return refused(format!(
                     "the labels of {whose} have {count} combinations, and {AT_MOST} is the most; \
                      leave out labels or hosts"
-                );
-                return Err(Error::Register { name: set.in_flight.name.to_owned(), reason });
+                ));
             }
         }
         Ok(index)
@@ -166,6 +172,11 @@ impl AttributeIndex {
         let listed = self.hosts.iter().position(|listed| listed.eq_ignore_ascii_case(host));
         listed.unwrap_or(self.hosts.len())
     }
+}
+
+/// Whether requests can name a host in this way.
+fn is_host(host: &str) -> bool {
+    host.parse::<Authority>().is_ok_and(|authority| authority.host() == host)
 }
 
 fn lower_case_method(method: &str) -> HttpMethod {
@@ -259,6 +270,18 @@ mod tests {
         }
         let bare = Request::builder().uri("/").body(()).unwrap();
         assert_eq!(index.host(RequestHead::from(&bare)), 2);
+    }
+
+    #[test]
+    fn a_host_that_no_request_can_name_is_refused() {
+        for host in
+            ["shop.example:80", "[::1]:80", "http://shop.example", "a@shop.example", "a b", ""]
+        {
+            let opts = Opts::new().hosts(&["b.example", host]);
+            let refused = AttributeIndex::new(&opts, &Convention::Prometheus.metric_set());
+            let message = refused.err().unwrap().to_string();
+            assert!(message.contains(&format!("the host {host:?} is none")), "{message}");
+        }
     }
 
     #[test]
