@@ -66,7 +66,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
         all[0]["alive"].as_bool().unwrap()
     };
     assert!(process(&running));
-    assert_eq!(running["region"]["layout_version"], 8);
+    assert_eq!(running["region"]["layout_version"], 9);
     assert_eq!(running["region"]["bytes"], region.metadata().unwrap().len());
 
     // A series of its own scrape is here too, and has the same type.
@@ -244,7 +244,7 @@ fn each_kind_of_bad_file_is_one_clear_error() {
     copy("truncated").set_len(1 << 20).unwrap();
     bad("truncated", "its file has 1048576");
     put(&copy("version"), 8, 4);
-    bad("version", "layout is version 4, where 8 was expected");
+    bad("version", "layout is version 4, where 9 was expected");
     put(&copy("boot"), 40, 1);
     bad("boot", "before the machine was last started");
     put(&copy("limits"), 24, u64::MAX);

@@ -322,7 +322,7 @@ fn a_file_that_is_no_region_is_one_clear_error_and_stays_as_it_is() {
     let before = files(&place);
     for (name, part) in [
         ("missing", "No such file"),
-        ("version", "layout is version 4, where 8 was expected"),
+        ("version", "layout is version 4, where 9 was expected"),
         ("boot", "before the machine was last started"),
         ("marks", "planes are in use"),
         ("foreign", "does not begin as a region does"),
