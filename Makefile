@@ -67,9 +67,10 @@ MODELS := RUSTFLAGS="--cfg loom"
 MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
 
 # Two tracks, so that one computes while tests of the other wait. What comes after the packages takes programs
-# that `test-rust` built by then.
+# that `test-rust` built by then. PHP comes after Rust: both build the library of the C ABI in one place,
+# and a test that links it must not find it half written.
 test: setup-test lint ## Run everything that CI runs
-	scripts/beside '$(MAKE) test-models test-packages test-web test-php' '$(MAKE) test-rust test-python'
+	scripts/beside '$(MAKE) test-models test-packages test-web test-python' '$(MAKE) test-rust test-php'
 
 lint: setup-lint ## Check format, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
