@@ -95,7 +95,7 @@ impl<S: Source> Taking<'_, '_, S> {
     }
 
     fn family(&mut self, id: u32, out: &mut FamilyCopy) -> Option<()> {
-        const WORDS: usize = (FAMILY_USERS / WORD + SLOT_WORDS) as usize;
+        const WORDS: usize = (FAMILY_USERS / WORD) as usize;
         let at = self.taken.s.families + u64::from(id) * FAMILY_LEN;
         let words: [u64; WORDS] = self.source.block(at, WORDS as u64)?;
         let word = |at: u64| words[(at / WORD) as usize];
@@ -127,7 +127,7 @@ impl<S: Source> Taking<'_, '_, S> {
         out.live_series = word(FAMILY_SERIES);
         out.dropped = word(FAMILY_DROPPED);
         out.last_use = match word(FAMILY_ALWAYS_USED) {
-            0 => self.last_use(|n| word(FAMILY_USERS + n * WORD)),
+            0 => self.last_use(|n| self.source.word(at + FAMILY_USERS + n * WORD)),
             _ => LastUse::Living,
         };
         out.expires = Idling::unpack(word(FAMILY_IDLE)).sweeps > 0;
@@ -141,7 +141,8 @@ impl<S: Source> Taking<'_, '_, S> {
 
     /// When one of a set of processes, 64 slots a word, last had a family.
     fn last_use(&self, users: impl Fn(u64) -> u64) -> LastUse {
-        if self.taken.scratch.living_slots.iter().zip(0..).any(|(bits, n)| bits & users(n) != 0) {
+        let mut living = self.taken.scratch.living_slots.iter().zip(0..);
+        if living.any(|(&bits, n)| bits != 0 && bits & users(n) != 0) {
             return LastUse::Living;
         }
         let started = |slot| self.source.word(SLOTS + slot * SLOT_LEN + SLOT_STARTED);
