@@ -89,7 +89,25 @@ pub struct Browser {
     address: SocketAddr,
     session: String,
     // It goes last.
-    _folder: TempDir,
+    folder: TempDir,
+}
+
+/// Starts chromedriver, which writes to a log. It dies with this thread too.
+fn driver(folder: &Path, log: &Path) -> Child {
+    let output = File::create(log).expect("its log is made");
+    let complaints = output.try_clone().expect("its log is one file");
+    let driver = Command::new("setpriv")
+        .args(["--pdeathsig", "KILL", "chromedriver", "--port=0"])
+        // Whatever it keeps, it keeps there.
+        .env("HOME", folder)
+        .env("TMPDIR", folder)
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("XDG_CACHE_HOME")
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(complaints)
+        .spawn();
+    driver.expect("setpriv runs; scripts/setup --test installs chromium-driver")
 }
 
 impl Browser {
@@ -104,23 +122,9 @@ impl Browser {
         fs::write(&chromium, CHROMIUM).expect("what starts it is written");
         fs::set_permissions(&chromium, fs::Permissions::from_mode(0o755)).expect("and can run");
         let log = folder.path().join("log");
-        let output = File::create(&log).expect("its log is made");
-        let complaints = output.try_clone().expect("its log is one file");
-        // It dies with this thread too.
-        let driver = Command::new("setpriv")
-            .args(["--pdeathsig", "KILL", "chromedriver", "--port=0"])
-            // Whatever it keeps, it keeps there.
-            .env("HOME", folder.path())
-            .env("TMPDIR", folder.path())
-            .env_remove("XDG_CONFIG_HOME")
-            .env_remove("XDG_CACHE_HOME")
-            .stdin(Stdio::null())
-            .stdout(output)
-            .stderr(complaints)
-            .spawn();
-        let driver = driver.expect("setpriv runs; scripts/setup --test installs chromium-driver");
+        let driver = driver(folder.path(), &log);
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut started = Self { driver, address, session: String::new(), _folder: folder };
+        let mut started = Self { driver, address, session: String::new(), folder };
         let port = started.port(&log).await;
         started.address.set_port(port);
         let profile = log.with_file_name("profile");
@@ -148,9 +152,14 @@ impl Browser {
             if let Some(port) = port {
                 return port;
             }
-            let ended = self.driver.try_wait().expect("it can be waited for");
+            let has_ended = self.driver.try_wait().expect("it can be waited for").is_some();
+            // The port that it found free for IPv6 can be taken for IPv4.
+            let again = has_ended && output.contains("IPv4 port not available");
+            if again {
+                self.driver = driver(self.folder.path(), log);
+            }
             assert!(
-                ended.is_none() && began.elapsed() < READY_WITHIN,
+                (!has_ended || again) && began.elapsed() < READY_WITHIN,
                 "chromedriver does not start; scripts/setup --test installs chromium-driver. {output}"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;
