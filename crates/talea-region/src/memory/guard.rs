@@ -120,7 +120,7 @@ impl Memory {
     pub(crate) fn enter(&'static self) -> Guard {
         let (slot, number) = (self.own_slot(), thread_number());
         let alone = number < self.lone_words();
-        let word = self.guard_word(slot, self.own_line(number));
+        let word = self.own_guard_word(self.own_line(number));
         let epoch = self.word_at(M_EPOCH);
         let now = epoch.load(Acquire);
         // The word with the guard, and the flag of a guard that is not counted.

@@ -28,6 +28,8 @@ impl Memory {
         self.own.lone_words.store(lone_words, Relaxed);
         self.own.slot.store(slot, Relaxed);
         self.own.block.store(self.sections.block(slot), Relaxed);
+        let guards = self.sections.guards_of(slot) - self.sections.guards;
+        self.own.guards.store(guards, Relaxed);
     }
 
     /// Counts the slot of this process again, so that others find it. It changes nothing unless the
@@ -59,6 +61,12 @@ impl Memory {
     #[inline]
     pub(crate) fn own_slot(&self) -> u64 {
         self.own.slot.load(Relaxed)
+    }
+
+    /// A guard word of this process.
+    #[inline]
+    pub(crate) fn own_guard_word(&self, line: u64) -> &'static AtomicU64 {
+        self.word_at(self.sections.guards + self.own.guards.load(Relaxed) + line * LINE)
     }
 
     /// How many guard words of this process have one thread as their only writer.

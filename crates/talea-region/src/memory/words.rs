@@ -30,6 +30,8 @@ pub(crate) struct OwnSlot {
     pub(super) slot: OwnWord,
     /// The distance of its block from block 0.
     pub(super) block: OwnWord,
+    /// The distance of its guard words from those of slot 0.
+    pub(super) guards: OwnWord,
     /// How many of its guard words have one thread as their only writer.
     pub(super) lone_words: OwnWord,
 }
