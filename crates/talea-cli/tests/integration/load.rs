@@ -282,20 +282,26 @@ fn a_low_soft_limit_is_raised() {
     assert_eq!(server.requests(), 400);
 }
 
+/// A load of three clients that get no answer, interrupted once all have asked.
 #[cfg(unix)]
-#[test]
-fn ctrl_c_while_warming_up_ends_without_a_summary_or_an_error() {
+fn interrupted_load(more: &[&str]) -> Output {
     let server = StandIn::start(|_| Reply::Silence);
     let child = Command::new(TALEA)
         .args(["load", &server.url(), "--clients", "3", "--iterations", "9", "--json"])
-        .args(["--warm-up", "60s", "--fail-if", "p99 > 50ms"])
+        .args(more)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     until("three requests", || server.requests() >= 3);
     interrupt(&child);
-    let output = child.wait_with_output().unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_while_warming_up_ends_without_a_summary_or_an_error() {
+    let output = interrupted_load(&["--warm-up", "60s", "--fail-if", "p99 > 50ms"]);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert!(output.stdout.is_empty(), "{output:?}");
     assert!(stderr(&output).ends_with("stopped before a request was counted\n"), "{output:?}");
@@ -304,17 +310,7 @@ fn ctrl_c_while_warming_up_ends_without_a_summary_or_an_error() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_is_no_failure_of_a_condition_that_has_no_number_yet() {
-    let server = StandIn::start(|_| Reply::Silence);
-    let child = Command::new(TALEA)
-        .args(["load", &server.url(), "--clients", "3", "--iterations", "9", "--json"])
-        .args(["--fail-if", "p99 > 50ms"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    until("three requests", || server.requests() >= 3);
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
+    let output = interrupted_load(&["--fail-if", "p99 > 50ms"]);
     assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
     assert_eq!(summary(&output)["unanswered"], 3);
 }
@@ -322,16 +318,7 @@ fn ctrl_c_is_no_failure_of_a_condition_that_has_no_number_yet() {
 #[cfg(unix)]
 #[test]
 fn ctrl_c_ends_a_load_and_counts_what_was_under_way() {
-    let server = StandIn::start(|_| Reply::Silence);
-    let child = Command::new(TALEA)
-        .args(["load", &server.url(), "--clients", "3", "--iterations", "9", "--json"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    until("three requests", || server.requests() >= 3);
-    interrupt(&child);
-    let output = child.wait_with_output().unwrap();
+    let output = interrupted_load(&[]);
     assert_eq!(output.status.code(), Some(130));
     let summary = summary(&output);
     assert_eq!(summary["interrupted"], true);
