@@ -110,21 +110,24 @@ impl FloatGauge {
         self.cell.update(|cell| cell.add_float(x), move || self.add(x));
     }
 
-    /// Raises the value to at least `value`; its first call as in [`Gauge::set_max`].
+    /// Raises the value to at least `value`; its first call as in [`Gauge::set_max`]. Any number takes the
+    /// place of NaN, and NaN that of none.
     #[inline]
     pub fn set_max(&self, value: f64) {
         // −0.0 has the bits of the smallest integer.
         let bits = (value + 0.0).to_bits();
-        let replaced = |now| (value > f64::from_bits(now)).then_some(bits);
+        let is_beyond = |now: f64| value > now || now.is_nan();
+        let replaced = |now| is_beyond(f64::from_bits(now)).then_some(bits);
         let update = |cell: &Cell| cell.update_or_set(bits, replaced);
         self.cell.update(update, move || self.set_max(value));
     }
 
-    /// Lowers the value to at most `value`; its first call as in [`Gauge::set_max`].
+    /// Lowers the value to at most `value`; its first call, and NaN, as in [`set_max`](Self::set_max).
     #[inline]
     pub fn set_min(&self, value: f64) {
         let bits = (value + 0.0).to_bits();
-        let replaced = |now| (value < f64::from_bits(now)).then_some(bits);
+        let is_beyond = |now: f64| value < now || now.is_nan();
+        let replaced = |now| is_beyond(f64::from_bits(now)).then_some(bits);
         let update = |cell: &Cell| cell.update_or_set(bits, replaced);
         self.cell.update(update, move || self.set_min(value));
     }

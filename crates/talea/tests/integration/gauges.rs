@@ -88,6 +88,20 @@ fn the_first_bound_that_a_process_gives_is_its_value() {
 }
 
 #[test]
+fn a_bound_takes_the_place_of_a_value_that_is_no_number() {
+    let registry = registry();
+    let gauge: FloatGauge = register(&registry, Combine::Latest);
+    for bound in [FloatGauge::set_max, FloatGauge::set_min] {
+        gauge.set(f64::NAN);
+        bound(&gauge, f64::NAN);
+        assert!(gauge.get().is_nan());
+        bound(&gauge, 2.0);
+        bound(&gauge, f64::NAN);
+        assert_eq!(gauge.get(), 2.0);
+    }
+}
+
+#[test]
 fn however_float_gauges_combine_one_process_shows_what_it_set() {
     let pid = std::process::id().to_string();
     for combine in ALL {
