@@ -92,8 +92,8 @@ impl<L: 'static> Info<L> {
 impl Info<DynamicLabels> {
     /// Sets labels whose names are known at run time, in place of the previous ones of the same `group`:
     /// values of the names that [`Registry::info`](crate::Registry::info) was given. The caller sees to it
-    /// that no name is there twice. A quote, a backslash or a control character in a name becomes `_`; a
-    /// label without a name is left out.
+    /// that no name is there twice. A quote, a backslash or a control character in a name becomes `_`;
+    /// `__name__`, which is the metric's own name, becomes `_name__`; a label without a name is left out.
     ///
     /// Cost: as [`set`](Info::set).
     pub fn set_pairs(&self, group: &[impl AsRef<str>], labels: &[(&str, &str)]) {
@@ -113,12 +113,13 @@ impl Info<DynamicLabels> {
     }
 }
 
-/// A name that can be in quotes.
+/// A name that can be a label's, in quotes.
 fn usable(name: &str) -> Cow<'_, str> {
     let is_unusable = |c: char| matches!(c, '"' | '\\') || c.is_control();
-    match name.contains(is_unusable) {
-        true => Cow::Owned(name.replace(is_unusable, "_")),
-        false => Cow::Borrowed(name),
+    match name {
+        "__name__" => Cow::Borrowed("_name__"),
+        _ if name.contains(is_unusable) => Cow::Owned(name.replace(is_unusable, "_")),
+        _ => Cow::Borrowed(name),
     }
 }
 
@@ -167,10 +168,10 @@ mod tests {
         info.set_pairs(&["a"], &[("version", "1"), ("host", "x")]);
         info.set_pairs(&["a, b"], &[]);
         info.set_pairs(&["a\",b"], &[("version", "3")]);
-        info.set_pairs(&["a"], &[("version", "2")]);
+        info.set_pairs(&["a"], &[("version", "2"), ("__name__", "x")]);
         let snapshot = registry.snapshot();
         let is_there = |labels: &[(&str, &str)]| snapshot.value("worker_info", labels) == Some(1.0);
-        assert!(is_there(&[("queue", "a"), ("version", "2")]));
+        assert!(is_there(&[("queue", "a"), ("version", "2"), ("_name__", "x")]));
         assert!(is_there(&[("queue", "a, b")]));
         assert!(is_there(&[("queue", "a\",b"), ("version", "3")]));
         assert_eq!(snapshot.select("worker_info", &[]).count(), 3);
