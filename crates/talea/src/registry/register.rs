@@ -24,6 +24,7 @@ use crate::histogram::buckets::Grid;
 use crate::labels::{LabelText, Labels, draw_factors};
 use crate::metric::slot::Slot;
 use crate::metric::{Info, InfoSeries, Metric, Shape};
+use crate::snapshot::derived_series;
 
 /// The default limit of series of a family.
 pub(crate) const SERIES_LIMIT: u64 = 2000;
@@ -396,6 +397,11 @@ impl Registry {
     /// Whether a page could not show it beside another family: one or one of its samples would have a name of
     /// the other.
     fn check_related(&self, name: &str, kind: Kind) -> Result<(), String> {
+        let added =
+            |family: (Kind, &'static str)| Some((family.1, names::clash((kind, name), family)?));
+        if let Some((other, reason)) = derived_series::ADDED.into_iter().find_map(added) {
+            return Err(format!("Talea itself shows {other:?}, and {reason}; rename it"));
+        }
         let mut clashing = None;
         self.region.each_related(name.as_bytes(), |other, other_kind, is_own| {
             let (Some(other_kind), Ok(other)) =

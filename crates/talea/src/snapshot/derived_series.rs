@@ -80,6 +80,9 @@ pub(crate) fn dropped(raw: &mut Snapshot) {
 /// The families that a snapshot leaves out.
 const HIDDEN: &str = "talea_families_hidden";
 
+/// The families that a snapshot adds, whose names no other may have.
+pub(crate) const ADDED: [(Kind, &str); 2] = [(Kind::Counter, DROPPED), (Kind::Gauge, HIDDEN)];
+
 /// Adds the names of families that are not shown, since newer ones of other processes have one
 /// of their names.
 pub(crate) fn hidden(raw: &mut Snapshot, names: &[String]) {

@@ -275,6 +275,20 @@ fn a_name_that_samples_of_another_family_have_is_taken() {
 }
 
 #[test]
+fn names_that_pages_add_themselves_are_refused() {
+    let registry = registry();
+    let reason = "Talea itself shows \"talea_series_dropped_total\", and in OpenMetrics the two \
+                  would have one name; rename it";
+    let counter = registry.register::<Counter>(opts("talea_series_dropped"));
+    check_refused(counter, "talea_series_dropped", reason);
+    let gauge = registry.register::<Gauge>(opts("talea_series_dropped"));
+    check_refused(gauge, "talea_series_dropped", reason);
+    let gauge = message_of(registry.register::<FloatGauge>(opts("talea_families_hidden")));
+    assert!(gauge.contains("Talea itself shows"), "{gauge}");
+    registry.register::<Gauge>(opts("talea_series_shown")).unwrap();
+}
+
+#[test]
 fn names_that_others_gave_are_taken_where_that_is_asked_for_and_can_be_scraped() {
     let registry = Registry::for_test().unwrap();
     let named = |name| Opts::new(name, "Named by others.").lenient_names(true);
