@@ -50,7 +50,7 @@ impl Exchange {
             Outcome::Complete if self.aborted_body => Outcome::Aborted,
             outcome => outcome,
         };
-        if status == StatusCode::SWITCHING_PROTOCOLS && self.upgrade(meters, extensions) {
+        if status == StatusCode::SWITCHING_PROTOCOLS && self.upgrade(meters, status, extensions) {
             return None;
         }
         let (status, has_none) = (Some(status.as_u16()), self.is_head || has_no_body(status));
@@ -61,24 +61,36 @@ impl Exchange {
                 let meters = self.record_head(meters, status, extensions);
                 return Some(RecordedHead { meters, outcome, length, may_be_panic });
             }
-            BodyEnd::WithHead(bytes) => {
-                if has_none {
-                    0
-                } else {
-                    bytes
-                }
-            }
+            BodyEnd::WithHead(0) if self.tunnels(meters, status, extensions) => return None,
+            BodyEnd::WithHead(_) if has_none => 0,
+            BodyEnd::WithHead(bytes) => bytes,
         };
         self.record_whole(meters, (status, Some(extensions)), |_, _| outcome, sent).keep_trace();
         None
     }
 
+    /// Whether a response without a body hands the request to a guard: over HTTP/2 a WebSocket begins
+    /// with a 200 to an extended `CONNECT` (RFC 8441, 5), in place of a 101.
+    #[cold]
+    fn tunnels(
+        &mut self,
+        meters: &'static RequestMeters,
+        status: Option<u16>,
+        extensions: &Extensions,
+    ) -> bool {
+        status == Some(200) && self.upgrade(meters, StatusCode::OK, extensions)
+    }
+
     /// Hands the request to the guard of its upgraded connection, if there is one.
     #[cold]
-    fn upgrade(&mut self, meters: &'static RequestMeters, extensions: &Extensions) -> bool {
+    fn upgrade(
+        &mut self,
+        meters: &'static RequestMeters,
+        status: StatusCode,
+        extensions: &Extensions,
+    ) -> bool {
         let Some(guard) = extensions.get::<UpgradeGuard>() else { return false };
-        let status = Some(StatusCode::SWITCHING_PROTOCOLS.as_u16());
-        let meters = self.record_head(meters, status, extensions);
+        let meters = self.record_head(meters, Some(status.as_u16()), extensions);
         let (outcome, length) = (Outcome::Complete, Some(0));
         let head = RecordedHead { meters, outcome, length, may_be_panic: false };
         guard.keep(head.begin(self));
@@ -106,5 +118,6 @@ fn is_failure(status: StatusCode, extensions: &Extensions) -> bool {
 /// Whether a response of this status is its head alone (RFC 9110, 6.4.1).
 #[inline]
 fn has_no_body(status: StatusCode) -> bool {
-    status.is_informational() || matches!(status.as_u16(), 204 | 304)
+    // Most responses are a 200.
+    status != StatusCode::OK && (status.is_informational() || matches!(status.as_u16(), 204 | 304))
 }

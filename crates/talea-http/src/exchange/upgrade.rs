@@ -6,11 +6,11 @@ use super::response::ResponseTransfer;
 
 /// Keeps a request in flight for as long as the connection that it was upgraded to is open.
 ///
-/// A response of status 101 (Switching Protocols) ends an HTTP exchange: later bytes on the
-/// connection pass between the handler's own task and the client, and no layer sees them. So the
-/// request is `complete` with its head, and no longer in flight. To keep it in flight until the
-/// connection closes, add a clone of a guard to the response's extensions, and hold another one in
-/// the task:
+/// A response of status 101 (Switching Protocols) ends an HTTP exchange, and so does the 200 to the
+/// `CONNECT` with which a WebSocket begins over HTTP/2: later bytes pass between the handler's own
+/// task and the client, and no layer sees them. So the request is `complete` with its head, and no
+/// longer in flight. To keep it in flight until the connection closes, add a clone of a guard to the
+/// response's extensions, and hold another one in the task:
 ///
 /// ```
 /// use axum::Extension;
@@ -33,8 +33,8 @@ use super::response::ResponseTransfer;
 ///
 /// The request ends when the last clone is dropped: `complete`, or `panicked` if the task that
 /// drops it panics. Its time to the end is then the time that the connection was open, and the
-/// bytes of its response are 0. A guard whose response is not metered, or has another status, does
-/// nothing.
+/// bytes of its response are 0. A guard does nothing if its response is not metered, or is neither
+/// a 101 nor a 200 without a body.
 ///
 /// Threading: clones may be anywhere. Cost: an allocation for each upgrade.
 #[derive(Clone, Debug, Default)]

@@ -9,14 +9,21 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use axum::Extension;
+use axum::body::Body;
 use axum::extract::{Request, WebSocketUpgrade};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get as get_of_axum;
 use futures_util::{SinkExt, StreamExt};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::service::TowerToHyperService;
 use talea::{Registry, Value};
-use talea_http::axum::{Layer, Router, get};
+use talea_http::axum::{Layer, Router, any, get};
 use talea_http::{CaughtPanic, UpgradeGuard};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::Role;
 use tower::layer::layer_fn;
 use tower::{Layer as _, Service, ServiceExt};
 use tower_http::catch_panic::CatchPanicLayer;
@@ -112,13 +119,17 @@ async fn a_caught_panic_is_recognised_by_its_response() {
     }
 }
 
-/// The requests of a route in flight, and its outcomes.
+/// The `GET` requests of a route in flight, and their outcomes.
 fn outcomes(registry: &Registry, route: &str) -> (f64, Vec<(&'static str, f64)>) {
+    outcomes_of(registry, "GET", route)
+}
+
+fn outcomes_of(registry: &Registry, method: &str, route: &str) -> (f64, Vec<(&'static str, f64)>) {
     let snapshot = registry.snapshot();
-    let labels = [("method", "GET"), ("route", route)];
+    let labels = [("method", method), ("route", route)];
     let in_flight = snapshot.value("http_requests_in_flight", &labels);
     let all = ["complete", "aborted", "panicked", "timed_out"].map(|outcome| {
-        let labels = [("method", "GET"), ("outcome", outcome), ("route", route)];
+        let labels = [("method", method), ("outcome", outcome), ("route", route)];
         (outcome, snapshot.value("http_request_outcomes_total", &labels).unwrap_or(0.0))
     });
     (in_flight.unwrap(), all.into_iter().filter(|(_, count)| *count > 0.0).collect())
@@ -160,43 +171,87 @@ async fn an_upgraded_connection_is_in_flight_as_long_as_its_guard_lives() {
 
 #[tokio::test]
 async fn the_guard_of_a_response_that_is_no_upgrade_does_nothing() {
-    let registry = registry();
-    let guard = UpgradeGuard::new();
-    let clone = guard.clone();
-    let handler = async move || (StatusCode::BAD_REQUEST, Extension(guard.clone()));
-    let app = Router::new().route("/chat", get(handler)).metered(&registry).unwrap();
-    ask(&app, "GET", "/chat").await;
-    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
-    drop(clone);
-    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
+    for (status, body) in
+        [(StatusCode::BAD_REQUEST, ""), (StatusCode::NO_CONTENT, ""), (StatusCode::OK, "a body")]
+    {
+        let registry = registry();
+        let guard = UpgradeGuard::new();
+        let clone = guard.clone();
+        let handler = async move || (status, Extension(guard.clone()), body);
+        let app = Router::new().route("/chat", get(handler)).metered(&registry).unwrap();
+        ask(&app, "GET", "/chat").await;
+        assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")), "{status}");
+        drop(clone);
+        assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")), "{status}");
+    }
 }
 
 #[tokio::test]
 async fn a_websocket_with_a_guard_is_in_flight_until_it_closes() {
     let registry = registry();
-    let handler = async |upgrade: WebSocketUpgrade| {
-        let guard = UpgradeGuard::new();
-        let clone = guard.clone();
-        let response = upgrade.on_upgrade(async move |mut socket| {
-            let _guard = clone;
-            while let Some(Ok(message)) = socket.recv().await {
-                let _ = socket.send(message).await;
-            }
-        });
-        (Extension(guard), response)
-    };
-    let app = Router::new().route("/chat", get(handler)).metered(&registry).unwrap();
+    let app = Router::new().route("/chat", get(echo)).metered(&registry).unwrap();
     let address = client::serve(app).await;
-    let socket = tokio::net::TcpStream::connect(address).await.unwrap();
+    let socket = TcpStream::connect(address).await.unwrap();
     let url = format!("ws://{address}/chat");
-    let (mut socket, _) = tokio_tungstenite::client_async(url, socket).await.unwrap();
+    let (socket, _) = tokio_tungstenite::client_async(url, socket).await.unwrap();
+    is_in_flight_until_it_closes(socket, &registry, "GET").await;
+}
+
+/// Where it begins with a `CONNECT`, which is answered by a 200 (RFC 8441).
+#[tokio::test]
+async fn a_websocket_of_http2_with_a_guard_is_in_flight_until_it_closes() {
+    let registry = registry();
+    let app = Router::new().route("/chat", any(echo)).metered(&registry).unwrap();
+    let listener = TcpListener::bind(client::loopback()).await.unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    let (accepted, _) = listener.accept().await.unwrap();
+    tokio::spawn(async move {
+        let service = TowerToHyperService::new(app);
+        let mut server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+        server.enable_connect_protocol().serve_connection(TokioIo::new(accepted), service).await
+    });
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+            .await
+            .unwrap();
+    tokio::spawn(connection);
+    let request = Request::connect("/chat")
+        .extension(hyper::ext::Protocol::from_static("websocket"))
+        .header("sec-websocket-version", "13")
+        .body(Body::empty());
+    let mut response = sender.send_request(request.unwrap()).await.unwrap();
+    assert_eq!(response.status(), StatusCode::OK);
+    let upgraded = TokioIo::new(hyper::upgrade::on(&mut response).await.unwrap());
+    let socket = WebSocketStream::from_raw_socket(upgraded, Role::Client, None).await;
+    is_in_flight_until_it_closes(socket, &registry, "CONNECT").await;
+}
+
+/// A WebSocket with a guard, which answers each message with the message.
+async fn echo(upgrade: WebSocketUpgrade) -> impl IntoResponse {
+    let guard = UpgradeGuard::new();
+    let clone = guard.clone();
+    let response = upgrade.on_upgrade(async move |mut socket| {
+        let _guard = clone;
+        while let Some(Ok(message)) = socket.recv().await {
+            let _ = socket.send(message).await;
+        }
+    });
+    (Extension(guard), response)
+}
+
+async fn is_in_flight_until_it_closes<S: AsyncRead + AsyncWrite + Unpin>(
+    mut socket: WebSocketStream<S>,
+    registry: &Registry,
+    method: &str,
+) {
+    let outcomes = || outcomes_of(registry, method, "/chat");
     socket.send("hello".into()).await.unwrap();
     assert_eq!(socket.next().await.unwrap().unwrap().into_text().unwrap(), "hello");
-    assert_eq!(outcomes(&registry, "/chat"), (1.0, vec![]));
+    assert_eq!(outcomes(), (1.0, vec![]));
     socket.close(None).await.unwrap();
     while socket.next().await.is_some_and(|message| message.is_ok()) {}
-    until("the server's task ends", || outcomes(&registry, "/chat").0 == 0.0).await;
-    assert_eq!(outcomes(&registry, "/chat"), (0.0, one("complete")));
+    until("the server's task ends", || outcomes().0 == 0.0).await;
+    assert_eq!(outcomes(), (0.0, one("complete")));
 }
 
 /// The length of a file's body is in the head only.
