@@ -21,8 +21,9 @@
 /// # let _ = layer;
 /// ```
 ///
-/// Without it, such a response is counted as `complete`, with its status. So is the response to a
-/// `HEAD` whose panic `CatchPanicLayer::new()` caught: it has no body to be recognised by.
+/// Without it, such a response is counted as `complete`, with its status. So is the response of
+/// `CatchPanicLayer::new()` if it has not its own body at the meter: for a `HEAD`, or if a layer
+/// between changes the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaughtPanic;
 

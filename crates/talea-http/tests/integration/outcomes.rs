@@ -12,9 +12,11 @@ use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Request, WebSocketUpgrade};
 use axum::http::StatusCode;
+use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get as get_of_axum;
 use futures_util::{SinkExt, StreamExt};
+use http_body_util::BodyExt;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use talea::{Registry, Value};
@@ -99,9 +101,15 @@ async fn a_caught_panic_is_recognised_by_its_response() {
     let unmarked = move |panic| sorry(panic).into_response();
     let panics = || get_of_axum(async || -> &'static str { resume_unwind(Box::new(1)) });
     let failure = async || (StatusCode::INTERNAL_SERVER_ERROR, "Database failure");
+    let uppercase = map_response(async |response: Response| {
+        let (head, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes().to_ascii_uppercase();
+        Response::from_parts(head, Body::from(body))
+    });
     let registry = registry();
     let app = axum::Router::new()
         .route("/default", panics().layer(CatchPanicLayer::new()))
+        .route("/changed", panics().layer(CatchPanicLayer::new()).layer(uppercase))
         .route("/marked", panics().layer(CatchPanicLayer::custom(marked)))
         .route("/unmarked", panics().layer(CatchPanicLayer::custom(unmarked)))
         .route("/other-500", get_of_axum(failure))
@@ -109,6 +117,8 @@ async fn a_caught_panic_is_recognised_by_its_response() {
         .layer(Layer::new(&registry).unwrap());
     for (path, outcome, body) in [
         ("/default", "panicked", "Service panicked"),
+        // As documented: its body is not the layer's own.
+        ("/changed", "complete", "SERVICE PANICKED"),
         ("/marked", "panicked", "sorry"),
         ("/unmarked", "complete", "sorry"),
         ("/other-500", "complete", "Database failure"),
