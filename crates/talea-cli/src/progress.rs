@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval_at};
 
 use crate::screen::note;
 use talea_load::Window;
-use talea_load::figures::whole;
+use talea_load::figures::{counted, whole};
 
 const BAR_EVERY: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(3);
@@ -33,10 +33,13 @@ impl Progress {
         }
         let (label, begun) = (label.to_owned(), Instant::now());
         let task = every(LINE_EVERY, move || {
-            let done = whole(window.requests_done());
+            let done = window.requests_done();
             let seconds = begun.elapsed().as_secs();
-            let of = total.map(|total| format!(" of {}", whole(total))).unwrap_or_default();
-            note(format_args!("{label}: {done}{of} requests after {seconds} s"));
+            let done = match total {
+                Some(total) => format!("{} of {}", whole(done), counted(total, "request")),
+                None => counted(done, "request"),
+            };
+            note(format_args!("{label}: {done} after {seconds} s"));
         });
         Self { task, bar: None }
     }

@@ -90,7 +90,7 @@ pub fn bytes(number: u64) -> String {
         unit += 1;
     }
     if unit == 0 {
-        return format!("{number} bytes");
+        return counted(number, "byte");
     }
     format!("{size:.1} {}", UNITS[unit])
 }
@@ -160,6 +160,7 @@ mod tests {
 
     #[test]
     fn bytes_have_binary_units() {
+        assert_eq!(bytes(1), "1 byte");
         assert_eq!(bytes(512), "512 bytes");
         assert_eq!(bytes(25_277_284_352), "23.5 GiB");
     }

@@ -1,9 +1,10 @@
 //! Variants beside each other: ratios of their measures, with intervals.
 
 use serde::{Deserialize, Serialize};
+use talea_load::figures::counted;
+use talea_statistics::{Ratio, mean};
 
 use crate::study::{CaseResult, Measure, Study};
-use talea_statistics::{Ratio, mean};
 
 /// Variants, each compared with the first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -145,7 +146,7 @@ fn caveats(studies: &[(String, Study)]) -> Vec<String> {
     for (name, study) in studies {
         for case in study.cases.iter().filter(|case| !case.is_clean()) {
             let words = case.disagreement.clone();
-            let failed = format!("{} requests failed.", case.client.failed);
+            let failed = format!("{} failed.", counted(case.client.failed, "request"));
             caveats.push(format!("Case {} of {name}: {}", case.id, words.unwrap_or(failed)));
         }
         for case in &study.cases {
@@ -231,11 +232,15 @@ pub(crate) mod tests {
         b.versions.build = "debug".to_owned();
         b.cases[0].model = "another".to_owned();
         b.cases[0].client.failed = 2;
-        let comparison = Comparison::apart(&[("a".to_owned(), a), ("b".to_owned(), b)]).unwrap();
+        let mut of_one = study(Measure::P99, &[1.0]);
+        of_one.cases[0].client.failed = 1;
+        let studies = [("a".to_owned(), a), ("b".to_owned(), b), ("c".to_owned(), of_one)];
+        let comparison = Comparison::apart(&studies).unwrap();
         let text = comparison.caveats.join("\n");
         assert!(text.contains("Not the same build: release in a, debug in b."), "{text}");
         assert!(text.contains("Case A is not in b."), "{text}");
         assert!(text.contains("Case A of b: 2 requests failed."), "{text}");
+        assert!(text.contains("Case A of c: 1 request failed."), "{text}");
         assert!(comparison.others[0].cases.is_empty());
     }
 }

@@ -177,8 +177,8 @@ fn wrong(result: &CaseResult) -> Vec<String> {
     let id = &result.id;
     let disagreement = result.disagreement.iter().map(|words| format!("Case {id}: {words}"));
     let missed = result.server.as_ref().map_or(0, |server| server.missed_samples);
-    let missed =
-        (missed > 0).then(|| format!("Case {id}: {} samples could not be taken.", whole(missed)));
+    let missed = (missed > 0)
+        .then(|| format!("Case {id}: {} could not be taken.", counted(missed, "sample")));
     disagreement.chain(missed).collect()
 }
 
@@ -262,6 +262,16 @@ mod tests {
         let text = table(&[result]);
         assert!(text.contains("Prometheus") && text.contains(" 999 "), "{text}");
         assert!(text.ends_with("Case A: Requests received: not the same."), "{text}");
+    }
+
+    #[test]
+    fn one_sample_that_is_missing_has_no_plural() {
+        let mut result = result(1000, 1000);
+        for (missed, words) in [(1, "1 sample could"), (2, "2 samples could")] {
+            result.server.as_mut().unwrap().missed_samples = missed;
+            let text = table(std::slice::from_ref(&result));
+            assert!(text.ends_with(&format!("Case A: {words} not be taken.")), "{text}");
+        }
     }
 
     #[test]

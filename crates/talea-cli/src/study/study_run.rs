@@ -337,9 +337,11 @@ impl fmt::Display for StoppedStudy {
         };
         write!(f, "finished: {}", list(&self.finished))?;
         if let Some((case, requests, of)) = &self.stopped_in {
-            write!(f, "; stopped in {case} after {}", whole(*requests))?;
-            let of = of.map(|of| format!(" of {}", whole(of)));
-            write!(f, "{} requests", of.unwrap_or_default())?;
+            write!(f, "; stopped in {case} after ")?;
+            match of {
+                Some(of) => write!(f, "{} of {}", whole(*requests), counted(*of, "request"))?,
+                None => f.write_str(&counted(*requests, "request"))?,
+            }
         }
         write!(f, "; not begun: {}", list(&self.not_begun))
     }
@@ -380,5 +382,11 @@ mod tests {
         );
         run.under_way = Some((&design.cases[2], meters.window()));
         assert!(run.unfinished().to_string().contains("stopped in 5x1s after 0 requests"));
+        let mut stopped = run.unfinished();
+        for (of, words) in [(None, "after 1 request;"), (Some(1_000), "after 1 of 1,000 requests;")]
+        {
+            stopped.stopped_in = Some(("A".to_owned(), 1, of));
+            assert!(stopped.to_string().contains(words), "{stopped}");
+        }
     }
 }
