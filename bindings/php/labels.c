@@ -9,8 +9,9 @@ bool labels_take_some(label_values *labels, const process_family *family, HashTa
     labels->values = labels->values_in_place;
     labels->made = labels->made_in_place;
     if (UNEXPECTED(count != family->label_count)) {
-        failure_throw("%s has %u labels, and %u label values were given", family->options.name.data,
-            family->label_count, count);
+        failure_throw("%s has %u label%s, and %u label value%s given", family->options.name.data,
+            family->label_count, family->label_count == 1 ? "" : "s", count,
+            count == 1 ? " was" : "s were");
         return false;
     }
     if (UNEXPECTED(count > LABELS_IN_PLACE)) {

@@ -221,12 +221,19 @@ final class MetricsTest extends RegionTestCase
     {
         $type = 'the label b of calls is of the type %s; expected a string, a number, a boolean or null';
         return [
-            ['calls has 2 labels, and 1 label values were given', 'x'],
+            ['calls has 2 labels, and 1 label value was given', 'x'],
             ['calls has 2 labels, and 0 label values were given'],
             ['calls has 2 labels, and 3 label values were given', 'x', 'y', 'z'],
             [sprintf($type, 'array'), 'x', ['y']],
             [sprintf($type, 'stdClass'), 1.5, new \stdClass()],
         ];
+    }
+
+    public function testAnOnlyLabelHasNoPlural(): void
+    {
+        $counter = $this->registry()->registerCounter('', 'calls', 'Calls.', ['kind']);
+        $this->expectExceptionMessage('calls has 1 label, and 0 label values were given');
+        $counter->inc();
     }
 
     public function testMoreLabelsThanFitInPlaceAreAsGood(): void
