@@ -147,7 +147,7 @@ fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
         metric(
             "Requests in flight",
             "begun, not ended",
-            format!("peak {}", whole_or_none(server.peak_in_flight)),
+            in_flight(server),
             &series.in_flight,
             None,
             &[],
@@ -185,6 +185,14 @@ fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
     all
 }
 
+/// The most requests in flight, which samples alone know.
+fn in_flight(server: &Server) -> String {
+    match server.peak_in_flight {
+        Some(peak) => format!("peak {}", whole(peak)),
+        None => format!("peak {NONE}, no sample met one"),
+    }
+}
+
 fn mebibytes(column: &[Option<f64>]) -> Vec<Option<f64>> {
     column.iter().map(|bytes| bytes.map(|bytes| bytes / (1024.0 * 1024.0))).collect()
 }
@@ -192,4 +200,16 @@ fn mebibytes(column: &[Option<f64>]) -> Vec<Option<f64>> {
 /// A high-water mark; where there is none yet, it is 0.
 fn known(numbers: &[Option<f64>]) -> Vec<f64> {
     numbers.iter().map(|number| number.unwrap_or_default()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_no_sample_met_have_no_peak_and_a_reason() {
+        let headline = |peak_in_flight| in_flight(&Server { peak_in_flight, ..Server::default() });
+        assert_eq!(headline(Some(7)), "peak 7");
+        assert_eq!(headline(None), "peak –, no sample met one");
+    }
 }

@@ -28,7 +28,8 @@ pub(crate) struct Server {
     pub peak_additional_tasks: Option<u64>,
     /// The most server tasks at once that were woken and not yet polled.
     pub peak_ready_tasks: Option<u64>,
-    /// The most requests under way in any sample.
+    /// The most requests under way in any sample; none if each sample found none, though requests
+    /// were received.
     pub peak_in_flight: Option<u64>,
     /// CPU time of the service's process.
     pub cpu_seconds: Option<f64>,
@@ -64,8 +65,11 @@ impl Server {
         let additional = peak(Quantity::Tasks, Quantity::TasksPeak);
         let tasks = samples.first().and_then(|sample| sample.reading.get(Quantity::Tasks));
         let pending = peak(Quantity::PoolPending, Quantity::PoolPendingPeak);
+        let requests_received = whole_of(totals.requests);
+        // A request is in flight for a while, so that the most is not 0 if there was one.
+        let met = |most: &u64| *most > 0 || requests_received.is_none_or(|received| received == 0);
         Self {
-            requests_received: whole_of(totals.requests),
+            requests_received,
             peak_rate_2s: series.peak_rate(),
             mean_response_ms: totals.durations.mean_ms(),
             quantiles: Quantiles {
@@ -77,7 +81,7 @@ impl Server {
             tasks_created: whole_of(totals.tasks_spawned),
             peak_additional_tasks: whole_of(additional.zip(tasks).map(|(most, idle)| most - idle)),
             peak_ready_tasks: whole_of(peak(Quantity::Ready, Quantity::ReadyPeak)),
-            peak_in_flight: whole_of(most(&series.in_flight)),
+            peak_in_flight: whole_of(most(&series.in_flight)).filter(met),
             cpu_seconds: totals.cpu_seconds,
             peak_memory_bytes: whole_of(most(&series.memory_bytes)),
             pool_max: whole_of(largest(samples, Quantity::PoolMax)),
@@ -228,6 +232,18 @@ mod tests {
         let server = Server::of(&[at(0, 4.0, 90.0), busy, at(2, 14.0, 310.0)], 0, true);
         assert!(!server.unsampled);
         assert_eq!((server.peak_in_flight, server.peak_ready_tasks), (Some(7), Some(0)));
+    }
+
+    #[test]
+    fn samples_that_met_none_of_the_requests_know_no_peak_of_them() {
+        use Quantity::{InFlight, Requests};
+        let peak = |requests: [f64; 3], met| {
+            let at = |n: usize, met| sample(n as u64, &[(Requests, requests[n]), (InFlight, met)]);
+            Server::of(&[at(0, 0.0), at(1, met), at(2, 0.0)], 0, true).peak_in_flight
+        };
+        assert_eq!(peak([5.0, 80.0, 105.0], 0.0), None, "each of 100 was in flight for a while");
+        assert_eq!(peak([5.0, 80.0, 105.0], 3.0), Some(3));
+        assert_eq!(peak([5.0, 5.0, 5.0], 0.0), Some(0), "there was none");
     }
 
     #[test]
