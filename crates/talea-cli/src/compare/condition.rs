@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
+use serde::Serialize;
 
 use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
@@ -31,7 +32,7 @@ enum Limit {
 }
 
 /// The result of a condition in one case.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Judgement {
     /// Whether it holds: the number lies beyond the limit, with all of its interval if it has one.
     pub holds: bool,
@@ -148,7 +149,7 @@ impl Condition {
 
 impl Judgement {
     /// With what it is about before its words.
-    fn of(self, what: &str) -> Self {
+    pub(crate) fn of(self, what: &str) -> Self {
         Self { words: format!("{what}: {}", self.words), ..self }
     }
 }

@@ -8,6 +8,6 @@ mod words;
 #[cfg(test)]
 pub(crate) use self::comparison::tests;
 pub(crate) use self::comparison::{Comparison, MeasureComparison, VariantComparison, Verdict};
-pub(crate) use self::condition::{Condition, report_conditions};
+pub(crate) use self::condition::{Condition, Judgement, report_conditions};
 pub(crate) use self::words::text;
 pub(crate) use self::words::{in_words, interval, ratio, titled, value, verdict};

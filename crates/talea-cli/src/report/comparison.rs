@@ -4,10 +4,15 @@ use maud::{Markup, html};
 use talea_load::figures::counted;
 
 use super::document::document;
-use crate::compare::{Comparison, MeasureComparison, VariantComparison, Verdict};
+use super::thresholds::thresholds;
+use crate::compare::{Comparison, Judgement, MeasureComparison, VariantComparison, Verdict};
 use crate::compare::{in_words, interval, ratio, titled, value, verdict};
 
-pub(crate) fn comparison_page(comparison: &Comparison, command: &str) -> String {
+pub(crate) fn comparison_page(
+    comparison: &Comparison,
+    judgements: &[Judgement],
+    command: &str,
+) -> String {
     let rounds = counted(comparison.rounds, "round");
     let body = html! {
         header {
@@ -23,6 +28,7 @@ pub(crate) fn comparison_page(comparison: &Comparison, command: &str) -> String 
                  experiments. Where the interval holds 1, no difference is shown."
             }
             div.card.words { @for line in in_words(comparison) { p { (line) } } }
+            (thresholds(judgements))
         }
         @for other in &comparison.others { (table(comparison, other)) }
         section {
@@ -102,7 +108,7 @@ mod tests {
     fn the_page_says_what_the_text_says_and_escapes_it() {
         let mut comparison = of(Measure::P99, &[1.0, 1.1, 0.9], &[2.0, 2.2, 1.8], true);
         comparison.base = "A='<b>'".to_owned();
-        let page = comparison_page(&comparison, "talea study --ab '<x>'");
+        let page = comparison_page(&comparison, &[], "talea study --ab '<x>'");
         assert!(page.contains("slower at p99 (2.000 times"), "{page}");
         assert!(page.contains("A='&lt;b&gt;'") && page.contains("'&lt;x&gt;'"), "{page}");
         assert!(!page.contains("<b>'"), "{page}");

@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 use tempfile::{Builder, NamedTempFile};
 
 use super::comparison::comparison_page;
 use super::html;
-use crate::compare::Comparison;
+use crate::compare::{Comparison, Judgement};
 use crate::study::Study;
 
 /// A folder that can be written to.
@@ -21,6 +22,15 @@ pub(crate) struct ReportFolder(PathBuf);
 pub(crate) struct ReportFiles {
     pub html: PathBuf,
     pub json: PathBuf,
+}
+
+/// The JSON of a report.
+#[derive(Serialize)]
+struct Judged<'a, T> {
+    #[serde(flatten)]
+    of: &'a T,
+    /// The results of `--fail-if`.
+    conditions: &'a [Judgement],
 }
 
 impl ReportFolder {
@@ -41,8 +51,9 @@ impl ReportFolder {
     /// Writes `report.html` and `report.json`. A report of an earlier study is replaced when both
     /// files of the new one are complete.
     /// The error names the folder. Its former contents are still there then.
-    pub(crate) fn write(&self, study: &Study) -> Result<ReportFiles> {
-        self.write_both("report", serde_json::to_vec(study)?, &html::page(study))
+    pub(crate) fn write(&self, study: &Study, conditions: &[Judgement]) -> Result<ReportFiles> {
+        let json = serde_json::to_vec(&Judged { of: study, conditions })?;
+        self.write_both("report", json, &html::page(study, conditions))
     }
 
     /// Writes `comparison.html` and `comparison.json`.
@@ -50,10 +61,11 @@ impl ReportFolder {
     pub(crate) fn write_comparison(
         &self,
         comparison: &Comparison,
+        conditions: &[Judgement],
         command: &str,
     ) -> Result<ReportFiles> {
-        let json = serde_json::to_vec_pretty(comparison)?;
-        self.write_both("comparison", json, &comparison_page(comparison, command))
+        let json = serde_json::to_vec_pretty(&Judged { of: comparison, conditions })?;
+        self.write_both("comparison", json, &comparison_page(comparison, conditions, command))
     }
 
     /// Neither file appears before both are complete.

@@ -7,13 +7,15 @@ use talea_load::figures::{NONE, counted, whole, whole_or_none};
 use super::document::document;
 use super::pairs::{self, Pair};
 use super::table::{Column, briefly, columns, unsampled};
+use super::thresholds::thresholds;
 use super::{analysis, case, prometheus, provenance, rounds, throughput};
+use crate::compare::Judgement;
 use crate::study::{CaseResult, Study};
 
-pub(crate) fn page(study: &Study) -> String {
+pub(crate) fn page(study: &Study, judgements: &[Judgement]) -> String {
     let pairs = pairs::of(&study.cases);
     let body = html! {
-        (opening(study))
+        (opening(study, judgements))
         (conclusions(study))
         section {
             h2 { "All cases" }
@@ -40,7 +42,7 @@ pub(crate) fn page(study: &Study) -> String {
     document(&format!("Load study: {}", case_list(study)), &body)
 }
 
-fn opening(study: &Study) -> Markup {
+fn opening(study: &Study, judgements: &[Judgement]) -> Markup {
     let total: u64 = study.cases.iter().map(|result| result.client.requests_sent).sum();
     let received = |result: &CaseResult| result.server_values().requests_received.is_some();
     let compared = study.cases.iter().all(received);
@@ -88,6 +90,7 @@ fn opening(study: &Study) -> Markup {
                     }
                 }
             }
+            (thresholds(judgements))
         }
     }
 }

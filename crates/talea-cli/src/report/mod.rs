@@ -16,6 +16,7 @@ mod prometheus;
 mod provenance;
 mod rounds;
 mod table;
+mod thresholds;
 mod throughput;
 
 #[cfg(target_os = "linux")]

@@ -10,7 +10,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use talea_load::stop::Stop;
 
 use crate::arguments::{CompareArguments, StudyArguments, StudyCommand};
-use crate::compare::{self, Comparison, report_conditions};
+use crate::compare::{self, Comparison, Condition, Judgement, report_conditions};
 use crate::descriptors;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
@@ -54,7 +54,8 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     };
     let study = studies.first().context("a study was asked for")?;
     // Of the two neither is lost when the other cannot be written.
-    let written = folder.write(study);
+    let judge = |condition: &Condition| condition.judge(&study.cases);
+    let written = folder.write(study, &judged(&arguments.fail_if, judge));
     print(report::table(&study.cases))?;
     if let (_, Some(words)) = arguments.chosen_cases() {
         print(words)?;
@@ -63,7 +64,7 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     let (html, json) = (written.html.display(), written.json.display());
     print(format_args!("\nReport: {html}\nThe same as JSON: {json}"))?;
     live.end(Some(html.to_string()));
-    let holds = report_conditions(&arguments.fail_if, |condition| condition.judge(&study.cases))?;
+    let holds = report_conditions(&arguments.fail_if, judge)?;
     Ok(ending(holds, &studies))
 }
 
@@ -85,12 +86,19 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         return Ok(Ending::Interrupted);
     };
     for (folder, study) in of_each.iter().zip(&studies) {
-        folder.write(study)?;
+        let judge = |condition: &Condition| condition.judge(&study.cases);
+        folder.write(study, &judged(&arguments.fail_if, judge))?;
     }
     let named: Vec<_> = arguments.ab.iter().cloned().zip(studies.iter().cloned()).collect();
     let comparison = Comparison::side_by_side(&named).context("variants were asked for")?;
     let command = designs.first().map_or("", |design| &design.command);
-    let written = folder.write_comparison(&comparison, command);
+    let judge = |condition: &Condition| {
+        let mut judgements = condition.judge_comparison(&comparison);
+        judgements.extend(named.iter().flat_map(|variant| judge_variant(condition, variant)));
+        judgements
+    };
+    let judgements = judged(&arguments.fail_if, judge);
+    let written = folder.write_comparison(&comparison, &judgements, command);
     print(compare::text(&comparison))?;
     let written = written?;
     print(format_args!(
@@ -100,11 +108,7 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         arguments.out.join("1/report.html").display(),
     ))?;
     live.end(Some(written.html.display().to_string()));
-    let holds = report_conditions(&arguments.fail_if, |condition| {
-        let mut judgements = condition.judge_comparison(&comparison);
-        judgements.extend(studies.iter().flat_map(|study| condition.judge(&study.cases)));
-        judgements
-    })?;
+    let holds = report_conditions(&arguments.fail_if, judge)?;
     Ok(ending(holds, &studies))
 }
 
@@ -120,11 +124,26 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
     }
     let holds = report_conditions(&arguments.fail_if, |condition| {
         let mut judgements = condition.judge_comparison(&comparison);
-        judgements
-            .extend(studies.iter().skip(1).flat_map(|(_, study)| condition.judge(&study.cases)));
+        let others = studies.iter().skip(1);
+        judgements.extend(others.flat_map(|variant| judge_variant(condition, variant)));
         judgements
     })?;
     Ok(if holds { Ending::Failures } else { Ending::Clean })
+}
+
+fn judged(
+    conditions: &[Condition],
+    judge: impl Fn(&Condition) -> Vec<Judgement>,
+) -> Vec<Judgement> {
+    conditions.iter().flat_map(judge).collect()
+}
+
+/// With the variant's name.
+fn judge_variant<'a>(
+    condition: &Condition,
+    (name, study): &'a (String, Study),
+) -> impl Iterator<Item = Judgement> + use<'a> {
+    condition.judge(&study.cases).into_iter().map(move |judgement| judgement.of(name))
 }
 
 fn read(path: &Path) -> Result<Study> {

@@ -140,6 +140,37 @@ fn a_study_fails_where_its_condition_holds() {
 }
 
 #[test]
+fn reports_show_which_conditions_passed_and_which_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = failing(&["DELETE"]);
+    let url = service.url();
+    let conditions = ["--fail-if", "failed > 4", "--fail-if", "failed > 5"];
+    let load = [&["--cases", "1x5"][..], &conditions].concat();
+    let one = [&load[..], &["--url", &url]].concat();
+    let (output, ..) = talea(&one, Some(folder.path()));
+    assert_eq!(output.status.code(), Some(1));
+    let two = [&load[..], &["--rounds", "2", "--ab", &url, &url]].concat();
+    let (output, ..) = talea(&two, Some(folder.path()));
+    assert_eq!(output.status.code(), Some(1));
+    for (name, judgements, variant) in
+        [("report", 2, ""), ("1/report", 2, ""), ("comparison", 4, &*format!("{url}: "))]
+    {
+        let file = |ending| folder.path().join(format!("{name}.{ending}"));
+        let page = fs::read_to_string(file("html")).unwrap();
+        for shown in
+            ["<b>Failed:</b> WHERE: failed &gt; 4 holds", "<b>Passed:</b> WHERE: failed &gt; 5 is"]
+        {
+            let shown = shown.replace("WHERE", &format!("{variant}case 1x5"));
+            assert!(page.contains(&shown), "{name}: {shown}: {page}");
+        }
+        let found = json_file(&file("json"))["conditions"].take();
+        let found = found.as_array().unwrap();
+        let holds = found.iter().filter(|one| one["holds"] == true).count();
+        assert_eq!((found.len(), holds), (judgements, judgements / 2), "{name}: {found:?}");
+    }
+}
+
+#[test]
 fn a_file_that_is_no_report_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.json");
