@@ -8,7 +8,7 @@ use super::Family;
 use crate::exemplar::ExemplarError;
 use crate::labels::Labels;
 use crate::metric::Metric;
-use crate::metric::timer::{KeepExemplar, ObserveDuration, Timer};
+use crate::metric::timer::{KeepExemplar, ObserveDuration, ObserveWith, Timer};
 
 /// A family with the labels of one series, in which a timer observes.
 #[derive(Debug)]
@@ -49,7 +49,21 @@ where
     }
 }
 
-impl<L: 'static, M: Metric + ObserveDuration> Family<L, M> {
+impl<L, M, Q, P> ObserveWith<P> for Labelled<'_, L, M, Q>
+where
+    L: 'static,
+    M: Metric + ObserveDuration,
+    Q: Labels<Static = L>,
+    P: Labels<Static = L>,
+{
+    #[inline]
+    fn observe_with(&self, labels: P, duration: Duration) {
+        self.family.with(labels).observe_duration(duration);
+    }
+}
+
+/// With the bound at each function and not at the block, the compiler shows what the trait says.
+impl<L: 'static, M: Metric> Family<L, M> {
     /// Starts a timer of the series with these labels, which observes when it is stopped or dropped. It
     /// is not bound to this thread: it may live across an `await` and be sent.
     ///
@@ -76,7 +90,10 @@ impl<L: 'static, M: Metric + ObserveDuration> Family<L, M> {
     ///
     /// Cost: two readings of the monotonic clock, and [`with`](Self::with) and an observation at the end.
     #[inline]
-    pub fn start_timer<Q: Labels<Static = L>>(&self, labels: Q) -> Timer<Labelled<'_, L, M, Q>> {
+    pub fn start_timer<Q: Labels<Static = L>>(&self, labels: Q) -> Timer<Labelled<'_, L, M, Q>>
+    where
+        M: ObserveDuration,
+    {
         Timer::new(Labelled { family: self, labels })
     }
 
@@ -86,7 +103,10 @@ impl<L: 'static, M: Metric + ObserveDuration> Family<L, M> {
         &self,
         labels: Q,
         function: impl FnOnce() -> R,
-    ) -> R {
+    ) -> R
+    where
+        M: ObserveDuration,
+    {
         let _timer = self.start_timer(labels);
         function()
     }
@@ -97,22 +117,11 @@ impl<L: 'static, M: Metric + ObserveDuration> Family<L, M> {
         &self,
         labels: Q,
         future: F,
-    ) -> F::Output {
+    ) -> F::Output
+    where
+        M: ObserveDuration,
+    {
         let _timer = self.start_timer(labels);
         future.await
-    }
-}
-
-impl<'a, L, M, Q> Timer<Labelled<'a, L, M, Q>>
-where
-    L: 'static,
-    M: Metric + ObserveDuration,
-    Q: Labels<Static = L>,
-{
-    /// Observes now, in the series with other labels; returns the time that it observed.
-    pub fn stop_with<P: Labels<Static = L>>(mut self, labels: P) -> Duration {
-        let took = self.end();
-        self.target.family.with(labels).observe_duration(took);
-        took
     }
 }

@@ -70,7 +70,9 @@ impl<M: Metric> SeriesGuard<M> {
 /// before a timer ends, the observation goes with it. With
 /// [`Family::start_timer`](crate::Family::start_timer) the series is looked up at the end, and made
 /// anew then.
-impl<M: Metric + ObserveDuration> SeriesGuard<M> {
+///
+/// With the bound at each function and not at the block, the compiler shows what the trait says.
+impl<M: Metric> SeriesGuard<M> {
     /// Starts a timer, which observes when it is stopped or dropped. It is not bound to this thread.
     ///
     /// ```
@@ -93,23 +95,29 @@ impl<M: Metric + ObserveDuration> SeriesGuard<M> {
     ///
     /// Cost: two readings of the monotonic clock, a guard and an observation; no allocation.
     #[inline]
-    pub fn start_timer(self) -> Timer<Unguarded<M>> {
+    pub fn start_timer(self) -> Timer<Unguarded<M>>
+    where
+        M: ObserveDuration,
+    {
         Timer::new(self.unguarded())
     }
 
     /// Calls a function and observes how long that took, also if it panics.
     #[inline]
-    pub fn observe_closure<R>(self, function: impl FnOnce() -> R) -> R {
+    pub fn observe_closure<R>(self, function: impl FnOnce() -> R) -> R
+    where
+        M: ObserveDuration,
+    {
         let _timer = self.start_timer();
         function()
     }
 
     /// Runs a future and observes how long that took, from its first poll on; also if it is dropped
     /// before it is done. The result is `Send` if the future is.
-    pub fn observe_future<F: Future>(
-        self,
-        future: F,
-    ) -> impl Future<Output = F::Output> + use<M, F> {
+    pub fn observe_future<F: Future>(self, future: F) -> impl Future<Output = F::Output> + use<M, F>
+    where
+        M: ObserveDuration,
+    {
         let target = self.unguarded();
         async move {
             let _timer = Timer::new(target);

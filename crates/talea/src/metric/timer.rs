@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::histogram::Histogram;
 use super::summary::Summary;
-use crate::definition::unit::Seconds;
+use crate::definition::unit::{Seconds, Unit};
 use crate::exemplar::ExemplarError;
 
 /// A metric of durations, or a reference to one: a timer observes in it.
@@ -35,6 +35,17 @@ pub trait KeepExemplar: ObserveDuration {
     /// Counts one observation, with the current trace as its exemplar.
     #[cfg(feature = "tracing")]
     fn observe_traced(&self, duration: Duration);
+}
+
+/// A family of durations with the labels of one series; see [`Timer::stop_with`].
+#[diagnostic::on_unimplemented(
+    message = "this timer has one series and cannot stop with other labels",
+    label = "`{Self}` knows no family",
+    note = "start it from the family: `family.start_timer(labels)`, not `family.with(labels).start_timer()`"
+)]
+pub trait ObserveWith<P>: ObserveDuration {
+    /// Counts one observation in the series with other labels.
+    fn observe_with(&self, labels: P, duration: Duration);
 }
 
 impl KeepExemplar for Histogram<Seconds> {
@@ -116,6 +127,17 @@ impl<T: ObserveDuration> Timer<T> {
         took
     }
 
+    /// Observes now, in the series with other labels; returns the time that it observed. For timers by
+    /// [`Family::start_timer`](crate::Family::start_timer).
+    pub fn stop_with<P>(mut self, labels: P) -> Duration
+    where
+        T: ObserveWith<P>,
+    {
+        let took = self.end();
+        self.target.observe_with(labels, took);
+        took
+    }
+
     /// Ends it without an observation; returns the time until now.
     pub fn discard(mut self) -> Duration {
         self.end()
@@ -128,17 +150,17 @@ impl<T: ObserveDuration> Timer<T> {
     }
 }
 
-impl<T: KeepExemplar> Timer<T> {
+impl<T: ObserveDuration> Timer<T> {
     /// Observes now, with an exemplar: see [`Histogram::observe_with_exemplar`]. Returns the time that
     /// it observed.
     ///
     /// # Errors
     ///
     /// The exemplar is refused, and the observation counts all the same.
-    pub fn stop_with_exemplar(
-        mut self,
-        labels: &[(&str, &str)],
-    ) -> Result<Duration, ExemplarError> {
+    pub fn stop_with_exemplar(mut self, labels: &[(&str, &str)]) -> Result<Duration, ExemplarError>
+    where
+        T: KeepExemplar,
+    {
         let took = self.end();
         self.target.observe_with_exemplar(took, labels)?;
         Ok(took)
@@ -147,7 +169,10 @@ impl<T: KeepExemplar> Timer<T> {
     /// Observes now, with the trace that this thread is in as the exemplar: see
     /// [`Histogram::observe_traced`]. Returns the time that it observed.
     #[cfg(feature = "tracing")]
-    pub fn stop_traced(mut self) -> Duration {
+    pub fn stop_traced(mut self) -> Duration
+    where
+        T: KeepExemplar,
+    {
         let took = self.end();
         self.target.observe_traced(took);
         took
@@ -163,19 +188,26 @@ impl<T: ObserveDuration> Drop for Timer<T> {
     }
 }
 
+/// With the bound at each function and not at the block, the compiler shows what the trait says.
 macro_rules! timed {
     ($metric:ident) => {
-        impl $metric<Seconds> {
+        impl<U: Unit> $metric<U> {
             /// Starts a timer, which observes when it is stopped or dropped. Of a family, use
             /// [`Family::start_timer`](crate::Family::start_timer). Cost: that of [`Timer`].
             #[inline]
-            pub fn start_timer(&self) -> Timer<&Self> {
+            pub fn start_timer(&self) -> Timer<&Self>
+            where
+                Self: ObserveDuration,
+            {
                 Timer::new(self)
             }
 
             /// Calls a function and observes how long that took, also if it panics.
             #[inline]
-            pub fn observe_closure<R>(&self, function: impl FnOnce() -> R) -> R {
+            pub fn observe_closure<R>(&self, function: impl FnOnce() -> R) -> R
+            where
+                Self: ObserveDuration,
+            {
                 let _timer = self.start_timer();
                 function()
             }
@@ -191,7 +223,10 @@ macro_rules! timed {
             /// # let _ = cents;
             /// # }
             /// ```
-            pub async fn observe_future<F: Future>(&self, future: F) -> F::Output {
+            pub async fn observe_future<F: Future>(&self, future: F) -> F::Output
+            where
+                Self: ObserveDuration,
+            {
                 let _timer = self.start_timer();
                 future.await
             }
