@@ -20,9 +20,20 @@ const RECEIVE_BUFFER: u32 = 32 << 10;
 /// The address cannot be listened on. The error names it and has the kind of the system's.
 pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     open(address).map_err(|error| {
-        let advice = "choose a free address of this machine";
+        let advice = advice(error.kind());
         io::Error::new(error.kind(), format!("cannot listen on {address}: {error}; {advice}"))
     })
+}
+
+fn advice(error: io::ErrorKind) -> &'static str {
+    match error {
+        io::ErrorKind::AddrInUse => "stop the program that listens there, or choose another port",
+        io::ErrorKind::PermissionDenied => "choose a port from 1024 on: lower ones need privileges",
+        io::ErrorKind::AddrNotAvailable => {
+            "choose an address of this machine, 127.0.0.1 for itself or 0.0.0.0 for all"
+        }
+        _ => "choose a free address of this machine",
+    }
 }
 
 fn open(address: SocketAddr) -> io::Result<TcpListener> {
@@ -61,4 +72,15 @@ pub(super) fn is_of_the_client(error: &io::Error) -> bool {
             | io::ErrorKind::ConnectionRefused
             | io::ErrorKind::ConnectionReset
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_needs_privileges_is_not_said_to_be_taken() {
+        let words = advice(io::ErrorKind::PermissionDenied);
+        assert!(words.contains("1024") && !words.contains("free"), "{words}");
+    }
 }

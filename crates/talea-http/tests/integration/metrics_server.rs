@@ -50,6 +50,19 @@ async fn the_default_registry_is_served_by_one_call_with_a_page_that_leads_to_it
     assert!(format!("{error:?}").starts_with("cannot listen on 127.0.0.1:"), "{error:?}");
 }
 
+/// The address of a network for documents, which no machine has (RFC 5737).
+#[tokio::test]
+async fn an_address_that_cannot_be_listened_on_has_the_advice_that_fits() {
+    let server = MetricsServer::bind(loopback(), &registry()).unwrap();
+    for (address, advice) in [
+        (server.local_addr(), "stop the program that listens there, or choose another port"),
+        (([192, 0, 2, 1], 9464).into(), "choose an address of this machine"),
+    ] {
+        let error = MetricsServer::bind(address, &registry()).unwrap_err().to_string();
+        assert!(error.contains(&address.to_string()) && error.contains(advice), "{error}");
+    }
+}
+
 #[tokio::test]
 async fn it_serves_further_routes() {
     let routes = axum::Router::new().route("/hello", axum::routing::get(async || "hello"));
