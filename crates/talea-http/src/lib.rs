@@ -1,6 +1,12 @@
 //! Meters HTTP endpoints from their declaration: it makes both the router and the meters, so no
 //! endpoint is served without a meter, and its series exist before the first request.
 //!
+//! ```toml
+//! [dependencies]
+//! talea = "0.1"      # cargo add talea
+//! talea-http = "0.1" # cargo add talea-http
+//! ```
+//!
 //! ```no_run
 //! use talea::Registry;
 //! use talea_http::MetricsServer;

@@ -2,6 +2,12 @@
 //! uncontended atomic add, on any number of threads and processes, and anyone can
 //! scrape them, even after a crash.
 //!
+//! ```toml
+//! [dependencies]
+//! talea = "0.1"      # cargo add talea
+//! talea-http = "0.1" # cargo add talea-http: serves the metrics; meters HTTP services
+//! ```
+//!
 //! ```
 //! use talea::{Counter, Family, Histogram, LabelValue, Labels, Metrics, Registry, Seconds};
 //!

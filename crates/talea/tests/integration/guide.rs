@@ -44,3 +44,19 @@ fn a_kept_handle_takes_the_memory_in_the_guide() {
     sale().keep().inc();
     assert_eq!(taken() - before, bytes, "a series notes once that it is kept");
 }
+
+#[test]
+fn the_first_pages_have_the_lines_that_add_the_crates() {
+    for (name, page) in [
+        ("README.md", include_str!("../../../../README.md")),
+        ("guide.md", include_str!("../../guide.md")),
+        ("talea", include_str!("../../src/lib.rs")),
+        ("talea-http", include_str!("../../../talea-http/src/lib.rs")),
+    ] {
+        for line in
+            ["[dependencies]", "talea = \"0.1\" ", "cargo add talea\n", "cargo add talea-http"]
+        {
+            assert!(page.contains(line), "{name} should have {line:?}");
+        }
+    }
+}
