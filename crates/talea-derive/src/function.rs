@@ -1,10 +1,18 @@
 //! `#[timed]` and `#[counted]`, on functions.
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, Expr, Ident, ItemFn, Result, ReturnType, Token};
+
+/// The arguments of an attribute, which has the form of the example.
+pub(crate) fn metric<T: Parse>(arguments: TokenStream, example: &str) -> Result<T> {
+    if arguments.is_empty() {
+        return Err(Error::new(Span::call_site(), format!("expected a metric: `{example}`")));
+    }
+    syn::parse2(arguments)
+}
 
 /// The expression of `#[timed(…)]`: the metric that a timer is started of.
 pub(crate) fn timed(metric: Expr, mut function: ItemFn) -> Result<TokenStream> {
@@ -92,9 +100,8 @@ pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenS
             let outcome: #returned = _talea_call_once(move || -> #returned { #block });
         },
     };
-    let count = quote_spanned! {errors.span()=>
-        if ::core::result::Result::is_err(&outcome) { (#errors).inc(); }
-    };
+    let is_error = quote_spanned!(output.span()=> ::talea::derived::Outcome::is_error(&outcome));
+    let count = quote_spanned!(errors.span()=> if #is_error { (#errors).inc(); });
     function.block = syn::parse_quote!({
         #calls
         #[allow(

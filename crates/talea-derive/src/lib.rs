@@ -12,7 +12,7 @@ mod metrics;
 mod names;
 
 use proc_macro::TokenStream;
-use syn::{DeriveInput, Error, Expr, ItemFn, ItemStatic, parse_macro_input};
+use syn::{DeriveInput, Error, ItemStatic, parse_macro_input};
 
 /// Derives `Labels` for a struct with named fields: each field is a label, in order. A
 /// field's name is the label's; `#[label(rename = "…")]` gives another.
@@ -77,15 +77,17 @@ pub fn register(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// Times each call of a function.
 #[proc_macro_attribute]
 pub fn timed(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let metric = parse_macro_input!(arguments as Expr);
-    on_item(item.clone(), function::timed(metric, parse_macro_input!(item as ItemFn)))
+    let expanded = function::metric(arguments.into(), "#[timed(histogram)]")
+        .and_then(|metric| function::timed(metric, syn::parse(item.clone())?));
+    on_item(item, expanded)
 }
 
 /// Counts each call of a function, and those that fail.
 #[proc_macro_attribute]
 pub fn counted(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let counted = parse_macro_input!(arguments as function::Counted);
-    on_item(item.clone(), function::counted(counted, parse_macro_input!(item as ItemFn)))
+    let expanded = function::metric(arguments.into(), "#[counted(calls, error = failures)]")
+        .and_then(|counted| function::counted(counted, syn::parse(item.clone())?));
+    on_item(item, expanded)
 }
 
 /// What became of an item. With an error it stays as it is, so that its uses are no further errors.

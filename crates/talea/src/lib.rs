@@ -147,6 +147,8 @@ pub mod derived {
     pub use crate::labels::mixed_radix::{pop, product, push};
     pub use crate::labels::{KeyWriter, LabelSet, Member};
     #[cfg(feature = "derive")]
+    pub use crate::macros::Outcome;
+    #[cfg(feature = "derive")]
     pub use crate::registry::declared::DeclaredStatic;
     pub use crate::registry::set_fields::SetFields;
     #[cfg(feature = "derive")]

@@ -99,3 +99,21 @@ pub use talea_derive::timed;
 pub use talea_derive::counted;
 
 pub use talea_derive::{LabelValue, Labels, Metrics};
+
+/// The type of what a function returns whose errors `#[counted(…, error = …)]` counts.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no `Result`, so there are no errors to count",
+    label = "`error = …` counts each `Err` that the function returns",
+    note = "leave `error = …` out, or return a `Result`"
+)]
+pub trait Outcome {
+    /// Whether the function has failed.
+    fn is_error(&self) -> bool;
+}
+
+impl<T, E> Outcome for Result<T, E> {
+    #[inline]
+    fn is_error(&self) -> bool {
+        self.is_err()
+    }
+}
