@@ -423,6 +423,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 
 #[cfg(test)]
 mod tests {
+    use talea_load::{Model, Until};
+
     use super::*;
 
     #[test]
@@ -439,6 +441,28 @@ mod tests {
             let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
             assert!(long.len() > line.len(), "{}: {long:?}", command.get_name());
         }
+    }
+
+    #[test]
+    fn a_study_names_the_set_of_cases_that_it_runs() {
+        let chosen = |options: &[&str]| {
+            let words = ["talea", "study"].iter().chain(options);
+            let arguments = Arguments::try_parse_from(words).unwrap();
+            let Command::Study(study) = arguments.command else { panic!("a study") };
+            study.chosen_cases()
+        };
+        let (cases, words) = chosen(&[]);
+        assert_eq!(cases.iter().map(|case| &*case.id).collect::<String>(), "ABCDE");
+        assert!(words.unwrap().starts_with("These are the short cases"), "{words:?}");
+        let (cases, words) = chosen(&["--long"]);
+        let clients = cases.iter().map(|case| match case.model {
+            // Long enough for several scrapes, of one a second.
+            Model::Closed { clients, until: Until::Time(time) } if time.as_secs() == 10 => clients,
+            _ => panic!("{case:?}"),
+        });
+        assert_eq!(clients.collect::<Vec<_>>(), [10, 20, 100, 1000]);
+        assert!(words.unwrap().starts_with("These are the long cases"), "{words:?}");
+        assert_eq!(chosen(&["--cases", "A,5x1s"]).1, None);
     }
 
     #[test]
