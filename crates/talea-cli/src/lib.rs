@@ -48,6 +48,7 @@ mod printable;
 mod progress;
 #[cfg(target_os = "linux")]
 mod region_command;
+mod region_place;
 mod report;
 mod screen;
 #[cfg(target_os = "linux")]

@@ -20,7 +20,7 @@ use crate::study::{Case, KNOWN, LONG};
 #[cfg(target_os = "linux")]
 pub(crate) use self::regions::{
     ExpireArguments, InspectArguments, PostmortemArguments, RegionFamilies, RegionSource,
-    ServeArguments, TopArguments, User, WipeArguments,
+    ServeArguments, TopArguments, WipeArguments,
 };
 
 /// Meter HTTP services, and find out how they behave as clients pile up.

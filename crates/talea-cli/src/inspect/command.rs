@@ -6,7 +6,7 @@ use talea_load::stop::Stop;
 use super::{Inspection, table};
 use crate::arguments::InspectArguments;
 use crate::ending::Ending;
-use crate::region_command::{RegionPlace, print_result};
+use crate::region_command::print_result;
 
 /// Looks into a region and prints what was found to standard output. Fails when the region cannot be
 /// read, or has no family of the name that was asked for.
@@ -15,7 +15,7 @@ pub(crate) async fn run(arguments: InspectArguments, stop: Stop) -> Result<Endin
 }
 
 fn inspect(arguments: &InspectArguments) -> Result<String> {
-    let place = RegionPlace::of(&arguments.which)?;
+    let place = arguments.which.place()?;
     let family = arguments.family.as_deref();
     let inspection = Inspection::of(place.to_string(), &place.look()?, family)?;
     Ok(match arguments.json {

@@ -14,7 +14,7 @@ use talea_load::connect::{self, Trust};
 
 use crate::families;
 use crate::families::protobuf::MetricFamily;
-use crate::region_command::{RegionPlace, region_error};
+use crate::region_place::{RegionPlace, region_error};
 
 /// A region or a URL that is read again and again.
 #[derive(Clone, Debug)]

@@ -10,7 +10,8 @@ use super::{Postmortem, Record, Remains};
 use crate::arguments::PostmortemArguments;
 use crate::ending::Ending;
 use crate::history::{Extent, History};
-use crate::region_command::{RegionPlace, print_result};
+use crate::region_command::print_result;
+use crate::region_place::RegionPlace;
 use crate::serve::region_name_of;
 
 /// All that a file has, whatever an agent kept.

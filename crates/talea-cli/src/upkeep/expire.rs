@@ -6,7 +6,7 @@ use anyhow::Result;
 use talea_load::figures::count;
 
 use crate::arguments::ExpireArguments;
-use crate::region_command::{RegionPlace, chosen};
+use crate::region_command::chosen;
 
 /// Longer than the minute between two sweeps of a service that is scraped.
 const LONG: Duration = Duration::from_secs(120);
@@ -14,7 +14,7 @@ const LONG: Duration = Duration::from_secs(120);
 /// Removes idle series; returns the message about it.
 pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
     let affected = &arguments.affected;
-    let place = RegionPlace::of(&affected.which)?;
+    let place = affected.which.place()?;
     let before = place.look()?;
     let chosen = chosen(&before, affected)?;
     let is_named = |name: &str| affected.families.iter().any(|named| named == name);
@@ -23,7 +23,7 @@ pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
         false => is_named(name),
     };
 
-    let gone = place.attach(&affected.owner)?.expire(arguments.idle, wants);
+    let gone = place.attach(&affected.owners())?.expire(arguments.idle, wants);
     let series: u64 = chosen.iter().map(|family| family.series).sum();
     let idle = match arguments.idle {
         Some(idle) => format!("for {}", humantime::format_duration(idle)),

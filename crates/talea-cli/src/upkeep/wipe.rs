@@ -8,12 +8,12 @@ use talea::outside::{FamilyFacts, Look};
 use talea_load::figures::count;
 
 use crate::arguments::WipeArguments;
-use crate::region_command::{RegionPlace, chosen};
+use crate::region_command::chosen;
 
 /// Resets counts to 0; returns the message about it.
 pub(super) fn wipe(arguments: &WipeArguments) -> Result<String> {
     let affected = &arguments.affected;
-    let place = RegionPlace::of(&affected.which)?;
+    let place = affected.which.place()?;
     let before = place.look()?;
     let chosen = chosen(&before, affected)?;
     let other = chosen.iter().find(|family| !counts(family));
@@ -29,7 +29,7 @@ pub(super) fn wipe(arguments: &WipeArguments) -> Result<String> {
     let others: HashSet<&str> = names(chosen.iter().filter(|family| !counts(family)));
     let wiped = &names(chosen.iter()) - &others;
 
-    let all = place.attach(&affected.owner)?.wipe(|name| wiped.contains(name));
+    let all = place.attach(&affected.owners())?.wipe(|name| wiped.contains(name));
     if !all {
         bail!(
             "{place} has no room to note what some of its series counted, and these go on; the \

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::plain::Batch;
+use super::batch::Batch;
 use super::runs::{Copies, Gathering, Run};
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::texts::Texts;

@@ -3,6 +3,7 @@
 //! Planes are read in a fixed order and cells only grow, so of two snapshots the later never shows
 //! less. Nothing in it points into the region.
 
+mod batch;
 mod copies;
 mod mapped;
 mod merge;

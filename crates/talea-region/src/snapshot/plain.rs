@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::batch::{Batch, SERIES, TEXTS};
 use super::series_copy::{NOTHING, SeriesCopy};
 use super::taking::{Taking, Walk, text_place};
 use crate::layout::*;
@@ -11,26 +12,8 @@ use crate::series::record::{self, HIDDEN, PUBLISHED, REMOVING};
 use crate::source::{CELLS, CREATED, HEAD, MORE, Record, Source, TEXT};
 use crate::values::{Number, Storage};
 
-/// Series that are copied together: those of a group of records.
-const SERIES: usize = GROUP as usize;
-/// Words of their texts.
-const TEXTS: usize = 8 * SERIES;
 /// Words of a text that are copied at a time.
 const BLOCK: usize = 4;
-
-/// Copies of some series.
-#[derive(Clone, Debug)]
-pub(super) struct Batch {
-    series: [SeriesCopy; SERIES],
-    texts: [u64; TEXTS],
-}
-
-impl Default for Batch {
-    fn default() -> Self {
-        let none = SeriesCopy { text: 0, values: 0, created: 0, family: 0, beside: NOTHING };
-        Self { series: [none; SERIES], texts: [0; TEXTS] }
-    }
-}
 
 impl<S: Source> Taking<'_, '_, S> {
     /// Copies the series of records, up to the first that is not plain or does not fit. Returns the

@@ -8,8 +8,8 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Acquire;
 
+use super::batch::Batch;
 use super::copies::{Details, FamilyCopy, LastUse, More, SegmentCopy, Snapshot};
-use super::plain::Batch;
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::taking::{Taken, Taking, Walk, text_place};
 use crate::layout::*;

@@ -1,0 +1,74 @@
+//! Where a region is, and opening it.
+
+use std::fmt;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use anyhow::{Context, Result, anyhow};
+use talea::outside::{Look, Reader};
+use talea::{OpenError, Registry};
+
+/// A region that is there.
+pub(crate) enum RegionPlace<'a> {
+    File(&'a Path),
+    Process(u32),
+}
+
+impl RegionPlace<'_> {
+    /// Opens the region for reading, without taking part.
+    pub(crate) fn open(&self) -> Result<Reader> {
+        match self {
+            Self::File(path) => Reader::open(path).map_err(region_error),
+            Self::Process(pid) => {
+                Reader::of_process(*pid).map_err(region_error).with_context(|| self.expected())
+            }
+        }
+    }
+
+    /// What the region holds.
+    pub(crate) fn look(&self) -> Result<Look> {
+        self.open()?.look().map_err(region_error)
+    }
+
+    /// Takes part, as long as this process lives. A file belongs to one of these users, if any are named.
+    pub(crate) fn attach(&self, owners: &[u32]) -> Result<Registry> {
+        match self {
+            Self::File(path) if owners.is_empty() => Registry::attach(path).map_err(region_error),
+            Self::File(path) => Registry::attach_owned_by(path, owners).map_err(region_error),
+            Self::Process(pid) => Registry::attach_to_process(*pid)
+                .map_err(region_error)
+                .with_context(|| self.expected()),
+        }
+    }
+
+    fn expected(&self) -> String {
+        format!(
+            "{self}: expected one of yours that has a region in memory; if it has one in a file, \
+             name that"
+        )
+    }
+}
+
+impl fmt::Display for RegionPlace<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Process(pid) => write!(f, "process {pid}"),
+        }
+    }
+}
+
+/// An error of a region, which states all of its cause itself.
+pub(crate) fn region_error(error: talea::Error) -> anyhow::Error {
+    match &error {
+        talea::Error::Open(OpenError::System { source, .. })
+            if source.kind() == ErrorKind::PermissionDenied =>
+        {
+            anyhow!("{error}; run it as the user that the service runs as")
+        }
+        talea::Error::Open(OpenError::Untrusted { .. }) => {
+            anyhow!("{error}; if you trust the user that it belongs to, name that with --owner")
+        }
+        _ => anyhow!("{error}"),
+    }
+}
