@@ -1,5 +1,7 @@
 //! The command line of `talea`.
 
+pub(crate) mod connection;
+mod quantity;
 #[cfg(target_os = "linux")]
 mod regions;
 
@@ -8,15 +10,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use talea_load::Rate;
-use talea_load::connect::{self, Trust};
-use talea_load::{Protocol, Target, parse_duration};
+use talea_load::{Rate, Target};
 use talea_parse::Syntax;
 
 use crate::check::Source;
 use crate::compare::Condition;
 use crate::study::{Case, KNOWN, LONG};
 
+use self::connection::{Connection, Tls};
+use self::quantity::{at_least_one, duration};
 #[cfg(target_os = "linux")]
 pub(crate) use self::regions::{
     ExpireArguments, InspectArguments, PostmortemArguments, RegionFamilies, RegionSource,
@@ -171,57 +173,6 @@ pub(crate) struct Live {
         default_missing_value = "127.0.0.1:0"
     )]
     pub live: Option<SocketAddr>,
-}
-
-/// How clients connect to a service.
-#[derive(Debug, Args)]
-pub(crate) struct Connection {
-    /// Speak HTTP/2, without TLS by prior knowledge
-    #[arg(long)]
-    pub http2: bool,
-    /// Open a connection for each request
-    #[arg(long, conflicts_with = "http2")]
-    pub no_keep_alive: bool,
-    /// Whose certificates are trusted.
-    #[command(flatten)]
-    pub tls: Tls,
-    /// How long a client waits for a connection or an answer before the request counts as failed
-    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
-    pub timeout: Duration,
-}
-
-impl Connection {
-    /// The protocol.
-    pub(crate) fn protocol(&self) -> Protocol {
-        match (self.http2, self.no_keep_alive) {
-            (true, _) => Protocol::Http2,
-            (false, closes) => Protocol::Http1 { keep_alive: !closes },
-        }
-    }
-
-    /// This target, ready for TLS if its URL asks for it.
-    ///
-    /// # Errors
-    /// When the certificates cannot be read.
-    pub(crate) fn to(&self, target: &Target, alpn: &str) -> anyhow::Result<Target> {
-        if !target.is_https() {
-            return Ok(target.clone());
-        }
-        let Tls { ca, insecure } = &self.tls;
-        let trust = Trust::of(ca.as_deref(), *insecure);
-        Ok(target.clone().over(connect::config(trust, alpn)?))
-    }
-}
-
-/// Whose certificates are trusted, where a URL is `https`.
-#[derive(Debug, Args)]
-pub(crate) struct Tls {
-    /// Trust the certificates in a PEM file, rather than those that the system trusts
-    #[arg(long, value_name = "FILE")]
-    pub ca: Option<PathBuf>,
-    /// Trust any certificate
-    #[arg(long, conflicts_with = "ca")]
-    pub insecure: bool,
 }
 
 const STUDY: &str = "Run load cases against a service, sample its metrics, and write a report.\n\n\
@@ -402,22 +353,6 @@ impl From<CheckedFormat> for Syntax {
             CheckedFormat::Text => Self::Text,
             CheckedFormat::OpenMetrics => Self::OpenMetrics,
         }
-    }
-}
-
-fn at_least_one(text: &str) -> Result<u64, String> {
-    match text.parse() {
-        Ok(0) => Err("found 0, expected at least 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(_) => Err("expected a whole number, at least 1".to_owned()),
-    }
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    match parse_duration(text) {
-        Ok(Duration::ZERO) => Err("found no time at all, expected more, such as 30s".to_owned()),
-        Ok(duration) => Ok(duration),
-        Err(error) => Err(format!("{error}; expected a duration such as 500ms, 30s or 2m")),
     }
 }
 

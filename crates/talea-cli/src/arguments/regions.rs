@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use super::{Tls, at_least_one, duration};
+use super::connection::Tls;
+use super::quantity::{at_least_one, duration};
 use crate::live::Source;
 
 pub(super) const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: its properties, \

@@ -10,7 +10,7 @@ use hyper::Uri;
 use talea_load::connect::{self, Trust, port};
 use talea_parse::Syntax;
 
-use crate::arguments::Tls;
+use crate::arguments::connection::Tls;
 
 /// A file, a URL or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,21 @@
+//! Numbers and times as arguments.
+
+use std::time::Duration;
+
+use talea_load::parse_duration;
+
+pub(super) fn at_least_one(text: &str) -> Result<u64, String> {
+    match text.parse() {
+        Ok(0) => Err("found 0, expected at least 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("expected a whole number, at least 1".to_owned()),
+    }
+}
+
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    match parse_duration(text) {
+        Ok(Duration::ZERO) => Err("found no time at all, expected more, such as 30s".to_owned()),
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(format!("{error}; expected a duration such as 500ms, 30s or 2m")),
+    }
+}
