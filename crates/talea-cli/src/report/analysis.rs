@@ -30,7 +30,7 @@ pub(super) fn sentences(study: &Study) -> Vec<String> {
     all.extend(processors(study));
     all.extend(ready(&study.cases, study.machine.cores));
     all.extend(where_the_time_is(&cases));
-    all.extend(caveats(&study.cases));
+    all.extend(study.cases.iter().flat_map(caveats));
     all
 }
 
@@ -247,12 +247,9 @@ fn where_the_time_is(cases: &[&CaseResult]) -> Option<String> {
     ))
 }
 
-/// Why numbers may not be the server's.
-fn caveats(cases: &[CaseResult]) -> Vec<String> {
-    let limited = cases.iter().flat_map(|case| {
-        case.client.limits.iter().map(move |limit| format!("Beware of {}: {limit}.", case.id))
-    });
-    limited.collect()
+/// Why a case's numbers may not be the server's.
+pub(super) fn caveats(case: &CaseResult) -> impl Iterator<Item = String> {
+    case.client.limits.iter().map(|limit| format!("Beware of {}: {limit}.", case.id))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use talea_load::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
 
+use super::analysis::caveats;
 use crate::families::Between;
 use crate::screen;
 use crate::study::{CaseResult, Server};
@@ -152,7 +153,8 @@ fn in_words(result: &CaseResult) -> Vec<String> {
         .map(|failure| format!("Case {id}: {} failed: {}.", whole(failure.count), failure.kind));
     let differences = result.differences.iter().map(|words| format!("Case {id}: {words}"));
     let unsampled = unsampled(result);
-    wrong(result).into_iter().chain(failures).chain(differences).chain(unsampled).collect()
+    let said = wrong(result).into_iter().chain(failures).chain(differences).chain(unsampled);
+    said.chain(caveats(result)).collect()
 }
 
 /// The faults in short: failures of all kinds in one line.
@@ -251,6 +253,14 @@ mod tests {
         result.server.as_mut().unwrap().unsampled = true;
         let text = table(&[result]);
         assert!(text.contains("Case A ended before its first sample"), "{text}");
+    }
+
+    #[test]
+    fn what_limits_a_case_is_said_below_the_table() {
+        let mut result = result(1000, 1000);
+        result.client.limits = vec!["nothing was answered over HTTP/2".to_owned()];
+        let text = table(&[result]);
+        assert!(text.ends_with("Beware of A: nothing was answered over HTTP/2."), "{text}");
     }
 
     #[test]
