@@ -259,13 +259,15 @@ impl<'a> SeriesSnapshot<'a> {
         self.raw.exemplars
     }
 
-    /// The exemplar of the counter, or of one of a histogram's classic buckets.
+    /// The exemplar of the counter, or of one of a histogram's classic buckets. Others have none, whatever a
+    /// damaged region says: a page with one is refused as a whole.
     #[inline]
     pub(crate) fn exemplar(&self, bucket: usize) -> Option<&'a talea_region::Exemplar> {
         let Self { family, raw, .. } = self;
         let is_of = |exemplar: &&talea_region::Exemplar| match family.meta.kind {
             Kind::Histogram => family.meta.grid.classic_of_base(exemplar.cell) == bucket,
-            _ => exemplar.cell == bucket,
+            Kind::Counter => exemplar.cell == bucket,
+            _ => false,
         };
         // Several base cells may be one bucket.
         raw.exemplars.iter().filter(is_of).max_by_key(|exemplar| exemplar.unix_nanos)

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use crate::support::metrics::By;
 use crate::support::tmpfs::Shm;
 use talea::outside::{FamilyFacts, Look, Reader, Standing, Storage};
-use talea::{Config, Counter, Histogram, Kind, Opts, Registry, Seconds};
+use talea::{Config, Counter, Escaping, Format, Gauge, Histogram, Kind, Opts, Registry, Seconds};
 
 /// A registry with a family of each kind of fullness.
 fn fill(shm: &Shm) -> Registry {
@@ -64,6 +64,42 @@ fn a_damaged_region_is_an_error_or_reports_families_that_it_leaves_out() {
     file.write_all_at(&u64::MAX.to_le_bytes(), 1024).unwrap();
     let message = Reader::open(&copy).unwrap().look().unwrap_err().to_string();
     assert!(message.contains("shop.copy"), "{message}");
+}
+
+#[test]
+fn a_series_of_a_counter_that_damage_gives_to_a_gauge_shows_no_exemplar() {
+    const PUBLIC: u64 = 2;
+    let shm = Shm::new("outside-exemplar");
+    let registry = Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap();
+    let users: talea::Family<By<'static>, Counter> =
+        registry.register(Opts::new("users", "By user.")).unwrap();
+    let level: talea::Family<By<'static>, Gauge> =
+        registry.register(Opts::new("level", "By user.")).unwrap();
+    users.with(By { user: "ann" }).add_with_exemplar(1, &[("trace_id", "7")]).unwrap();
+    level.with(By { user: "bob" }).set(1);
+    let copy = shm.file().with_extension("copy");
+    std::fs::copy(shm.file(), &copy).unwrap();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(&copy).unwrap();
+    // The heads of series of the first family, and what looks like one.
+    let bytes = std::fs::read(&copy).unwrap();
+    let head_at = |at: &usize| u64::from_le_bytes(bytes[*at..][..8].try_into().unwrap());
+    let heads = (0..bytes.len()).step_by(64).filter(|at| {
+        let head = head_at(at);
+        head & 0xff == PUBLIC && head >> 32 == 0
+    });
+    let mut found = 0;
+    for at in heads {
+        let head = head_at(&at);
+        file.write_all_at(&(head | 1 << 32).to_le_bytes(), at as u64).unwrap();
+        let Ok(look) = Reader::open(&copy).unwrap().look() else { continue };
+        file.write_all_at(&head.to_le_bytes(), at as u64).unwrap();
+        let page = look.snapshot.chunks(Format::OpenMetrics, Escaping::default(), 1 << 16);
+        let page = String::from_utf8(page.flatten().collect()).unwrap();
+        let line = page.lines().find(|line| line.starts_with("level{user=\"ann\"}"));
+        found += usize::from(line.is_some());
+        assert!(line.is_none_or(|line| line.ends_with(" 1")), "{page}");
+    }
+    assert_eq!(found, 1);
 }
 
 #[test]
