@@ -2,12 +2,11 @@
 //! and attaching to an existing one.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::process::AsUser;
+use crate::support::process::{AsUser, start_until};
 use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, OpenError, Reader, Region, Standing};
 
@@ -312,10 +311,7 @@ fn a_file_that_others_may_write_to_meanwhile_is_not_trusted_any_more() {
 #[test]
 fn a_process_that_attaches_takes_part_and_leaves_no_trace() {
     let shm = Shm::new("attach");
-    let mut service =
-        opener(&shm.file(), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(service.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "outcome opened "));
+    let mut service = start_until("outcome opened ", &mut opener(&shm.file(), None));
     let region = Region::attach(shm.file()).unwrap();
     assert_eq!(add(region, 2), 7);
     let alive = || {
@@ -334,20 +330,14 @@ fn a_process_that_attaches_takes_part_and_leaves_no_trace() {
 #[test]
 fn memory_of_a_process_is_attached_to_and_one_without_is_an_error() {
     let shm = Shm::new("attach-memory");
-    let mut service =
-        opener(Path::new(""), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(service.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "outcome in memory"));
+    let mut service = start_until("outcome in memory", &mut opener(Path::new(""), None));
     assert_eq!(add(Region::attach_to_process(service.id()).unwrap(), 2), 7);
     service.kill().unwrap();
     service.wait().unwrap();
     let gone = Region::attach_to_process(service.id()).unwrap_err().to_string();
     assert!(gone.contains("No such file"), "{gone}");
 
-    let mut other =
-        opener(&shm.file(), None).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(other.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "outcome opened "));
+    let mut other = start_until("outcome opened ", &mut opener(&shm.file(), None));
     let none = Region::attach_to_process(other.id()).unwrap_err().to_string();
     assert!(none.contains("no region in memory"), "{none}");
     other.kill().unwrap();

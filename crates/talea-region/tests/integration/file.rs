@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::support::process::start_until;
 use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, OpenError, Region, Storage};
 
@@ -78,13 +79,8 @@ fn values_in_flight_of_a_killed_process_end_with_it() {
     let region = Region::open(shm.file(), config()).unwrap().region;
     held(region).add(2);
     for _ in 0..2 {
-        let mut holder = again!("holds_until_killed_when_asked")
-            .env("TALEA_TEST_HOLD", shm.file())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = std::io::BufReader::new(holder.stdout.take().unwrap()).lines();
-        assert!(lines.map_while(Result::ok).any(|line| line.contains("held")));
+        let mut command = again!("holds_until_killed_when_asked");
+        let mut holder = start_until("held", command.env("TALEA_TEST_HOLD", shm.file()));
         assert_eq!(total(region), 7, "both live");
         holder.kill().unwrap();
         holder.wait().unwrap();

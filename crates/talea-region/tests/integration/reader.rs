@@ -1,9 +1,9 @@
 //! Claims about reading a region from outside, and about files that lie.
 
-use std::io::BufRead;
 use std::os::unix::fs::FileExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use crate::support::process::start_until;
 use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilyCopy, FamilySpec, Number, Reader, Region, Snapshot, Storage};
 
@@ -156,13 +156,8 @@ fn fills_memory_and_waits_when_asked() {
 
 #[test]
 fn the_memory_of_a_process_is_read_also_after_its_death() {
-    let mut process = again!("fills_memory_and_waits_when_asked")
-        .env("TALEA_TEST_FILL", "1")
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = std::io::BufReader::new(process.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "filled"));
+    let mut command = again!("fills_memory_and_waits_when_asked");
+    let mut process = start_until("filled", command.env("TALEA_TEST_FILL", "1"));
     let reader = Reader::of_process(process.id()).unwrap();
     let living = shown(&reader.snapshot().unwrap());
     assert_eq!(living[0].2[3].1, [3, 4, 5, 6, 7]);

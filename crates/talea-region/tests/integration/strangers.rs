@@ -3,12 +3,11 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, File, Permissions};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::process::AsUser;
+use crate::support::process::{AsUser, start_until};
 use crate::support::tmpfs::Shm;
 use talea_region::{Config, FamilySpec, OpenError, Opened, Region, Storage};
 
@@ -262,14 +261,8 @@ fn has_memory_that_can_be_cut_when_asked() {
 
 #[test]
 fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
-    let mut process = again!("has_memory_that_can_be_cut_when_asked")
-        .env("TALEA_TEST_MEMORY", "1")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = BufReader::new(process.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "outcome"));
+    let mut command = again!("has_memory_that_can_be_cut_when_asked");
+    let mut process = start_until("outcome", command.env("TALEA_TEST_MEMORY", "1"));
     let said = Region::attach_to_process(process.id()).unwrap_err().to_string();
     assert!(said.contains("can be cut"), "{said}");
     process.kill().unwrap();

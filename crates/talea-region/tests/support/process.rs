@@ -2,11 +2,12 @@
 
 #[cfg(target_os = "linux")]
 use std::fs::Permissions;
+use std::io::{BufRead, BufReader};
 #[cfg(target_os = "linux")]
 use std::os::unix::{fs::PermissionsExt, process::CommandExt};
 #[cfg(target_os = "linux")]
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 #[cfg(target_os = "linux")]
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -31,6 +32,14 @@ pub(crate) fn again(module: &str, test: &str) -> Command {
     };
     command.args(["--exact", &test, "--nocapture"]);
     command
+}
+
+/// Starts a process and waits until it prints a line that ends with `said`. Its input stays open.
+pub(crate) fn start_until(said: &str, command: &mut Command) -> Child {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line.ends_with(said)), "it never said {said:?}");
+    child
 }
 
 /// A command as another user, who runs a copy of this binary: root's folders are closed to them.
