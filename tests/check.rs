@@ -1,15 +1,13 @@
 //! `talea check` compared with the parsers of scrapers: a text that one of them refuses has a
 //! violation. Each text is listed with a parser that refuses it.
 
-use std::io::Write;
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use stage::{Job, Parser, Prometheus, refuses};
+use stage::{Job, Parser, Prometheus, check_metrics, refuses};
 use talea::{Escaping, Format};
 use talea_parse::{Severity, Syntax, check};
 
@@ -107,16 +105,7 @@ async fn dropped_by_prometheus() -> Vec<bool> {
 }
 
 fn promtool_refuses(text: &str) -> bool {
-    let mut promtool = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("promtool runs; scripts/setup --test installs it");
-    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let output = promtool.wait_with_output().unwrap();
-    String::from_utf8_lossy(&output.stderr).contains("parsing error")
+    String::from_utf8_lossy(&check_metrics(text).stderr).contains("parsing error")
 }
 
 #[tokio::test]

@@ -1,11 +1,9 @@
 //! Claims about what promtool advises on the metrics that Talea itself defines.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
-
 use axum::body::Body;
 use axum::http::Request;
 use metrics::{counter, histogram};
+use stage::check_metrics;
 use talea::{Counter, DynamicLabels, Family, Opts, Registry};
 use talea_collectors::tasks::TaskMeter;
 use talea_http::axum::{Router, get};
@@ -13,15 +11,7 @@ use tower::ServiceExt;
 
 /// promtool's output for a text; empty if it has no complaint.
 fn complaints(text: &str) -> String {
-    let mut child = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("promtool runs; scripts/setup --test installs it");
-    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let output = check_metrics(text);
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said).into_owned();
     assert_eq!(output.status.success(), said.is_empty(), "{said}");
