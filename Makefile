@@ -66,7 +66,7 @@ build: setup ## Build the talea program and the items API
 MODELS := RUSTFLAGS="--cfg loom"
 MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
 
-# Two tracks, so that one computes while tests of the other wait. What comes after the packages takes programs
+# Two tracks, so that one computes while tests of the other wait. The targets after the packages take programs
 # that `test-rust` built by then. PHP comes after Rust: both build the library of the C ABI in one place,
 # and a test that links it must not find it half written.
 test: setup-test lint ## Run everything that CI runs

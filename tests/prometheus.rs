@@ -101,7 +101,7 @@ async fn scrape(features: &str, path: &str, kind: &str, created: bool) -> (Servi
     (service, prometheus)
 }
 
-/// What its API finds of exemplars is what was given; `shown` is how it shows the values of
+/// Its API finds the exemplars that were given; `shown` is how it shows the values of
 /// their labels, and `of_each` how many it takes of a series.
 async fn check_exemplars(
     prometheus: &Prometheus,

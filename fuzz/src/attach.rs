@@ -198,7 +198,7 @@ fn work(region: &'static Region) {
                 cells.at(usize::MAX).add_and_get(1);
                 let _ = cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"");
             }
-            // What is kept, removed and swept goes through words that may lie too.
+            // Keeping, removing and sweeping go through words that may lie too.
             let _ = registered.family.series(b"n=\"1\"").map(SeriesGuard::keep);
             registered.family.remove(b"n=\"2\"");
             registered.family.wipe();
@@ -232,8 +232,8 @@ fn look_at(snapshot: &Snapshot) {
 fn give_back(file: &std::fs::File) {
     use std::os::fd::AsRawFd;
     let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-    // SAFETY: a call on an open descriptor with integers only. Who has the file
-    // mapped reads zeros from now on.
+    // SAFETY: a call on an open descriptor with integers only. A process that has
+    // the file mapped reads zeros from now on.
     unsafe { libc::fallocate(file.as_raw_fd(), hole, 0, MIN_LEN as libc::off_t) };
 }
 
@@ -320,7 +320,7 @@ impl Change<'_> {
             3 => self.put(Self::used, |_, new| u64::MAX >> (new % 64))?,
             4 => self.put(Self::any, |_, new| new)?,
             5 => self.put(Self::any, |old, new| old ^ 1 << (new % 64))?,
-            // What stands elsewhere: what fits there is more likely to fit here.
+            // A word from elsewhere: one that fits there is more likely to fit here.
             6 => {
                 let (from, to) = (self.used()?, self.used()?);
                 self.write(to, self.read(from));

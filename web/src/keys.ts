@@ -1,4 +1,4 @@
-// What keys do on the whole page.
+// The actions of keys on the whole page.
 
 import { VIEWS } from './address.ts';
 import type { Page } from './page.ts';

@@ -1,4 +1,4 @@
-// What the server says, version 1. Times are milliseconds since 1970, lengths are seconds.
+// The messages of the server, version 1. Times are milliseconds since 1970, lengths are seconds.
 
 /** Number, requests that ended, sum of their seconds, in flight, statuses, buckets, outcomes. */
 export type Endpoint = [

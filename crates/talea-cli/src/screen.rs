@@ -1,4 +1,4 @@
-//! What a command prints: its results, its notes, its tables.
+//! The output of a command: its results, its notes, its tables.
 
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};

@@ -40,7 +40,7 @@ const KILLS: u64 = 6;
 const GROWTH: u64 = 32 << 20;
 /// Of a tmpfs that is soon full.
 const SMALL: &str = "size=700k";
-/// What does not fit any more, in bytes.
+/// The length of an allocation that does not fit any more, in bytes.
 const MORE: usize = 256 << 10;
 
 /// Not a claim of its own: the other test starts it as processes.

@@ -90,7 +90,8 @@ pub fn counted(arguments: TokenStream, item: TokenStream) -> TokenStream {
     on_item(item, expanded)
 }
 
-/// What became of an item. With an error it stays as it is, so that its uses are no further errors.
+/// The expansion of an item. With an error the item stays as it is, so that its uses are no further
+/// errors.
 fn on_item(item: TokenStream, expanded: Result<proc_macro2::TokenStream, Error>) -> TokenStream {
     expanded.map_or_else(
         |error| [error.into_compile_error().into(), item].into_iter().collect(),
@@ -98,7 +99,7 @@ fn on_item(item: TokenStream, expanded: Result<proc_macro2::TokenStream, Error>)
     )
 }
 
-/// What is derived for an item. With an error, that is an implementation that does nothing, so that
+/// The implementation derived for an item. With an error, that is an implementation that does nothing, so that
 /// uses of the item are no further errors.
 fn expand(
     input: &DeriveInput,

@@ -30,7 +30,7 @@ fn in_ms(times: &HistogramSnapshot, quantile: f64) -> Option<f64> {
     times.quantile(quantile).map(|seconds| seconds * 1e3)
 }
 
-/// What a load came to.
+/// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The counts of all clients.

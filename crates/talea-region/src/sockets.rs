@@ -1,4 +1,4 @@
-//! What the standard library does not say of a socket.
+//! Facts of a socket that the standard library does not show.
 
 /// Whether a read from a descriptor would not wait; of a socket that listens, whether a connection waits to
 /// be accepted. False if the system could not say.

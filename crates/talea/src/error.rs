@@ -47,7 +47,7 @@ pub enum Error {
         /// The number of the other.
         second: usize,
     },
-    /// The region has no room for another metric. What is registered goes on.
+    /// The region has no room for another metric. Metrics that are registered go on.
     Full {
         /// The metric's name.
         name: String,

@@ -1,4 +1,4 @@
-// What all charts over time have in common: axes, gaps, marks, zoom, and the cursor.
+// The common parts of all charts over time: axes, gaps, marks, zoom, and the cursor.
 
 import uPlot from 'uplot';
 

@@ -13,7 +13,7 @@ export interface PlotProps {
   label: string;
   data: uPlot.AlignedData;
   around: Surroundings;
-  /** Asked once. What it refers to is in refs, so that it is current at each drawing. */
+  /** Asked once. It refers to refs, so that it is current at each drawing. */
   parts: () => Parts;
   zoom: (span: Span) => void;
 }

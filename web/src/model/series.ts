@@ -70,7 +70,7 @@ export class SeriesTable {
     for (const series of this.series) {
       const value = changed.get(series.id);
       const before = series.values.at(-1) ?? null;
-      // What is not named is as before: a gauge has its value, a counter did not grow.
+      // A series that is not named is as before: a gauge has its value, a counter did not grow.
       const now = this.isRate ? (isNew ? 0 : (before ?? 0)) + (value ?? 0) : (value ?? before);
       if (isNew) series.values.push(now);
       else series.values[series.values.length - 1] = now;

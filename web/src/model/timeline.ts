@@ -1,4 +1,4 @@
-// What happened in a range of time: bins, one after the other, and the sums over all of them.
+// The events in a range of time: bins, one after the other, and the sums over all of them.
 
 import type { Endpoint, Point } from '../protocol.ts';
 import { Sum, joined } from './sum.ts';
@@ -168,7 +168,7 @@ export class Timeline {
       if (begin(bin) - known > this.tolerance) gaps.push({ from: known, to: begin(bin) });
       known = Math.max(known, bin.end);
     }
-    // What follows the latest point is not over yet.
+    // The time after the latest point is not over yet.
     if (to - known > this.tolerance + 2500 + this.width * 1000) gaps.push({ from: known, to });
     return gaps;
   }

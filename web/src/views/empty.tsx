@@ -1,4 +1,4 @@
-// What to do if the service has no endpoints that the page can show.
+// Advice for the reader if the service has no endpoints that the page can show.
 
 import type { Page } from '../page.ts';
 

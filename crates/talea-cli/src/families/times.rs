@@ -59,7 +59,7 @@ impl Times {
         }
     }
 
-    /// What was observed since an earlier reading of the same series. One that counts less than before
+    /// The observations since an earlier reading of the same series. One that counts less than before
     /// began anew.
     pub(crate) fn since(&self, before: &Self) -> Self {
         let anew = Self::default();

@@ -141,7 +141,7 @@ mod tests {
                 let found = bytes.change(before).unwrap();
                 assert_eq!(found.to_bits(), now.to_bits(), "{before} to {now}");
                 assert!(bytes.0.is_empty() && out.len() <= 9, "{before} to {now}: {out:?}");
-                // What is cut off is refused, never read otherwise.
+                // A record that is cut off is refused, never read otherwise.
                 (0..out.len()).for_each(|len| assert_eq!(Bytes(&out[..len]).change(before), None));
             }
         }

@@ -33,8 +33,8 @@ pub(super) struct HistoryFile {
 }
 
 impl HistoryFile {
-    /// Opens a file or makes one, and hands its records to `take`. What is behind the last whole record, where
-    /// a writer was killed, is removed.
+    /// Opens a file or makes one, and hands its records to `take`. Bytes behind the last whole record, where
+    /// a writer was killed, are removed.
     pub(super) fn open(path: &Path, take: impl FnMut(usize, &[u8])) -> Result<Self> {
         let doing = || format!("the history {}", path.display());
         let mut file = open(path, OpenOptions::new().read(true).write(true).create(true))
@@ -73,7 +73,7 @@ impl HistoryFile {
             self.broken[store] = record.first() != Some(&PACKED);
             return Ok(());
         }
-        // What follows a record that is missing cannot be read.
+        // Records after one that is missing cannot be read.
         if self.broken[store] && record.first() == Some(&LATER) {
             return Ok(());
         }
@@ -190,7 +190,7 @@ fn framed(store: usize, record: &[u8]) -> Vec<u8> {
 
 /// Opens a file of this user; no symbolic link is followed.
 fn open(path: &Path, how: &mut OpenOptions) -> Result<File> {
-    // What is no regular file is not waited for.
+    // Opening does not wait, even if the path is no regular file.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     let file = how.mode(0o600).custom_flags(flags.bits() as i32).open(path)?;
     let facts = file.metadata()?;

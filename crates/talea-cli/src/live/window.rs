@@ -12,13 +12,13 @@ use crate::families::Between;
 /// How many readings the trend of an endpoint has.
 pub(crate) const TREND: usize = 120;
 
-/// What was read in the last seconds.
+/// The readings of the last seconds.
 #[derive(Debug)]
 pub(crate) struct Window {
     span: Duration,
     /// The latest reading.
     last: Option<Moment>,
-    /// What happened from each reading to the next one, the latest last.
+    /// The steps from each reading to the next one, the latest last.
     steps: VecDeque<Step>,
     /// The rates of each endpoint at the latest readings.
     trends: BTreeMap<String, VecDeque<f64>>,
@@ -32,7 +32,7 @@ pub(crate) struct Table {
     pub(crate) rows: Vec<Row>,
     /// All of them together.
     pub(crate) total: Row,
-    /// What the window covers; zero after the first reading.
+    /// The time that the window covers; zero after the first reading.
     pub(crate) length: Duration,
     /// The most that a rate may be wrong by, as a share of it, since a reading takes some time.
     pub(crate) uncertainty: f64,
@@ -101,7 +101,7 @@ impl Window {
         }
     }
 
-    /// What the window says now. Its cost grows with the endpoints and with the readings in it.
+    /// The sums of the window's steps. Its cost grows with the endpoints and with the readings in it.
     pub(crate) fn table(&self) -> Table {
         let Some(last) = &self.last else { return Table::default() };
         let length: Duration = self.steps.iter().map(|step| step.length).sum();

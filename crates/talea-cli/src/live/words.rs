@@ -4,7 +4,7 @@ use talea_load::figures::{NONE, in_unit, measured};
 
 use crate::families::Between;
 
-/// What is known of a quantile, which is in milliseconds: `12.3 ms`, or where the buckets are wide, their
+/// The text of a quantile, which is in milliseconds: `12.3 ms`, or where the buckets are wide, their
 /// bound: `<250 ms`, `>10.0 s`.
 pub(crate) fn time(found: Option<Between>) -> String {
     let Some(found) = found else { return NONE.to_owned() };
@@ -31,7 +31,7 @@ pub(crate) fn share(share: Option<f64>) -> String {
     }
 }
 
-/// What lasts now, such as requests in flight.
+/// The text of a gauge, such as requests in flight.
 pub(crate) fn level(level: Option<f64>) -> String {
     level.map_or_else(|| NONE.to_owned(), |level| talea_load::figures::plain(level.max(0.0)))
 }

@@ -75,8 +75,8 @@ impl Streams {
     }
 }
 
-/// Hands events on, as fast as they are taken. What came meanwhile beyond a few is left out, and it is said
-/// how much.
+/// Hands events on, as fast as they are taken. Of those that came meanwhile a few are kept; the others
+/// are left out, and their number is sent.
 async fn pump(
     first: Bytes,
     mut events: broadcast::Receiver<Event>,

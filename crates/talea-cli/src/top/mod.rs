@@ -105,7 +105,7 @@ async fn watch(
     }
 }
 
-/// What happens at the terminal, read on a thread of its own, which ends with the process.
+/// The terminal's events, read on a thread of its own, which ends with the process.
 fn events() -> mpsc::UnboundedReceiver<io::Result<Event>> {
     let (send, receive) = mpsc::unbounded_channel();
     thread::spawn(move || {

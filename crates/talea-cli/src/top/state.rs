@@ -1,4 +1,4 @@
-//! What a user of `talea top` sees and chose.
+//! The state of `talea top`: the view, the choices of its user, the data.
 
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
@@ -54,7 +54,7 @@ impl Column {
     }
 }
 
-/// What the screen is about.
+/// The subject of the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum View {
     Endpoints,
@@ -73,7 +73,7 @@ pub(super) enum Next {
 pub(super) struct State {
     pub(super) source: String,
     pub(super) every: Duration,
-    /// What is shown: the latest, unless that is paused.
+    /// The data on the screen: the latest, unless that is paused.
     pub(super) table: Table,
     latest: Table,
     pub(super) is_paused: bool,
@@ -83,7 +83,7 @@ pub(super) struct State {
     pub(super) sorted_by: Column,
     /// Whether the least comes first; of names, the last.
     pub(super) is_reversed: bool,
-    /// What the names of endpoints have in them, in lower case.
+    /// The text that endpoints are filtered by, in lower case.
     pub(super) filter: String,
     pub(super) is_typing: bool,
     /// The endpoint that the cursor is at; it stays there as rows change their places.

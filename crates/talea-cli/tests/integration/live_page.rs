@@ -320,7 +320,7 @@ fn the_page_is_as_safe_as_a_scrape() {
     }
     drop(agent);
 
-    // Who needs a password for a scrape needs it for the page.
+    // If a scrape needs a password, so does the page.
     let web = folder.at("web.yml");
     // `talea`, hashed at the least cost.
     let hash = bcrypt::hash("talea", 4).unwrap();

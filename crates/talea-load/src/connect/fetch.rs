@@ -19,7 +19,7 @@ use super::{Stream, Trust, port, tls};
 /// How long connecting and answering may take together.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// What a URL was answered with.
+/// The answer to a request for a URL.
 pub struct Answer {
     pub body: Vec<u8>,
     pub content_type: Option<String>,

@@ -45,7 +45,7 @@ const KNOWN: u64 = 1;
 
 /// Completes an integer add that found no plane for plain adds: claims one for this CPU, or adds
 /// atomically.
-// What is rare is a tail call, so that nothing is saved on the stack for it: the atomic add waits for
+// The rare case is a tail call, so that nothing is saved on the stack for it: the atomic add waits for
 // all stores before it.
 #[inline(never)]
 pub(crate) fn add_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u64) {

@@ -84,7 +84,7 @@ impl Encoder {
     }
 
     /// Writes on, until `out` is as long as `enough` or longer; false when all is
-    /// written. What is written must be the same from call to call.
+    /// written. The snapshot must be the same from call to call.
     pub(crate) fn write_some(
         &mut self,
         pages: &dyn Pages,

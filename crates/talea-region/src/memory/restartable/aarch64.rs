@@ -22,7 +22,7 @@ pub(super) fn thread_pointer() -> usize {
 
 /// The frame that both adds share: everything but the instructions between
 /// finding the plane (`{t}` holds its delta) and the commit.
-// What is seldom run is in a subsection: a conditional branch does not reach another section.
+// Code that seldom runs is in a subsection: a conditional branch does not reach another section.
 macro_rules! sequence {
     ($body:literal, $cell:expr, $table:expr, $($operand:tt)*) => {{
         let found: u64;

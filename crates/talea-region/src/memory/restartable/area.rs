@@ -25,7 +25,7 @@ use crate::layout::CPUS;
 /// restartable sequences are off. (It is never 0: the thread control block begins there.)
 pub(super) static OFFSET: AtomicIsize = AtomicIsize::new(0);
 
-/// What the kernel reads and writes, of an area's first version.
+/// The bytes of an area's first version, which the kernel reads and writes.
 const AREA_LEN: u32 = 32;
 
 /// `cpu_id` of an area that is not registered.
