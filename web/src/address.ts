@@ -1,4 +1,4 @@
-// What is seen, as the fragment of the page's address: `#endpoints?range=5m&sort=-p99`. A link shows the
+// The view, as the fragment of the page's address: `#endpoints?range=5m&sort=-p99`. A link shows the
 // same to a colleague. The text may come from anyone, so that all of it is checked.
 
 export const VIEWS = ['endpoints', 'explorer', 'processes', 'study'] as const;

@@ -286,7 +286,7 @@ impl Work {
         Ok(std::iter::once(1))
     }
 
-    // What it returns is borrowed from an argument that it may change.
+    // Its result is borrowed from an argument that it may change.
     #[talea::counted(self.calls, error = self.failures)]
     fn last<'a>(&self, of: &'a mut [u8]) -> Result<&'a mut u8, ()> {
         of.last_mut().ok_or(())
