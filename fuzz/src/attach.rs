@@ -73,7 +73,7 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
-/// The same changes while somebody works with the region: whatever was checked before, is another
+/// These changes while somebody works with the region: whatever was checked before, is another
 /// by now.
 fn change_under_a_writer(path: &Path, program: &[u8]) {
     let file = Base::get().copy(path);

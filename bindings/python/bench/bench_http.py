@@ -100,7 +100,7 @@ class Empty:
 
 
 def __getattr__(name):
-    # What the servers import: `bench_http:starlette__bare` and so on.
+    # The servers import these: `bench_http:starlette__bare` and so on.
     framework, _, variant = name.partition("__")
     if framework not in VARIANTS:
         raise AttributeError(name)

@@ -34,7 +34,7 @@ def fill(folder: Path) -> None:
 
 
 def work(metrics: Any, orders: Any, times: Any, level: Any, n: int) -> None:
-    """What a worker counts in its life."""
+    """The counts of a worker in its life."""
     for method in ["card", "cash", f"coupon {n % 10}"]:
         orders.labels(method).inc()
     times.observe(0.01 * (n % 100))

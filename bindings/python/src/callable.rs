@@ -117,7 +117,7 @@ unsafe extern "C" fn three<T: ThreeArguments>(
     }
 }
 
-/// What a function of Python returns: an object, or null after it has set an exception.
+/// The result of a function of Python: an object, or null after it has set an exception.
 #[inline]
 fn returned<'py>(py: Python<'py>, call: impl FnOnce() -> PyResult<Bound<'py, PyAny>>) -> Object {
     let error = match catch_unwind(AssertUnwindSafe(call)) {
@@ -180,7 +180,7 @@ pub(crate) fn call1<'py>(
     }
 }
 
-/// What a coroutine or an iterator did in one step.
+/// The outcome of one step of a coroutine or an iterator.
 pub(crate) enum Step<'py> {
     Yielded(Bound<'py, PyAny>),
     Returned(Bound<'py, PyAny>),

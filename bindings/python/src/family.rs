@@ -1,4 +1,4 @@
-//! What all metrics share: a family, and the children that were asked for.
+//! The common parts of all metrics: a family, and the children that were asked for.
 
 use std::sync::{Arc, OnceLock};
 
@@ -281,7 +281,7 @@ fn to_zero(child: &Bound<'_, PyAny>) {
 }
 
 impl<M: Metric> Parts<M> {
-    /// What identifies the series: the family's name and the label values.
+    /// The identity of the series: the family's name and the label values.
     pub(crate) fn identity(&self, py: Python<'_>) -> PyResult<(String, Vec<String>)> {
         let name = self.defined.get().map(|defined| defined.name.clone()).unwrap_or_default();
         let values = self.labelvalues.get().map(|values| values.extract(py)).transpose()?;

@@ -429,7 +429,7 @@ impl HttpExchange {
         asgi::next(slf)
     }
 
-    /// What `await` calls in place of `__next__` if it has a value; ASGI's futures have none.
+    /// `await` calls this in place of `__next__` if it has a value; ASGI's futures have none.
     fn send<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         asgi::delegated(slf, intern!(slf.py(), "send"), (value,))
     }

@@ -36,7 +36,7 @@ pub(crate) fn note_fork() {
     FORKS.fetch_add(1, Ordering::Relaxed);
 }
 
-/// What decides whether a region in memory is used again.
+/// The properties that decide whether a region in memory is used again.
 pub(crate) struct PrivateRegion {
     /// The size that was asked for.
     size: Option<u64>,

@@ -52,7 +52,7 @@ pub(crate) fn enable_created_metrics() {
     HIDES_CREATED.store(false, Ordering::Relaxed);
 }
 
-/// What a metric without a registry needs of memory at the most, in bytes.
+/// The most memory that a metric without a registry needs, in bytes.
 const PRIVATE_LEN: u64 = 4 << 20;
 
 fn failed(error: impl ToString) -> PyErr {

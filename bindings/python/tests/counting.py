@@ -1,4 +1,4 @@
-"""What processes of a pool do; in a module, so that they can import it."""
+"""The work of processes of a pool; in a module, so that they can import it."""
 
 import talea
 

@@ -323,7 +323,7 @@ def test_odd_label_values_are_texts_or_errors(registry):
     for value, error in [("\ud800", UnicodeEncodeError), (Unprintable(), RuntimeError)]:
         with pytest.raises(error):
             orders.labels(value)
-    # What the parser of the official client reads, since no series spoils the page.
+    # The samples that the parser of the official client reads, since no series spoils the page.
     page = talea.generate_latest(registry, "allow-utf-8").decode()
     (family,) = [one for one in text_string_to_metric_families(page) if one.name == "orders"]
     assert len([one for one in family.samples if one.name == "orders_total"]) == len(odd)

@@ -1,4 +1,4 @@
-"""What a program writes, checked by mypy and pyright: it is not run."""
+"""Lines that a program has, checked by mypy and pyright: it is not run."""
 
 import asyncio
 from dataclasses import dataclass

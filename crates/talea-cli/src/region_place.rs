@@ -25,7 +25,7 @@ impl RegionPlace<'_> {
         }
     }
 
-    /// What the region holds.
+    /// The content of the region, and its state.
     pub(crate) fn look(&self) -> Result<Look> {
         self.open()?.look().map_err(region_error)
     }

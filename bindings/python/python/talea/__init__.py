@@ -80,7 +80,7 @@ __all__ = [
     "write_to_textfile",
 ]
 
-# What one process uses says nothing about a region of many.
+# The use of one process says nothing about a region of many.
 _own = None if default_path() else REGISTRY
 PROCESS_COLLECTOR = ProcessCollector(registry=_own)
 PLATFORM_COLLECTOR = PlatformCollector(registry=_own)

@@ -1,4 +1,4 @@
-"""What the middleware of all interfaces have in common."""
+"""The common parts of the middleware of all interfaces."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional

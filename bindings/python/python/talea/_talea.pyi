@@ -165,7 +165,7 @@ class Region:
     def info(self, name: str, documentation: str, labelnames: Sequence[str]) -> tuple[Region, InfoFamily]: ...
 
 class _Metric:
-    """What all kinds have. Any thread may call anything."""
+    """The methods that all kinds have. Any thread may call anything."""
 
     _type: ClassVar[str]
     def remove(self, *labelvalues: object) -> None:

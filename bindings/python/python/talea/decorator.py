@@ -1,4 +1,4 @@
-"""What ``prometheus_client.decorator`` has for tests."""
+"""The part of ``prometheus_client.decorator`` that tests use."""
 
 import inspect
 from collections.abc import Callable

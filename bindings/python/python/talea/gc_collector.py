@@ -1,4 +1,4 @@
-"""What Python's garbage collector did, in this process."""
+"""The work of Python's garbage collector in this process."""
 
 import gc
 from collections.abc import Iterable

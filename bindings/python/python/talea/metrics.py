@@ -155,7 +155,7 @@ class Info:
 
 
 class MetricWrapperBase(metaclass=ABCMeta):
-    """What all kinds of metrics are, for libraries that ask by this name. It is no base to derive from."""
+    """The class of all kinds of metrics, for libraries that ask by this name. It is no base to derive from."""
 
 
 for _kind in (Counter, Enum, Gauge, Histogram, Info, Summary):

@@ -1,4 +1,4 @@
-"""What programs for ``prometheus_client``'s multi-process mode call. Talea needs none of it."""
+"""The calls of programs for ``prometheus_client``'s multi-process mode. Talea needs none of them."""
 
 import os
 from collections.abc import Iterable

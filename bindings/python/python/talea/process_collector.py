@@ -1,4 +1,4 @@
-"""What this process uses: the standard metrics of Prometheus' clients, read from /proc."""
+"""The resources that this process uses: the standard metrics of Prometheus' clients, read from /proc."""
 
 import os
 from collections.abc import Callable, Iterable

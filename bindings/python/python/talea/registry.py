@@ -30,7 +30,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Collector(Protocol):
-    """What can be registered. It may have ``describe``, which returns families without samples."""
+    """An object that can be registered. It may have ``describe``, which returns families without samples."""
 
     def collect(self) -> Iterable[Metric]:
         """The families, with their samples."""

@@ -1,4 +1,4 @@
-"""What a sample of a page consists of, by the names of ``prometheus_client.samples``."""
+"""The parts of a sample of a page, by the names of ``prometheus_client.samples``."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Optional, Union

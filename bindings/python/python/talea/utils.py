@@ -1,4 +1,4 @@
-"""What ``prometheus_client.utils`` has."""
+"""The contents of ``prometheus_client.utils``."""
 
 from talea._encode import number as floatToGoString
 
