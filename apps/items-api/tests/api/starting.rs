@@ -6,7 +6,7 @@ use crate::service::{Service, program, program_after};
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Runs a program that must fail at the start, with one line about it.
 pub(crate) fn failure(command: &mut Command) -> String {
@@ -109,11 +109,12 @@ fn each_cause_is_said_once() {
 #[test]
 fn a_server_that_is_not_there_is_named_at_once_and_without_the_password() {
     let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().unwrap();
-    let began = Instant::now();
     let url = format!("postgres://me:secret@{free}/shop");
     let stderr = failure(program().env("DATABASE_URL", url));
-    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
-    for part in ["shop at 127.0.0.1", &free.port().to_string(), "DATABASE_URL"] {
+    // The first attempt says so; if it were repeated, a time limit would be the reason.
+    for part in
+        ["shop at 127.0.0.1", &free.port().to_string(), "Connection refused", "DATABASE_URL"]
+    {
         assert!(stderr.contains(part), "{stderr}");
     }
     assert!(!stderr.contains("secret"), "{stderr}");

@@ -237,7 +237,7 @@ fn every_browser_gets_each_point_and_those_beyond_a_limit_are_asked_to_wait() {
     until("a stream is free", || EventStream::open(&agent.address, "/live/events").status == 200);
 
     // Streams end with the agent, at once.
-    let (status, _) = agent.stop();
+    let status = agent.stop();
     assert_eq!(status, Some(0));
     for stream in &mut streams {
         while stream.next().is_some() {}
