@@ -4,13 +4,15 @@
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-use pyo3::exceptions::{PyException, PyRuntimeError, PyStopIteration, PyTypeError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 
-use crate::callable::{self, Callable, Step, ThreeArguments};
-use crate::http::{HttpExchange, HttpMeter, HttpRoute};
+use crate::callable::{self, Callable, ThreeArguments};
+use crate::exchange::{HttpExchange, ended};
+use crate::http::HttpMeter;
+use crate::route::HttpRoute;
 
 fn key(py: Python<'_>) -> &Bound<'_, PyString> {
     intern!(py, "talea.exchange")
@@ -112,69 +114,6 @@ impl AsgiMiddleware {
         }
         Ok(())
     }
-}
-
-/// An exception left the application.
-#[cold]
-fn ended(py: Python<'_>, exchange: &HttpExchange, error: &PyErr) {
-    // Not if it was cancelled.
-    if error.is_instance_of::<PyException>(py) && !is_of_client(py, error) {
-        exchange.failed_after_head(py);
-    }
-    exchange.end(py);
-}
-
-/// Whether an exception says that the client left: Starlette's, after a `send` that raised.
-fn is_of_client(py: Python<'_>, error: &PyErr) -> bool {
-    let class = || {
-        let modules = py.import("sys")?.getattr("modules")?;
-        modules.get_item("starlette.requests")?.getattr("ClientDisconnect")
-    };
-    class().is_ok_and(|class| error.matches(py, class).unwrap_or(false))
-}
-
-fn coroutine<'py>(exchange: &Bound<'py, HttpExchange>) -> PyResult<Bound<'py, PyAny>> {
-    let ended = || PyRuntimeError::new_err("the request has ended, and is awaited again");
-    exchange.get().coroutine(exchange.py()).ok_or_else(ended)
-}
-
-/// Runs the application inside until it waits, or ends.
-#[inline]
-pub(crate) fn next<'py>(
-    exchange: &Bound<'py, HttpExchange>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    match callable::step(&coroutine(exchange)?) {
-        Ok(Step::Yielded(future)) => Ok(Some(future)),
-        Ok(Step::Returned(value)) => {
-            exchange.get().end(exchange.py());
-            if value.is_none() {
-                Ok(None)
-            } else {
-                Err(PyStopIteration::new_err((value.unbind(),)))
-            }
-        }
-        Err(error) => {
-            ended(exchange.py(), exchange.get(), &error);
-            Err(error)
-        }
-    }
-}
-
-/// Calls a method of the application's coroutine.
-pub(crate) fn delegated<'py>(
-    exchange: &Bound<'py, HttpExchange>,
-    method: &Bound<'py, PyString>,
-    arguments: impl pyo3::call::PyCallArgs<'py>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let py = exchange.py();
-    // The application ends by an exception, StopIteration if it returned.
-    coroutine(exchange)?.call_method1(method, arguments).inspect_err(|error| match error
-        .is_instance_of::<PyStopIteration>(
-        py,
-    ) {
-        true => exchange.get().end(py),
-        false => ended(py, exchange.get(), error),
-    })
 }
 
 /// The application of a route, which says that the route has taken the request.

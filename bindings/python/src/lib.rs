@@ -13,6 +13,7 @@
 mod asgi;
 mod blocks;
 mod callable;
+mod exchange;
 mod family;
 mod http;
 mod lock;
@@ -20,6 +21,7 @@ mod metrics;
 mod parse;
 mod private_region;
 mod region;
+mod route;
 
 use pyo3::prelude::*;
 
@@ -30,7 +32,9 @@ mod extension {
     #[pymodule_export]
     use crate::blocks::{CountedExceptions, InProgress, Timer};
     #[pymodule_export]
-    use crate::http::{HttpExchange, HttpMeter, HttpRoute, WsgiBody};
+    use crate::exchange::{HttpExchange, WsgiBody};
+    #[pymodule_export]
+    use crate::http::HttpMeter;
     #[pymodule_export]
     use crate::metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary};
     #[pymodule_export]
@@ -42,4 +46,6 @@ mod extension {
         FunctionGauge, InfoFamily, Region, disable_created_metrics, enable_created_metrics,
         negotiate,
     };
+    #[pymodule_export]
+    use crate::route::HttpRoute;
 }

@@ -1,0 +1,406 @@
+//! A request from its arrival to its end.
+
+use std::ffi::CStr;
+
+use ::http::{Method, Version};
+use pyo3::exceptions::{PyException, PyRuntimeError, PyStopIteration};
+use pyo3::gc::{PyTraverseError, PyVisit};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
+use talea_http::{Endpoint, ManualExchange};
+
+use crate::callable::{self, OneArgument, Step};
+use crate::lock::StateLock;
+use crate::route::HttpRoute;
+
+/// A request in flight.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct HttpExchange {
+    /// Whether its meter knew routes when it arrived.
+    pub(crate) has_routes: bool,
+    state: StateLock<State>,
+}
+
+/// A request as it arrives.
+pub(crate) struct Arrival {
+    pub(crate) exchange: ManualExchange,
+    /// The endpoint of a request that no route has taken.
+    pub(crate) unmatched: Endpoint,
+    pub(crate) method: Method,
+    pub(crate) version: Version,
+    pub(crate) is_https: bool,
+}
+
+struct State {
+    exchange: ManualExchange,
+    /// The endpoint of a request that no route has taken.
+    unmatched: Endpoint,
+    /// The server's `send`, if the interface is ASGI, until the exchange is closed: it leads back to the
+    /// scope, and thereby to the exchange.
+    send: Option<Py<PyAny>>,
+    /// The coroutine of the application inside, likewise.
+    coroutine: Option<Py<PyAny>>,
+    method: Method,
+    version: Version,
+    is_https: bool,
+    /// The status of a head whose body has not begun.
+    status: Option<u16>,
+    is_closed: bool,
+}
+
+/// A message of ASGI.
+enum Message {
+    Head(u16),
+    Piece { bytes: u64, is_last: bool },
+    Other,
+}
+
+impl Message {
+    #[inline]
+    fn of(message: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let py = message.py();
+        let message = message.cast::<PyDict>()?;
+        let Some(kind) = message.get_item(intern!(py, "type"))? else { return Ok(Self::Other) };
+        Ok(match kind.extract::<&str>()? {
+            "http.response.start" => match message.get_item(intern!(py, "status"))? {
+                Some(status) => Self::Head(status.extract()?),
+                None => Self::Other,
+            },
+            "http.response.body" => {
+                let Some(body) = message.get_item(intern!(py, "body"))? else {
+                    return Ok(Self::Piece { bytes: 0, is_last: !has_more(message)? });
+                };
+                // Mostly there is nothing but the type and the body.
+                let is_last = message.len() == 2 || !has_more(message)?;
+                Self::Piece { bytes: body.len()? as u64, is_last }
+            }
+            "http.response.pathsend" => Self::Piece { bytes: 0, is_last: true },
+            _ => Self::Other,
+        })
+    }
+}
+
+/// Whether more pieces of a body follow a message.
+fn has_more(message: &Bound<'_, PyDict>) -> PyResult<bool> {
+    let more = message.get_item(intern!(message.py(), "more_body"))?;
+    more.map_or(Ok(false), |more| more.is_truthy())
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if !self.is_closed {
+            self.end();
+        }
+    }
+}
+
+impl State {
+    /// Records the head of a response whose body has not begun, and ends the request. One that has no route by
+    /// now is unmatched.
+    fn end(&mut self) {
+        self.enter(self.unmatched);
+        if let Some(status) = self.status.take() {
+            self.exchange.begin_response(status);
+        }
+        self.exchange.close();
+        self.is_closed = true;
+    }
+
+    /// The status of the response. A request that no route has taken is unmatched.
+    fn head(&mut self, status: u16) {
+        self.enter(self.unmatched);
+        self.status = Some(status);
+    }
+
+    fn enter(&mut self, endpoint: Endpoint) {
+        self.exchange.enter(endpoint, &self.method, self.version, self.is_https);
+    }
+
+    /// A piece of the body, of which more may follow.
+    fn body(&mut self, bytes: u64, is_last: bool) {
+        match self.status.take() {
+            Some(status) if is_last => return self.exchange.respond(status, bytes),
+            Some(status) => self.exchange.begin_response(status),
+            None => {}
+        }
+        self.exchange.sent(bytes);
+        if is_last {
+            self.exchange.end();
+        }
+    }
+}
+
+impl HttpExchange {
+    /// A request that has arrived.
+    pub(crate) fn new(arrival: Arrival, has_routes: bool, send: Option<Py<PyAny>>) -> Self {
+        let Arrival { exchange, unmatched, method, version, is_https } = arrival;
+        let state = State {
+            exchange,
+            unmatched,
+            send,
+            coroutine: None,
+            method,
+            version,
+            is_https,
+            status: None,
+            is_closed: false,
+        };
+        Self { has_routes, state: StateLock::new(state) }
+    }
+
+    /// Sets the coroutine of the application inside.
+    pub(crate) fn begin(&self, coroutine: Bound<'_, PyAny>) {
+        let py = coroutine.py();
+        self.state.lock(py).coroutine = Some(coroutine.unbind());
+    }
+
+    /// The coroutine of the application inside, until the exchange is closed.
+    pub(crate) fn coroutine<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
+        self.state.lock(py).coroutine.as_ref().map(|coroutine| coroutine.bind(py).clone())
+    }
+
+    /// The service's code failed with an exception.
+    pub(crate) fn failed(&self, py: Python<'_>) {
+        let mut state = self.state.lock(py);
+        let unmatched = state.unmatched;
+        state.enter(unmatched);
+        state.exchange.failed();
+    }
+
+    /// The service's code failed with an exception. A head that it sent before is on its way to the client:
+    /// servers of ASGI do not wait for the body.
+    pub(crate) fn failed_after_head(&self, py: Python<'_>) {
+        let mut state = self.state.lock(py);
+        if let Some(status) = state.status.take() {
+            state.exchange.begin_response(status);
+        }
+        drop(state);
+        self.failed(py);
+    }
+
+    /// Ends the request: as aborted, if it has not ended already.
+    pub(crate) fn end(&self, py: Python<'_>) {
+        let mut state = self.state.lock(py);
+        state.end();
+        let objects = [state.send.take(), state.coroutine.take()];
+        // Without the lock: the last reference to an object of Python may run any code.
+        drop(state);
+        objects.into_iter().flatten().for_each(|object| drop(object.into_bound(py)));
+    }
+}
+
+#[pymethods]
+impl HttpExchange {
+    /// The request is for this route.
+    pub(crate) fn enter(&self, py: Python<'_>, route: &HttpRoute) {
+        let mut state = self.state.lock(py);
+        let endpoint = route.endpoint(&state.method);
+        state.enter(endpoint);
+    }
+
+    /// The status of the response. A request that no route has taken is unmatched.
+    fn head(&self, py: Python<'_>, status: u16) {
+        self.state.lock(py).head(status);
+    }
+
+    /// A piece of the response's body, of which more may follow.
+    fn body(&self, py: Python<'_>, bytes: u64, is_last: bool) {
+        self.state.lock(py).body(bytes, is_last);
+    }
+
+    /// Whether the request has ended.
+    pub(crate) fn is_closed(&self, py: Python<'_>) -> bool {
+        self.state.lock(py).is_closed
+    }
+
+    /// The service's code failed with an exception.
+    #[pyo3(name = "failed")]
+    fn py_failed(&self, py: Python<'_>) {
+        self.failed(py);
+    }
+
+    /// Ends the request: as aborted, if it has not ended already. An application that is still awaited is
+    /// closed before.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let closed = match self.coroutine(py) {
+            Some(coroutine) => coroutine.call_method0(intern!(py, "close")).map(drop),
+            None => Ok(()),
+        };
+        self.end(py);
+        closed
+    }
+
+    /// The body of WSGI's response, recorded as it passes.
+    fn watch(slf: Py<Self>, py: Python<'_>, body: Py<PyAny>) -> PyResult<WsgiBody> {
+        let pieces = body.bind(py).try_iter()?.unbind();
+        Ok(WsgiBody { exchange: slf, body, pieces })
+    }
+
+    fn __await__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(slf: &Bound<'py, Self>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        next(slf)
+    }
+
+    /// `await` calls this in place of `__next__` if it has a value; ASGI's futures have none.
+    fn send<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        delegated(slf, intern!(slf.py(), "send"), (value,))
+    }
+
+    #[pyo3(signature = (*exception))]
+    fn throw<'py>(
+        slf: &Bound<'py, Self>,
+        exception: &Bound<'py, PyTuple>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        delegated(slf, intern!(slf.py(), "throw"), exception)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Locked if this thread's own garbage collection begins while it holds the lock.
+        let Some(state) = self.state.try_lock(&visit) else { return Ok(()) };
+        visit.call(&state.send)?;
+        visit.call(&state.coroutine)
+    }
+
+    fn __clear__(&self, py: Python<'_>) {
+        self.end(py);
+    }
+}
+
+impl OneArgument for HttpExchange {
+    const FUNCTION: &'static CStr = c"send";
+
+    /// Sends a message of ASGI by the server's `send`.
+    fn call<'py>(
+        this: &Bound<'py, Self>,
+        argument: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (py, exchange) = (this.py(), this.get());
+        let message = Message::of(argument)?;
+        let mut state = exchange.state.lock(py);
+        match message {
+            Message::Head(status) => state.head(status),
+            Message::Piece { bytes, is_last } => state.body(bytes, is_last),
+            Message::Other => {}
+        }
+        let send = state.send.as_ref().map(|send| send.bind(py).clone());
+        drop(state);
+        match send {
+            Some(send) => callable::call1(&send, argument),
+            None => Err(PyRuntimeError::new_err("the application has ended, and sends a message")),
+        }
+    }
+}
+
+/// An exception left the application.
+#[cold]
+pub(crate) fn ended(py: Python<'_>, exchange: &HttpExchange, error: &PyErr) {
+    // Not if it was cancelled.
+    if error.is_instance_of::<PyException>(py) && !is_of_client(py, error) {
+        exchange.failed_after_head(py);
+    }
+    exchange.end(py);
+}
+
+/// Whether an exception says that the client left: Starlette's, after a `send` that raised.
+fn is_of_client(py: Python<'_>, error: &PyErr) -> bool {
+    let class = || {
+        let modules = py.import("sys")?.getattr("modules")?;
+        modules.get_item("starlette.requests")?.getattr("ClientDisconnect")
+    };
+    class().is_ok_and(|class| error.matches(py, class).unwrap_or(false))
+}
+
+fn coroutine<'py>(exchange: &Bound<'py, HttpExchange>) -> PyResult<Bound<'py, PyAny>> {
+    let ended = || PyRuntimeError::new_err("the request has ended, and is awaited again");
+    exchange.get().coroutine(exchange.py()).ok_or_else(ended)
+}
+
+/// Runs the application inside until it waits, or ends.
+#[inline]
+fn next<'py>(exchange: &Bound<'py, HttpExchange>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    match callable::step(&coroutine(exchange)?) {
+        Ok(Step::Yielded(future)) => Ok(Some(future)),
+        Ok(Step::Returned(value)) => {
+            exchange.get().end(exchange.py());
+            if value.is_none() {
+                Ok(None)
+            } else {
+                Err(PyStopIteration::new_err((value.unbind(),)))
+            }
+        }
+        Err(error) => {
+            ended(exchange.py(), exchange.get(), &error);
+            Err(error)
+        }
+    }
+}
+
+/// Calls a method of the application's coroutine.
+fn delegated<'py>(
+    exchange: &Bound<'py, HttpExchange>,
+    method: &Bound<'py, PyString>,
+    arguments: impl pyo3::call::PyCallArgs<'py>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let py = exchange.py();
+    // The application ends by an exception, StopIteration if it returned.
+    coroutine(exchange)?.call_method1(method, arguments).inspect_err(|error| match error
+        .is_instance_of::<PyStopIteration>(
+        py,
+    ) {
+        true => exchange.get().end(py),
+        false => ended(py, exchange.get(), error),
+    })
+}
+
+/// The body of WSGI's response.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct WsgiBody {
+    exchange: Py<HttpExchange>,
+    body: Py<PyAny>,
+    pieces: Py<PyIterator>,
+}
+
+#[pymethods]
+impl WsgiBody {
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let exchange = self.exchange.get();
+        match self.pieces.bind(py).clone().next() {
+            Some(Ok(piece)) => {
+                let bytes = piece.cast::<PyBytes>().map_or(0, |bytes| bytes.as_bytes().len());
+                exchange.body(py, bytes as u64, false);
+                Ok(Some(piece))
+            }
+            Some(Err(error)) => {
+                exchange.failed(py);
+                Err(error)
+            }
+            None => {
+                exchange.body(py, 0, true);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Closes the body inside, and ends the request.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        let body = self.body.bind(py);
+        let closed = match body.getattr_opt(intern!(py, "close"))? {
+            Some(close) => close.call0().map(drop),
+            None => Ok(()),
+        };
+        self.exchange.get().end(py);
+        closed
+    }
+}

@@ -1,0 +1,31 @@
+//! A declared route of the middleware.
+
+use ::http::Method;
+use pyo3::prelude::*;
+use talea_http::Endpoint;
+
+/// A declared route: its endpoints by the methods that it answers.
+#[pyclass(frozen, module = "talea._talea")]
+pub(crate) struct HttpRoute {
+    pub(crate) route: String,
+    pub(crate) methods: Vec<(Method, Endpoint)>,
+    /// For the other methods.
+    pub(crate) rest: Endpoint,
+}
+
+impl HttpRoute {
+    /// The endpoint of requests of a method. A route that answers `GET` answers `HEAD` so.
+    pub(crate) fn endpoint(&self, method: &Method) -> Endpoint {
+        let of = |method: &Method| self.methods.iter().find(|(known, _)| known == method);
+        let is_head = *method == Method::HEAD;
+        let found = of(method).or_else(|| if is_head { of(&Method::GET) } else { None });
+        found.map_or(self.rest, |(_, endpoint)| *endpoint)
+    }
+}
+
+#[pymethods]
+impl HttpRoute {
+    fn __repr__(&self) -> String {
+        format!("HttpRoute({})", self.route)
+    }
+}
