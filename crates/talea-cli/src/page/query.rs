@@ -18,7 +18,7 @@ pub(super) fn parameters(query: Option<String>) -> HashMap<String, String> {
 
 /// A part of the past, in bins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TimeRange {
     /// In milliseconds since 1970.
     pub(super) from: i64,
     pub(super) to: i64,
@@ -26,7 +26,7 @@ pub(super) struct Span {
     pub(super) bin: i64,
 }
 
-impl Span {
+impl TimeRange {
     /// Reads `from`, `to` and `bins`. The error is for the client.
     pub(super) fn of(query: &HashMap<String, String>, now: i64) -> Result<Self, String> {
         let from = number(query, "from", None)?;
@@ -69,9 +69,9 @@ mod tests {
         let of = |text: &str| {
             let pairs = text.split('&').map(|pair| pair.split_once('=').unwrap());
             let query = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            Span::of(&query, 1_000_000)
+            TimeRange::of(&query, 1_000_000)
         };
-        let expected = Span { from: 400_000, to: 1_000_000, bin: 3_000 };
+        let expected = TimeRange { from: 400_000, to: 1_000_000, bin: 3_000 };
         assert_eq!(of("from=400000"), Ok(expected));
         assert_eq!(of("from=999999&to=1000001&bins=480").unwrap().bin, 1_000);
         assert_eq!(of("from=0&to=86400000&bins=7").unwrap().bin % 1000, 0);

@@ -9,7 +9,7 @@ use super::clients::{clients, is_of_clients};
 use super::feed::Feed;
 use super::numbering::{Bucket, Endpoint};
 use super::point::Point;
-use super::query::Span;
+use super::query::TimeRange;
 use crate::families::protobuf::MetricFamily;
 use crate::history::{Stretch, Time};
 use crate::live::{Counts, Mark, Moment, Reading, Step, Watch, is_of_live, is_of_marks};
@@ -33,7 +33,7 @@ pub(super) struct Range {
 
 impl Range {
     /// Takes as long as to read the ticks of it, up to a second.
-    pub(super) fn of(feed: &Feed, span: Span) -> Self {
+    pub(super) fn of(feed: &Feed, span: TimeRange) -> Self {
         let stretch = feed.between(span.from, span.to);
         let (mut bins, mut marks): (Vec<Bin>, _) = (Vec::new(), Vec::new());
         let (mut last, mut watch): (Option<Moment>, _) = (None, Watch::default());
@@ -68,7 +68,7 @@ impl Range {
             };
             let points = bins.iter().filter(is_within).map(point).collect();
             let (endpoints, buckets) = numbering.since((0, 0));
-            let Span { from, to, bin } = span;
+            let TimeRange { from, to, bin } = span;
             let run = feed.run().to_owned();
             Self { run, from, to, bin: bin / 1000, points, endpoints, buckets, marks }
         })
@@ -114,7 +114,7 @@ pub(super) struct Tick {
 /// tick at which a counter fell, so that increases are exact.
 pub(super) fn replay(
     stretch: &Stretch,
-    span: Span,
+    span: TimeRange,
     is_wanted: impl Fn(&str) -> bool,
     mut show: impl FnMut(Tick, Vec<MetricFamily>),
 ) {
@@ -141,7 +141,7 @@ pub(super) fn replay(
 }
 
 /// The last tick of each bin, and the last one before the first bin.
-fn ends_of_bins(times: &[Time], span: Span) -> BTreeSet<usize> {
+fn ends_of_bins(times: &[Time], span: TimeRange) -> BTreeSet<usize> {
     let bin = |number: usize| {
         let unix_millis = times[number].unix_millis;
         if unix_millis < span.from { i64::MIN } else { span.bin_of(unix_millis) }

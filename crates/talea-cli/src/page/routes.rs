@@ -15,7 +15,7 @@ use serde_json::json;
 use super::assets::{self, Asset};
 use super::events::{Stream, Streams};
 use super::feed::{Feed, now};
-use super::query::{Span, parameters};
+use super::query::{TimeRange, parameters};
 use super::range::Range;
 use super::series::{SeriesRange, families};
 
@@ -105,9 +105,9 @@ async fn past(
     shared: Shared,
     query: &HashMap<String, String>,
     asked: HeaderMap,
-    read: impl FnOnce(&Feed, Span) -> Vec<u8> + Send + 'static,
+    read: impl FnOnce(&Feed, TimeRange) -> Vec<u8> + Send + 'static,
 ) -> Response {
-    let span = match Span::of(query, now().unix_millis) {
+    let span = match TimeRange::of(query, now().unix_millis) {
         Ok(span) => span,
         Err(reason) => return bad(&reason),
     };

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::feed::{Feed, Latest};
 use super::point::Number;
-use super::query::Span;
+use super::query::TimeRange;
 use super::range::replay;
 use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily};
 use crate::live::UnreadableRegions;
@@ -112,7 +112,7 @@ struct Line {
 }
 
 impl SeriesRange {
-    pub(super) fn of(feed: &Feed, name: &str, span: Span) -> Self {
+    pub(super) fn of(feed: &Feed, name: &str, span: TimeRange) -> Self {
         let stretch = feed.between(span.from, span.to);
         let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
         // The number, the end and the length of each bin.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::batch::Batch;
-use super::runs::{Copies, Gathering, Run};
+use super::runs::{Gathering, Run, SeriesCopies};
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::texts::Texts;
 use crate::hash::hash;
@@ -181,11 +181,11 @@ pub struct SeriesView<'a> {
     pub created_unix_nanos: u64,
     /// Its exemplars, at most one for each cell.
     pub exemplars: &'a [Exemplar],
-    pub(super) segments: Segments<'a>,
+    pub(super) segments: SegmentCopies<'a>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Segments<'a> {
+pub(super) struct SegmentCopies<'a> {
     pub(super) own: &'a [SegmentCopy],
     pub(super) values: &'a [u64],
 }
@@ -193,7 +193,7 @@ pub(super) struct Segments<'a> {
 impl<'a> SeriesView<'a> {
     /// Its segments, by their number.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentView<'a>> + Clone + use<'a> {
-        let Segments { own, values } = self.segments;
+        let SegmentCopies { own, values } = self.segments;
         own.iter().map(move |&SegmentCopy { n, tag, count, values: at }| SegmentView {
             n,
             tag,
@@ -262,8 +262,8 @@ impl Snapshot {
     }
 
     #[inline]
-    pub(super) fn copies(&self, family: &FamilyCopy, from: usize) -> Copies<'_> {
-        Copies::new(&self.series, &self.runs[family.runs.clone()], family.series, from)
+    pub(super) fn copies(&self, family: &FamilyCopy, from: usize) -> SeriesCopies<'_> {
+        SeriesCopies::new(&self.series, &self.runs[family.runs.clone()], family.series, from)
     }
 
     #[inline]
@@ -291,7 +291,7 @@ impl Snapshot {
             values: self.values_of(family, series),
             created_unix_nanos: series.created,
             exemplars: details.map_or(&[], |details| details.exemplars.as_slice()),
-            segments: Segments { own: &self.segments[own], values: &self.values },
+            segments: SegmentCopies { own: &self.segments[own], values: &self.values },
         }
     }
 }

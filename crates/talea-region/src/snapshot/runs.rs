@@ -155,14 +155,14 @@ pub(super) fn of_families(
 
 /// The series of a family, one after the other.
 #[derive(Clone, Debug)]
-pub(super) struct Copies<'a> {
+pub(super) struct SeriesCopies<'a> {
     all: &'a [SeriesCopy],
     runs: slice::Iter<'a, Run>,
     here: slice::Iter<'a, SeriesCopy>,
     left: usize,
 }
 
-impl<'a> Copies<'a> {
+impl<'a> SeriesCopies<'a> {
     /// The series in these runs, `count` in all, without the first `from`.
     #[inline]
     pub(super) fn new(all: &'a [SeriesCopy], runs: &'a [Run], count: usize, from: usize) -> Self {
@@ -187,7 +187,7 @@ impl<'a> Copies<'a> {
     }
 }
 
-impl<'a> Iterator for Copies<'a> {
+impl<'a> Iterator for SeriesCopies<'a> {
     type Item = &'a SeriesCopy;
 
     #[inline]
@@ -206,7 +206,7 @@ impl<'a> Iterator for Copies<'a> {
     }
 }
 
-impl ExactSizeIterator for Copies<'_> {}
+impl ExactSizeIterator for SeriesCopies<'_> {}
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -236,10 +236,10 @@ mod tests {
         let mut ranges = vec![(0..0, 0); families];
         of_families(&mut runs, |family, range, count, _| ranges[family as usize] = (range, count));
         let all = ranges.into_iter().map(|(range, count)| {
-            let all = Copies::new(&series, &runs[range.clone()], count, 0);
+            let all = SeriesCopies::new(&series, &runs[range.clone()], count, 0);
             assert_eq!(all.len(), count);
             for from in [1, count / 3, count / 2, count.saturating_sub(1), count, count + 1] {
-                let some = Copies::new(&series, &runs[range.clone()], count, from);
+                let some = SeriesCopies::new(&series, &runs[range.clone()], count, from);
                 assert_eq!(some.len(), count.saturating_sub(from));
                 assert!(
                     some.map(|one| one.values).eq(all.clone().skip(from).map(|one| one.values))

@@ -43,9 +43,9 @@ use crate::metric::slot::{Late, Slot};
 /// ```
 pub struct Family<L, M: Metric> {
     /// A copy of the content of `late`, in place, which look-ups read.
-    bound: OnceLock<Bound<M>>,
+    bound: OnceLock<BoundFamily<M>>,
     /// A registry fills it once.
-    pub(crate) late: Late<Bound<M>>,
+    pub(crate) late: Late<BoundFamily<M>>,
     labels: PhantomData<fn(L)>,
 }
 
@@ -66,7 +66,7 @@ impl<L: Labels> Values for L {
     }
 }
 
-pub(crate) struct Bound<M: Metric> {
+pub(crate) struct BoundFamily<M: Metric> {
     pub(crate) family: talea_region::Family,
     pub(crate) grid: &'static Grid,
     /// The overflow series, which counts label combinations that there is no room for.
@@ -81,21 +81,21 @@ pub(crate) struct Bound<M: Metric> {
 }
 
 // Derived, these would ask for an `M` that can be copied.
-impl<M: Metric> Clone for Bound<M> {
+impl<M: Metric> Clone for BoundFamily<M> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<M: Metric> Copy for Bound<M> {}
+impl<M: Metric> Copy for BoundFamily<M> {}
 
-impl<M: Metric> PartialEq for Bound<M> {
+impl<M: Metric> PartialEq for BoundFamily<M> {
     fn eq(&self, other: &Self) -> bool {
         self.family == other.family
     }
 }
 
-impl<M: Metric> Bound<M> {
+impl<M: Metric> BoundFamily<M> {
     /// The content of a place, if there is one and it was filled.
     #[inline(always)]
     fn placed(&self, labels: &impl Labels) -> Option<SeriesGuard<M>> {
@@ -279,7 +279,7 @@ impl<L, M: Metric> Family<L, M> {
         Self { bound: OnceLock::new(), late: Late::new(origin), labels: PhantomData }
     }
 
-    pub(crate) fn of(bound: &'static Bound<M>) -> Self {
+    pub(crate) fn of(bound: &'static BoundFamily<M>) -> Self {
         let family = Self::at(None);
         family.bind(bound);
         family
@@ -287,19 +287,19 @@ impl<L, M: Metric> Family<L, M> {
 
     /// Its binding, if it has one.
     #[inline]
-    pub(crate) fn bound(&self) -> Option<&Bound<M>> {
+    pub(crate) fn bound(&self) -> Option<&BoundFamily<M>> {
         self.bound.get().or_else(|| self.bound_late())
     }
 
     #[cold]
     #[inline(never)]
-    fn bound_late(&self) -> Option<&Bound<M>> {
+    fn bound_late(&self) -> Option<&BoundFamily<M>> {
         let bound = self.late.get()?;
         Some(self.bound.get_or_init(|| *bound))
     }
 
     /// Binds it, unless it is bound to something else; true if it is bound to this now.
-    pub(crate) fn bind(&self, bound: &'static Bound<M>) -> bool {
+    pub(crate) fn bind(&self, bound: &'static BoundFamily<M>) -> bool {
         let is_bound = self.late.fill(bound);
         self.bound_late();
         is_bound

@@ -39,7 +39,7 @@ use crate::trace;
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Histogram<U: Unit> {
-    bound: Slot<Bound>,
+    bound: Slot<HistogramCells>,
     unit: PhantomData<U>,
 }
 
@@ -48,7 +48,7 @@ pub struct Histogram<U: Unit> {
 #[derive(Clone, Copy)]
 // The most used field comes first.
 #[repr(C)]
-pub struct Bound {
+pub struct HistogramCells {
     native: Option<Native>,
     cells: Cells,
     grid: &'static Grid,
@@ -61,19 +61,19 @@ struct Native {
     octaves: &'static Octaves,
 }
 
-impl PartialEq for Bound {
+impl PartialEq for HistogramCells {
     fn eq(&self, other: &Self) -> bool {
         self.cells == other.cells
     }
 }
 
-impl fmt::Debug for Bound {
+impl fmt::Debug for HistogramCells {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Bound").field(&self.cells).finish_non_exhaustive()
+        f.debug_tuple("HistogramCells").field(&self.cells).finish_non_exhaustive()
     }
 }
 
-impl Bound {
+impl HistogramCells {
     pub(super) fn new(cells: Cells, grid: &'static Grid) -> Self {
         let native = match grid.octaves() {
             Some(octaves) => cells
@@ -230,7 +230,7 @@ impl Native {
     }
 }
 
-impl Slot<Bound> {
+impl Slot<HistogramCells> {
     /// Counts one observation.
     #[inline]
     pub(super) fn observe<U: Unit>(&self, value: U::Value) {
@@ -253,7 +253,7 @@ impl Slot<Bound> {
     }
 }
 
-impl slot::Bound for Bound {
+impl slot::Bound for HistogramCells {
     #[inline]
     fn cell(self) -> Cell {
         self.cells.at(0)
@@ -321,7 +321,7 @@ impl<U: Unit> Histogram<U> {
         labels: &[(&str, &str)],
     ) -> Result<(), ExemplarError> {
         self.observe(value);
-        let Some(Bound { cells, grid, .. }) = self.bound.get() else { return Ok(()) };
+        let Some(HistogramCells { cells, grid, .. }) = self.bound.get() else { return Ok(()) };
         let kept = U::kept(value);
         // The base cell determines the bucket of the exemplar.
         exemplar::keep(cells.at(grid.base_of(kept)), grid.shown(kept), labels)
@@ -359,7 +359,7 @@ impl<U: Unit> Histogram<U> {
     #[cfg(feature = "tracing")]
     #[cold]
     fn keep_span(&self, value: U::Value, span: trace::SpanIds) {
-        let Some(Bound { cells, grid, .. }) = self.bound.get() else { return };
+        let Some(HistogramCells { cells, grid, .. }) = self.bound.get() else { return };
         let kept = U::kept(value);
         trace::keep(cells.at(grid.base_of(kept)), grid.shown(kept), span);
     }
@@ -368,24 +368,24 @@ impl<U: Unit> Histogram<U> {
 impl<U: Unit> Metric for Histogram<U> {}
 
 impl<U: Unit> Sealed for Histogram<U> {
-    type Bound = Bound;
+    type Bound = HistogramCells;
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
         shape::<U>(opts)
     }
 
     #[inline]
-    fn bind(cells: Cells, grid: &'static Grid) -> Bound {
-        Bound::new(cells, grid)
+    fn bind(cells: Cells, grid: &'static Grid) -> HistogramCells {
+        HistogramCells::new(cells, grid)
     }
 
     #[inline]
-    fn holding(bound: Slot<Bound>) -> Self {
+    fn holding(bound: Slot<HistogramCells>) -> Self {
         Self { bound, unit: PhantomData }
     }
 
     #[inline]
-    fn slot(&self) -> &Slot<Bound> {
+    fn slot(&self) -> &Slot<HistogramCells> {
         &self.bound
     }
 }

@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use talea_region::Cells;
 
-use super::histogram::{self, Bound};
+use super::histogram::{self, HistogramCells};
 use super::slot::Slot;
 use super::{Metric, Sealed, Shape};
 use crate::definition::kind::Kind;
@@ -45,7 +45,7 @@ use crate::histogram::buckets::Grid;
 /// ```
 #[derive(Debug)]
 pub struct Summary<U: Unit> {
-    bound: Slot<Bound>,
+    bound: Slot<HistogramCells>,
     unit: PhantomData<U>,
 }
 
@@ -79,7 +79,7 @@ impl<U: Unit> Summary<U> {
 impl<U: Unit> Metric for Summary<U> {}
 
 impl<U: Unit> Sealed for Summary<U> {
-    type Bound = Bound;
+    type Bound = HistogramCells;
 
     fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
         let recent = histogram::recent(opts, opts.quantiles.unwrap_or(&[0.5, 0.9, 0.99]))?;
@@ -92,17 +92,17 @@ impl<U: Unit> Sealed for Summary<U> {
     }
 
     #[inline]
-    fn bind(cells: Cells, grid: &'static Grid) -> Bound {
-        Bound::new(cells, grid)
+    fn bind(cells: Cells, grid: &'static Grid) -> HistogramCells {
+        HistogramCells::new(cells, grid)
     }
 
     #[inline]
-    fn holding(bound: Slot<Bound>) -> Self {
+    fn holding(bound: Slot<HistogramCells>) -> Self {
         Self { bound, unit: PhantomData }
     }
 
     #[inline]
-    fn slot(&self) -> &Slot<Bound> {
+    fn slot(&self) -> &Slot<HistogramCells> {
         &self.bound
     }
 }

@@ -287,7 +287,7 @@ impl Registry {
         &self,
         opts: &Opts<'_>,
         group: &Group<'_>,
-    ) -> Result<&'static family::Bound<M>, Error> {
+    ) -> Result<&'static family::BoundFamily<M>, Error> {
         let name = self.name_of(opts);
         let opts = Opts { name: &name, ..*opts };
         self.try_bound(&opts, group).map_err(|refusal| refusal.error(&name))
@@ -305,7 +305,7 @@ impl Registry {
         &self,
         opts: &Opts<'_>,
         group: &Group<'_>,
-    ) -> Result<&'static family::Bound<M>, Refusal> {
+    ) -> Result<&'static family::BoundFamily<M>, Refusal> {
         let mut defined = self.define(M::shape(opts)?, opts, group)?;
         let bound = bound_once::<M>(&mut defined, group)?;
         let Defined { bounds, name, definition, .. } = defined;
@@ -475,9 +475,11 @@ impl Defined<'_> {
 fn bound_once<M: Metric>(
     defined: &mut Defined<'_>,
     group: &Group<'_>,
-) -> Result<&'static family::Bound<M>, Refusal> {
+) -> Result<&'static family::BoundFamily<M>, Refusal> {
     let family = defined.family;
-    if let Some(found) = defined.bounds.get::<family::Bound<M>>(family.number(), group.key_type) {
+    if let Some(found) =
+        defined.bounds.get::<family::BoundFamily<M>>(family.number(), group.key_type)
+    {
         return Ok(found);
     }
     let (overflow, grid) = defined.overflow(group)?;
@@ -486,7 +488,7 @@ fn bound_once<M: Metric>(
     if looks_up {
         draw_factors();
     }
-    let bound = &*Box::leak(Box::new(family::Bound {
+    let bound = &*Box::leak(Box::new(family::BoundFamily {
         family,
         grid,
         overflow: Box::leak(Box::new(M::bind(overflow, grid))),
@@ -515,7 +517,7 @@ fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, Strin
 }
 
 /// Makes every series.
-fn make_whole<M: Metric>(bound: &family::Bound<M>, group: &Group<'_>) -> Result<(), Refusal> {
+fn make_whole<M: Metric>(bound: &family::BoundFamily<M>, group: &Group<'_>) -> Result<(), Refusal> {
     for n in 0..group.cardinality.unwrap_or(0) {
         let cells = permanent_series(bound.family, group, n)?;
         if let Some(place) = bound.fixed.get(n) {
