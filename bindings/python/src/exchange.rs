@@ -23,7 +23,7 @@ pub(crate) struct HttpExchange {
 }
 
 /// A request as it arrives.
-pub(crate) struct Arrival {
+pub(crate) struct IncomingRequest {
     pub(crate) exchange: ManualExchange,
     /// The endpoint of a request that no route has taken.
     pub(crate) unmatched: Endpoint,
@@ -133,8 +133,8 @@ impl State {
 
 impl HttpExchange {
     /// A request that has arrived.
-    pub(crate) fn new(arrival: Arrival, has_routes: bool, send: Option<Py<PyAny>>) -> Self {
-        let Arrival { exchange, unmatched, method, version, is_https } = arrival;
+    pub(crate) fn new(request: IncomingRequest, has_routes: bool, send: Option<Py<PyAny>>) -> Self {
+        let IncomingRequest { exchange, unmatched, method, version, is_https } = request;
         let state = State {
             exchange,
             unmatched,

@@ -1,4 +1,4 @@
-//! The metrics of the middleware, and the arrival of requests.
+//! The metrics of the middleware, and requests as they arrive.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use talea_http::{Convention, Endpoint, Endpoints, ManualExchange, Opts, StatusLabel};
 
-use crate::exchange::{Arrival, HttpExchange};
+use crate::exchange::{HttpExchange, IncomingRequest};
 use crate::region::{Region, with_room};
 use crate::route::HttpRoute;
 
@@ -166,8 +166,8 @@ impl HttpMeter {
         send: Option<Py<PyAny>>,
     ) -> HttpExchange {
         let unmatched = self.unmatched;
-        let arrival = Arrival { exchange, unmatched, method, version, is_https };
-        HttpExchange::new(arrival, self.has_routes.load(Relaxed), send)
+        let request = IncomingRequest { exchange, unmatched, method, version, is_https };
+        HttpExchange::new(request, self.has_routes.load(Relaxed), send)
     }
 }
 

@@ -110,7 +110,7 @@ impl<M: Metric> BoundFamily<M> {
     #[inline(never)]
     fn place(&self, labels: impl Labels) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(place) = self.fixed.get(labels.index()) else {
-            return self.recall(&labels).or_else(|miss| self.search(miss, &labels));
+            return self.get_cached(&labels).or_else(|miss| self.search(miss, &labels));
         };
         let mut text = LabelText::new();
         labels.write(&mut text);
@@ -130,7 +130,7 @@ impl<M: Metric> BoundFamily<M> {
     /// Inlined, as is all code of a hit: to pass values in memory costs more than the look-up,
     /// since its words are written one by one and copied two at a time.
     #[inline(always)]
-    pub(crate) fn recall(
+    pub(crate) fn get_cached(
         &self,
         values: &impl Values,
     ) -> Result<SeriesGuard<M>, Option<Miss<'static>>> {
@@ -144,9 +144,12 @@ impl<M: Metric> BoundFamily<M> {
         }
     }
 
-    /// As [`recall`](Self::recall), by the fingerprint of values that are too long for a key.
+    /// As [`get_cached`](Self::get_cached), by the fingerprint of values that are too long for a key.
     #[inline(always)]
-    fn recall_long(&self, values: &impl Values) -> Result<SeriesGuard<M>, Option<Miss<'static>>> {
+    fn get_cached_by_fingerprint(
+        &self,
+        values: &impl Values,
+    ) -> Result<SeriesGuard<M>, Option<Miss<'static>>> {
         let cache = self.cache.filter(|cache| cache.has_room_for_all());
         let (Some(cache), Some(mut key)) = (cache, Fingerprint::new()) else { return Err(None) };
         values.add_to_key(&mut key);
@@ -177,7 +180,7 @@ impl<M: Metric> BoundFamily<M> {
         Ok(self.passing(found))
     }
 
-    /// Finds or makes a series that [`recall`](Self::recall) did not find. The overflow series is
+    /// Finds or makes a series that [`get_cached`](Self::get_cached) did not find. The overflow series is
     /// not put into the lookup cache.
     #[inline(never)]
     pub(crate) fn search(
@@ -185,7 +188,8 @@ impl<M: Metric> BoundFamily<M> {
         miss: Option<Miss<'static>>,
         values: &impl Values,
     ) -> Result<SeriesGuard<M>, SeriesError> {
-        let found = miss.map_or_else(|| self.recall_long(values), |miss| Err(Some(miss)));
+        let found =
+            miss.map_or_else(|| self.get_cached_by_fingerprint(values), |miss| Err(Some(miss)));
         found.or_else(|miss| self.search_text(miss, values))
     }
 
@@ -196,7 +200,8 @@ impl<M: Metric> BoundFamily<M> {
         miss: Option<Miss<'static>>,
         values: &impl Values,
     ) -> SeriesGuard<M> {
-        let found = miss.map_or_else(|| self.recall_long(values), |miss| Err(Some(miss)));
+        let found =
+            miss.map_or_else(|| self.get_cached_by_fingerprint(values), |miss| Err(Some(miss)));
         found
             .or_else(|miss| self.search_text(miss, values))
             .unwrap_or_else(|_| self.overflow_series())
@@ -343,7 +348,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
         if Q::cardinality().is_some() {
             return bound.placed(&labels).unwrap_or_else(|| bound.place_or_overflow(labels));
         }
-        bound.recall(&labels).unwrap_or_else(|miss| bound.search_or_overflow(miss, &labels))
+        bound.get_cached(&labels).unwrap_or_else(|miss| bound.search_or_overflow(miss, &labels))
     }
 
     /// As [`with`](Self::with), but an error if the combination is new and there is no room for it;
@@ -362,7 +367,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
         if Q::cardinality().is_some() {
             return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
         }
-        bound.recall(&labels).or_else(|miss| bound.search(miss, &labels))
+        bound.get_cached(&labels).or_else(|miss| bound.search(miss, &labels))
     }
 
     /// As [`try_with`](Self::try_with), if no look-up found this family installed so far; a clone

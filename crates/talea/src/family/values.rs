@@ -54,7 +54,7 @@ impl<M: Metric> Family<DynamicLabels, M> {
             return Ok(bound.overflow_series());
         }
         let values = InOrder { openings: bound.openings, values };
-        bound.recall(&values).or_else(|miss| bound.search(miss, &values))
+        bound.get_cached(&values).or_else(|miss| bound.search(miss, &values))
     }
 
     /// Removes a label combination, as [`Family::remove`]; false also if there are more values than
