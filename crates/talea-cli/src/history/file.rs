@@ -1,6 +1,7 @@
 //! The file of a history: `talea history 1` and a line end, then records. Each has its length and a
 //! checksum (CRC-32), 4 bytes each, the lowest first, then the number of its store, then the record itself.
 
+use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -122,14 +123,7 @@ impl HistoryFile {
         if is_there && self.len <= 2 * kept + ROOM {
             return Ok(());
         }
-        let mut beside = self.path.clone().into_os_string();
-        beside.push(".new");
-        let beside = PathBuf::from(beside);
-        let written = self.replace(&beside, records());
-        if written.is_err() {
-            let _ = std::fs::remove_file(&beside);
-        }
-        written.with_context(|| format!("the history {}", self.path.display()))
+        self.replace(records()).with_context(|| format!("the history {}", self.path.display()))
     }
 
     /// Whether its path names it. Fails if that names another file.
@@ -147,30 +141,55 @@ impl HistoryFile {
         Ok(there.is_some())
     }
 
-    fn replace<'a>(
-        &mut self,
-        beside: &Path,
-        records: impl Iterator<Item = (usize, &'a [u8])>,
-    ) -> Result<()> {
-        let file = open(beside, OpenOptions::new().write(true).create(true).truncate(true))?;
-        lock(&file)?;
-        let mut out = BufWriter::new(file);
-        out.write_all(BEGINS)?;
-        let mut broken = [false; 2];
-        for (store, record) in records {
-            if is_too_long(record) {
-                broken[store] = record.first() != Some(&PACKED);
-            } else if !broken[store] || record.first() != Some(&LATER) {
-                broken[store] = false;
-                out.write_all(&framed(store, record))?;
+    fn replace<'a>(&mut self, records: impl Iterator<Item = (usize, &'a [u8])>) -> Result<()> {
+        let beside = beside(&self.path);
+        let file = open(&beside, OpenOptions::new().write(true).create(true).truncate(false))?;
+        // Another agent's is neither emptied nor removed.
+        lock(&file).with_context(|| beside.display().to_string())?;
+        let written = write_anew(file, records).and_then(|written| {
+            std::fs::rename(&beside, &self.path)?;
+            Ok(written)
+        });
+        match written {
+            Ok(written) => (self.file, self.len, self.broken) = written,
+            Err(error) => {
+                let _ = std::fs::remove_file(&beside);
+                return Err(error.into());
             }
         }
-        let mut file = out.into_inner()?;
-        let len = file.stream_position()?;
-        std::fs::rename(beside, &self.path)?;
-        (self.file, self.len, self.broken) = (file, len, broken);
         Ok(())
     }
+}
+
+/// The file that takes the place of the one at `path` when it is complete: `.FILE.new` in its folder. A
+/// hidden name, since that file is emptied, and `FILE.new` may be somebody's.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(".new");
+    path.with_file_name(name)
+}
+
+/// Empties a file and writes records to it. Returns it with its length and the stores that miss their last record.
+fn write_anew<'a>(
+    file: File,
+    records: impl Iterator<Item = (usize, &'a [u8])>,
+) -> io::Result<(File, u64, [bool; 2])> {
+    file.set_len(0)?;
+    let mut out = BufWriter::new(file);
+    out.write_all(BEGINS)?;
+    let mut broken = [false; 2];
+    for (store, record) in records {
+        if is_too_long(record) {
+            broken[store] = record.first() != Some(&PACKED);
+        } else if !broken[store] || record.first() != Some(&LATER) {
+            broken[store] = false;
+            out.write_all(&framed(store, record))?;
+        }
+    }
+    let mut file = out.into_inner()?;
+    let len = file.stream_position()?;
+    Ok((file, len, broken))
 }
 
 /// Whether a record is too long for a file, with the number of its store.

@@ -448,6 +448,42 @@ mod tests {
     }
 
     #[test]
+    fn writing_a_file_anew_leaves_the_file_beside_it_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.history");
+        let service = Service::new();
+        let beside = folder.path().join("shop.history.new");
+        fs::write(&beside, "precious").unwrap();
+        // Left by an agent that was killed while it wrote.
+        fs::write(folder.path().join(".shop.history.new"), vec![0; 1 << 16]).unwrap();
+        let mut history = History::open(extent(60, 1 << 20), &path).unwrap();
+        history.add(at(0), &service.families()).unwrap();
+        fs::remove_file(&path).unwrap();
+        history.add(at(1), &service.families()).unwrap();
+        assert_eq!(seconds(&History::read(extent(60, 1 << 20), &path).unwrap()).len(), 2);
+        assert_eq!(fs::read(&beside).ok().as_deref(), Some(&b"precious"[..]));
+        assert!(!folder.path().join(".shop.history.new").exists());
+    }
+
+    #[test]
+    fn a_file_beside_that_another_agent_writes_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.history");
+        let service = Service::new();
+        for beside in
+            [folder.path().join("shop.history.new"), folder.path().join(".shop.history.new")]
+        {
+            let mut other = History::open(extent(60, 1 << 20), &beside).unwrap();
+            let mut history = History::open(extent(60, 1 << 20), &path).unwrap();
+            (0..2).for_each(|second| other.add(at(second), &service.families()).unwrap());
+            fs::remove_file(&path).unwrap();
+            let _ = history.add(at(1), &service.families());
+            let found = History::read(extent(60, 1 << 20), &beside).map(|it| seconds(&it).len());
+            assert_eq!(found.ok(), Some(2), "{}", beside.display());
+        }
+    }
+
+    #[test]
     fn a_clock_that_is_set_back_loses_no_tick() {
         let service = Service::new();
         let mut history = History::new(extent(3600, 1 << 20));
