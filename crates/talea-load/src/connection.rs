@@ -260,17 +260,22 @@ async fn read(mut body: Incoming, keep: bool) -> Result<(Bytes, u64), hyper::Err
     Ok((Bytes::new(), bytes))
 }
 
+/// How often the work and the connection are polled before others, such as time limits, have their turn. Where
+/// an answer comes faster than it is read, a wake follows each poll; but tokio lets a task read 128 times in
+/// one turn and no more.
+const ROUNDS: usize = 32;
+
 impl Driver {
     /// Waits for the work while driving the connection; none when the connection ends first.
     async fn drive<T>(&mut self, mut work: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-        poll_fn(|context| {
+        poll_fn(|task| {
             let coalescing = match &self.waker {
-                Some(waker) if waker.is_of(context.waker()) => waker.clone(),
-                _ => self.waker.insert(CoalescingWaker::new(context.waker())).clone(),
+                Some(waker) if waker.is_of(task.waker()) => waker.clone(),
+                _ => self.waker.insert(CoalescingWaker::new(task.waker())).clone(),
             };
             let waker = Waker::from(coalescing.clone());
             let mut context = Context::from_waker(&waker);
-            loop {
+            for _ in 0..ROUNDS {
                 if let Poll::Ready(done) = work.as_mut().poll(&mut context) {
                     return Poll::Ready(Some(done));
                 }
@@ -286,6 +291,8 @@ impl Driver {
                     return Poll::Pending;
                 }
             }
+            task.waker().wake_by_ref();
+            Poll::Pending
         })
         .await
     }
@@ -313,5 +320,36 @@ fn trouble(error: &hyper::Error, closed: RequestError) -> RequestError {
         Some(kind) => RequestError::Broken(kind),
         None if error.is_parse() => RequestError::NotHttp,
         None => closed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    // The thread that blocks is none of the runtime's. There a task that has read often enough at a time is
+    // woken at once; elsewhere, when it waits.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_connection_that_always_has_more_lets_others_have_their_turn() {
+        // As reads where data comes faster than it is read.
+        let running = async {
+            loop {
+                tokio::task::coop::consume_budget().await;
+            }
+        };
+        let mut driver = Driver { running: Some(Box::pin(running)), waker: None };
+        let turns = Cell::new(0);
+        let comes_later = pin!(poll_fn(|_| match turns.get() {
+            0..3 => Poll::Pending,
+            turns => Poll::Ready(turns),
+        }));
+        let mut driven = pin!(driver.drive(comes_later));
+        let work = poll_fn(|context| {
+            turns.set(turns.get() + 1);
+            driven.as_mut().poll(context)
+        });
+        assert_eq!(work.await, Some(3));
     }
 }
