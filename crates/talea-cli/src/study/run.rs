@@ -32,7 +32,7 @@ pub(crate) async fn run(
     let mut study_run = StudyRun::new(design, meters, watcher);
     let ran = match &design.service {
         Service::Program(program) => {
-            let mut process = TargetProcess::start(program)?;
+            let mut process = TargetProcess::start(program).await?;
             let ran = tokio::select! {
                 ran = with(&mut process, &mut study_run) => Some(ran),
                 () = stop.requested() => None,

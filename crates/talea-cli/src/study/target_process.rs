@@ -34,7 +34,10 @@ pub(super) struct TargetProcess {
 }
 
 impl TargetProcess {
-    pub(super) fn start(program: &Program) -> Result<Self> {
+    pub(super) async fn start(program: &Program) -> Result<Self> {
+        if let AddressSource::Beforehand(addresses) = &program.addresses {
+            ensure_free(&addresses.items).await?;
+        }
         let mut command = Command::new(&program.path);
         command
             .args(&program.arguments)
@@ -140,6 +143,16 @@ fn terminate(child: &Child) {
 
 #[cfg(not(unix))]
 fn terminate(_: &Child) {}
+
+/// Fails if a service is there before the target starts: it would be measured in the target's place.
+async fn ensure_free(target: &Target) -> Result<()> {
+    match timeout(Duration::from_secs(1), target.connect()).await {
+        Ok(Ok(_)) => {
+            bail!("another service serves at {target} already: end it, or use another port")
+        }
+        _ => Ok(()),
+    }
+}
 
 /// Waits until connections are accepted.
 async fn accepts(target: &Target) {

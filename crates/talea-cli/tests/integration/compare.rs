@@ -119,6 +119,18 @@ fn variants_are_command_lines_that_serve_at_a_url() {
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "both have ended");
 }
 
+/// Otherwise that service would be measured in place of each variant.
+#[test]
+fn a_variant_is_not_started_where_another_service_serves() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = failing(&[]);
+    let url = service.url();
+    let arguments = ["--cases", "2x5", "--url", &url, "--ab", "sleep 60", "sleep 61"];
+    let (output, _, stderr) = talea(&arguments, Some(folder.path()));
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains(&format!("another service serves at {url} already")), "{stderr}");
+}
+
 #[test]
 fn a_study_fails_where_its_condition_holds() {
     let folder = tempfile::tempdir().unwrap();
