@@ -12,14 +12,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
 use crate::coalescing_waker::CoalescingWaker;
-use crate::connect::Stream;
+use crate::connect::{MOST_KEPT, Stream};
 
 /// The version of HTTP that clients speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,6 +133,8 @@ pub enum RequestError {
     /// The connection ended before the end of the answer's body.
     ClosedInBody,
     NotHttp,
+    /// The answer's body was to be kept, and is longer than 256 MiB.
+    TooLong,
     /// Reading or writing failed otherwise.
     Broken(io::ErrorKind),
     /// The connection or the answer took longer than the limit.
@@ -161,6 +163,7 @@ impl fmt::Display for RequestError {
             Self::ClosedBeforeAnswer => f.write_str("the connection was closed before the answer"),
             Self::ClosedInBody => f.write_str("the connection was closed in the answer's body"),
             Self::NotHttp => f.write_str("the answer was not HTTP"),
+            Self::TooLong => f.write_str("the answer is longer than 256 MiB"),
             Self::Broken(kind) => write!(f, "the connection broke ({kind})"),
             Self::TimedOut { sent: true } => f.write_str("no answer in time"),
             Self::TimedOut { sent: false } => f.write_str("not sent: no connection in time"),
@@ -237,7 +240,10 @@ impl Connection {
         let head = started.elapsed();
         match driver.drive(pin!(read(body, keep_body))).await {
             None => Err(NoAnswer::Sent(RequestError::ClosedInBody)),
-            Some(Err(error)) => Err(NoAnswer::Sent(trouble(&error, RequestError::ClosedInBody))),
+            Some(Err(error)) => Err(NoAnswer::Sent(match error.downcast_ref() {
+                Some(error) => trouble(error, RequestError::ClosedInBody),
+                None => RequestError::TooLong,
+            })),
             Some(Ok((body, bytes))) => {
                 let at = Instant::now();
                 Ok(Answer { status, body, bytes, head, took: at - started, at })
@@ -246,10 +252,14 @@ impl Connection {
     }
 }
 
-/// Reads a body to its end, and keeps it if asked for; with its length.
-async fn read(mut body: Incoming, keep: bool) -> Result<(Bytes, u64), hyper::Error> {
+/// Reads a body to its end, and keeps it if asked for; with its length. The error is hyper's, or that of a body
+/// which is too long to be kept.
+async fn read(
+    mut body: Incoming,
+    keep: bool,
+) -> Result<(Bytes, u64), Box<dyn std::error::Error + Send + Sync>> {
     if keep {
-        let body = body.collect().await?.to_bytes();
+        let body = Limited::new(body, MOST_KEPT).collect().await?.to_bytes();
         let bytes = body.len() as u64;
         return Ok((body, bytes));
     }

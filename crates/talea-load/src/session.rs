@@ -123,3 +123,41 @@ async fn send(
     }
     Err(RequestError::ClosedBeforeRequest)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::connect::{Trust, fetch};
+
+    /// A server that answers each request with a body that has no end.
+    fn endless() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                std::thread::spawn(move || {
+                    let _ = stream.read(&mut [0; 4096]);
+                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+                    while stream.write_all(&[b'x'; 1 << 16]).is_ok() {}
+                });
+            }
+        });
+        url
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_body_without_an_end_is_kept_up_to_a_bound() {
+        let url = endless();
+        let protocol = Protocol::Http1 { keep_alive: true };
+        let mut session = Session::new(url.parse().unwrap(), protocol, Duration::from_secs(60));
+        let request = Request::get("/").header("host", "a").body(Full::default()).unwrap();
+        assert_eq!(session.send(request, true).await.unwrap_err(), RequestError::TooLong);
+        let trust = Trust::of(None, false);
+        let error = fetch(&url.parse().unwrap(), "*/*", trust).await.err().unwrap();
+        assert_eq!(error.to_string(), "the answer is longer than 1 MiB");
+    }
+}

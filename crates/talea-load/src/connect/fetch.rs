@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::{Stream, Trust, port, tls};
+use super::{MOST_KEPT, Stream, Trust, port, tls};
 
 /// How long connecting and answering may take together.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -47,7 +47,11 @@ async fn get(url: &Uri, accept: &str, trust: Trust<'_>) -> Result<Answer> {
     }
     let header = answer.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok());
     let content_type = header.map(ToOwned::to_owned);
-    let body = answer.into_body().collect().await.context("the answer ends too early")?;
+    let body = Limited::new(answer.into_body(), MOST_KEPT).collect().await;
+    let body = body.map_err(|error| match error.is::<LengthLimitError>() {
+        true => anyhow!("the answer is longer than {} MiB", MOST_KEPT >> 20),
+        false => anyhow!(error).context("the answer ends too early"),
+    })?;
     Ok(Answer { body: body.to_bytes().into(), content_type })
 }
 
