@@ -133,7 +133,7 @@ pub enum RequestError {
     /// The connection ended before the end of the answer's body.
     ClosedInBody,
     NotHttp,
-    /// The answer's body was to be kept, and is longer than 256 MiB.
+    /// The answer's body was to be kept, and is longer than that may be.
     TooLong,
     /// Reading or writing failed otherwise.
     Broken(io::ErrorKind),
@@ -163,7 +163,7 @@ impl fmt::Display for RequestError {
             Self::ClosedBeforeAnswer => f.write_str("the connection was closed before the answer"),
             Self::ClosedInBody => f.write_str("the connection was closed in the answer's body"),
             Self::NotHttp => f.write_str("the answer was not HTTP"),
-            Self::TooLong => f.write_str("the answer is longer than 256 MiB"),
+            Self::TooLong => write!(f, "the answer is longer than {} MiB", MOST_KEPT >> 20),
             Self::Broken(kind) => write!(f, "the connection broke ({kind})"),
             Self::TimedOut { sent: true } => f.write_str("no answer in time"),
             Self::TimedOut { sent: false } => f.write_str("not sent: no connection in time"),
