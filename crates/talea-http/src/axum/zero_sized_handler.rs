@@ -8,11 +8,12 @@
 use std::any::TypeId;
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
-use std::sync::OnceLock;
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use ::axum::extract::Request;
 use ::axum::handler::Handler;
+use talea_region::AtomicRef;
 
 use super::declared_endpoint::DeclaredEndpoint;
 use super::future::HandlerFuture;
@@ -55,44 +56,42 @@ where
     }
 }
 
-/// Endpoints by types: a hash table with open addressing and linear probing.
+/// Endpoints by types: a hash table with open addressing and linear probing. Empty slots are null, so that
+/// the table takes no room in the program's file.
 struct EndpointsByType {
-    slots: [OnceLock<(TypeId, &'static DeclaredEndpoint)>; SLOTS],
+    slots: [AtomicRef<Entry>; SLOTS],
     used: AtomicUsize,
+}
+
+struct Entry {
+    handler: TypeId,
+    endpoint: &'static DeclaredEndpoint,
 }
 
 /// At most half of them are used, so that searches stay short.
 const SLOTS: usize = 4096;
 
 static ENDPOINTS: EndpointsByType =
-    EndpointsByType { slots: [const { OnceLock::new() }; SLOTS], used: AtomicUsize::new(0) };
+    EndpointsByType { slots: [const { AtomicRef::new() }; SLOTS], used: AtomicUsize::new(0) };
 
 impl EndpointsByType {
     /// Adds an endpoint. False if there is no room, or the type is there already.
-    fn insert(&self, id: TypeId, endpoint: &'static DeclaredEndpoint) -> bool {
-        for slot in Self::probe(id) {
-            if self.slots[slot].get().is_none() && self.used.load(Relaxed) >= SLOTS / 2 {
-                return false;
-            }
-            let mut is_ours = false;
-            let found = self.slots[slot].get_or_init(|| {
-                is_ours = true;
-                self.used.fetch_add(1, Relaxed);
-                (id, endpoint)
-            });
-            if found.0 == id {
-                return is_ours;
-            }
+    fn insert(&self, handler: TypeId, endpoint: &'static DeclaredEndpoint) -> bool {
+        if self.find(handler).is_some() || self.used.fetch_add(1, Relaxed) >= SLOTS / 2 {
+            return false;
         }
-        false
+        let entry = &*Box::leak(Box::new(Entry { handler, endpoint }));
+        let mut slots = Self::probe(handler).map(|slot| self.slots[slot].get_or_set(entry));
+        // Another thread may have added the type since.
+        slots.find(|found| found.handler == handler).is_some_and(|found| ptr::eq(found, entry))
     }
 
     #[inline]
-    fn find(&self, id: TypeId) -> Option<&'static DeclaredEndpoint> {
-        for slot in Self::probe(id) {
-            let (found, endpoint) = self.slots[slot].get()?;
-            if *found == id {
-                return Some(endpoint);
+    fn find(&self, handler: TypeId) -> Option<&'static DeclaredEndpoint> {
+        for slot in Self::probe(handler) {
+            let found = self.slots[slot].get()?;
+            if found.handler == handler {
+                return Some(found.endpoint);
             }
         }
         None
@@ -149,8 +148,8 @@ mod tests {
         assert_eq!(size_of_val(&wrapped), 0);
         assert!(ZeroSizedHandler::new(first, other).is_err(), "it was declared before");
         assert!(ZeroSizedHandler::new(second, other).is_ok());
-        assert!(std::ptr::eq(ENDPOINTS.find(id(&first)).unwrap(), endpoint));
-        assert!(std::ptr::eq(ENDPOINTS.find(id(&second)).unwrap(), other));
+        assert!(ptr::eq(ENDPOINTS.find(id(&first)).unwrap(), endpoint));
+        assert!(ptr::eq(ENDPOINTS.find(id(&second)).unwrap(), other));
         let carries = 7;
         assert!(ZeroSizedHandler::new(move || carries, endpoint).is_err(), "it has a size");
     }
