@@ -85,7 +85,7 @@ fn remove_older(path: &Path, last: &Path, users: &[u32]) -> Vec<PathBuf> {
     let entries = fs::read_dir(directory_of(path)).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name()).filter(|name| is_stale(name.as_bytes()));
     let mut older: Vec<PathBuf> = names.map(|name| path.with_file_name(name)).collect();
-    older.sort();
+    older.sort_unstable();
     older.retain(|one| one != last && is_unused_region(one, users) && fs::remove_file(one).is_ok());
     older
 }

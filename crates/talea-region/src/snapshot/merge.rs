@@ -94,7 +94,7 @@ impl Snapshot {
                 None => segments.push(segment),
             }
         }
-        segments.sort_by_key(|segment| segment.n);
+        segments.sort_unstable_by_key(|segment| segment.n);
         let first = self.segments.len();
         self.segments.extend(segments);
         let segments = first..self.segments.len();

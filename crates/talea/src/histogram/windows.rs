@@ -131,7 +131,7 @@ impl Windows {
         }
         if next < rings.series.len() || places.is_some() {
             rings.series.retain(|ring| ring.seen == *round);
-            rings.series.sort_by_key(|ring| ring.place);
+            rings.series.sort_unstable_by_key(|ring| ring.place);
         }
     }
 }

@@ -31,7 +31,7 @@ impl Registry {
     pub fn install_statics(&self) -> Result<(), Error> {
         // The linker orders them as it likes.
         let mut declared: Vec<&DeclaredStatic> = inventory::iter::<DeclaredStatic>().collect();
-        declared.sort_by_key(|declared| declared.path);
+        declared.sort_unstable_by_key(|declared| declared.path);
         let set = SetFields::new(self, "statics");
         let mut outcome = Ok(());
         for DeclaredStatic { path, register } in declared {

@@ -50,7 +50,7 @@ fn report(region: &'static Region, counter: &OnceLock<Counter>) {
 /// Prints the line on standard error.
 fn print(discarded: u64, places: &[Option<Origin>]) {
     let mut known: Vec<Origin> = places.iter().copied().flatten().collect();
-    known.sort();
+    known.sort_unstable();
     known.truncate(NAMED);
     let mut made: Vec<String> = known.iter().map(ToString::to_string).collect();
     if places.len() > known.len() {

@@ -164,7 +164,8 @@ impl Snapshot {
             return;
         }
         let mut newest_first: Vec<&FamilyMeta> = families.iter().collect();
-        newest_first.sort_by_key(|known| std::cmp::Reverse(use_of(&raw.families()[known.n])));
+        newest_first
+            .sort_unstable_by_key(|known| std::cmp::Reverse(use_of(&raw.families()[known.n])));
         let mut taken = TakenNames::default();
         hidden.extend(newest_first.into_iter().filter_map(|known| {
             let name = known.name_in(raw);
