@@ -47,6 +47,7 @@ pub struct Opts {
     pub(crate) request_labels: Vec<ExtensionLabel>,
     pub(crate) response_labels: Vec<ExtensionLabel>,
     pub(crate) hosts: Vec<String>,
+    pub(crate) methods: Vec<String>,
     pub(crate) https: bool,
     pub(crate) timed_out_after: Option<Duration>,
 }
@@ -190,6 +191,17 @@ impl Opts {
     /// that no request can name, such as one with a port, is an error where the options are used.
     pub fn hosts(mut self, hosts: &[&str]) -> Self {
         self.hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Methods of extensions of HTTP that have their own name in the label of the method, such as
+    /// `PROPFIND` of WebDAV, wherever that is the method that was sent: in each convention for an
+    /// endpoint of [any](crate::axum::any) method, and in [`Convention::OpenTelemetry`] and those of
+    /// other libraries for all. Any other method is `_OTHER`, or what the convention has for it. Those
+    /// of RFC 9110, `PATCH` and (where the convention knows it) `QUERY` need not be named. Case matters,
+    /// as in a request. Default: none. A text that is no method is an error where the options are used.
+    pub fn methods(mut self, methods: &[&str]) -> Self {
+        self.methods = methods.iter().map(|&method| method.to_owned()).collect();
         self
     }
 

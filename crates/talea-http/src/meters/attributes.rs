@@ -18,6 +18,8 @@ pub(crate) struct AttributeIndex {
     https: bool,
     lower_case: bool,
     hosts: Vec<String>,
+    /// Those that the user named.
+    methods: Vec<String>,
     labels: Vec<ExtensionLabel>,
 }
 
@@ -25,6 +27,9 @@ pub(crate) struct AttributeIndex {
 #[derive(Clone, Debug)]
 pub(super) struct RequestAttributes {
     pub(super) method: HttpMethod,
+    /// The index of the method in the list of those that the user named; the length of the list for
+    /// any other.
+    pub(super) named_method: usize,
     pub(super) scheme: &'static str,
     pub(super) version: &'static str,
     /// The index of the host in the list of hosts; the length of the list for any other.
@@ -75,6 +80,7 @@ impl AttributeIndex {
             https: opts.https,
             lower_case: matches!(set.method_names, MethodNames::Sent { query: false, .. }),
             hosts: opts.hosts.clone(),
+            methods: opts.methods.clone(),
             labels: opts.request_labels.clone(),
         };
         let refused = |reason| Err(Error::Register { name: set.in_flight.name.to_owned(), reason });
@@ -82,6 +88,13 @@ impl AttributeIndex {
             return refused(format!(
                 "the host {host:?} is none that a request can name; expected a name or an address \
                  without a port, such as \"example.org\" or \"[::1]\""
+            ));
+        }
+        if let Some(method) = index.methods.iter().find(|method| method.parse::<Method>().is_err())
+        {
+            return refused(format!(
+                "the method {method:?} is none that a request can have; expected a name without spaces, \
+                 such as \"PROPFIND\""
             ));
         }
         let responses = combinations(&opts.response_labels);
@@ -100,13 +113,13 @@ impl AttributeIndex {
     pub(super) fn count(&self, by_method: bool) -> usize {
         let schemes = if self.scheme { SCHEMES.len() } else { 1 };
         let versions = if self.version { VERSIONS.len() } else { 1 };
-        let methods = if by_method { HttpMethod::ALL.len() } else { 1 };
+        let methods = if by_method { HttpMethod::ALL.len() + self.methods.len() } else { 1 };
         methods * schemes * versions * (self.hosts.len() + 1) * combinations(&self.labels)
     }
 
     /// The index of a request's combination.
     pub(super) fn index(&self, by_method: bool, request: RequestHead<'_>) -> usize {
-        let mut index = if by_method { self.method(request.method) as usize } else { 0 };
+        let mut index = if by_method { self.method(request.method) } else { 0 };
         if self.scheme {
             index = index * SCHEMES.len() + self.scheme(request.uri);
         }
@@ -135,9 +148,12 @@ impl AttributeIndex {
         };
         let version = take(self.version, VERSIONS.len(), 0);
         let scheme = take(self.scheme, SCHEMES.len(), usize::from(self.https));
-        let method = take(by_method, HttpMethod::ALL.len(), 0);
+        // It is the last: the rest is its number.
+        let method = if by_method { rest } else { 0 };
+        let named_method = method.checked_sub(HttpMethod::ALL.len()).unwrap_or(self.methods.len());
         RequestAttributes {
-            method: HttpMethod::ALL[method],
+            method: HttpMethod::ALL.get(method).copied().unwrap_or(HttpMethod::Other),
+            named_method,
             scheme: SCHEMES[scheme],
             version: VERSIONS[version],
             host,
@@ -150,11 +166,14 @@ impl AttributeIndex {
         attributes.scheme == SCHEMES[usize::from(self.https)] && attributes.version == VERSIONS[0]
     }
 
+    /// The number of a method: those that the user named come after the others.
     #[inline]
-    fn method(&self, method: &Method) -> HttpMethod {
-        match HttpMethod::of(method.as_str()) {
-            HttpMethod::Other if self.lower_case => lower_case_method(method.as_str()),
-            method => method,
+    fn method(&self, method: &Method) -> usize {
+        let method = method.as_str();
+        match (HttpMethod::of(method), self.methods.iter().position(|named| named == method)) {
+            (_, Some(named)) => HttpMethod::ALL.len() + named,
+            (HttpMethod::Other, _) if self.lower_case => lower_case_method(method) as usize,
+            (known, _) => known as usize,
         }
     }
 
@@ -210,6 +229,7 @@ mod tests {
 
     fn index(convention: Convention, hosts: &[&str]) -> AttributeIndex {
         let opts = Opts::new().convention(convention).hosts(hosts).request_label::<bool>("b");
+        let opts = opts.methods(&["PROPFIND", "MKCOL"]);
         AttributeIndex::new(&opts, &convention.metric_set()).unwrap()
     }
 
@@ -219,7 +239,7 @@ mod tests {
         for by_method in [false, true] {
             let index = index(Convention::OpenTelemetry, &["a.example", "b.example"]);
             let mut found = vec![false; index.count(by_method)];
-            for all in 0..HttpMethod::ALL.len() * 2 * 4 * 3 * 3 {
+            for all in 0..(HttpMethod::ALL.len() + 2) * 2 * 4 * 3 * 3 {
                 let mut rest = all;
                 let mut take = |values: usize| {
                     let digit = rest % values;
@@ -227,8 +247,9 @@ mod tests {
                     digit
                 };
                 let (label, host, version, scheme) = (take(3), take(3), take(4), SCHEMES[take(2)]);
-                let method = HttpMethod::ALL[rest];
-                let sent = if method == HttpMethod::Other { "ODD" } else { method.as_str() };
+                let methods = HttpMethod::ALL.iter().map(|&method| (method, 2, method.as_str()));
+                let named = [(HttpMethod::Other, 0, "PROPFIND"), (HttpMethod::Other, 1, "MKCOL")];
+                let (method, named_method, sent) = methods.chain(named).nth(rest).unwrap();
                 let name = ["A.example:80", "b.example", "c"][host];
                 let mut request = Request::builder()
                     .method(sent)
@@ -243,7 +264,8 @@ mod tests {
                 found[n] = true;
                 let attributes = index.nth(by_method, n);
                 if by_method {
-                    assert_eq!(attributes.method, method);
+                    let found = (attributes.method, attributes.named_method);
+                    assert_eq!(found, (method, named_method), "{sent}");
                 }
                 assert_eq!(attributes.scheme, scheme);
                 assert_eq!(attributes.version, VERSIONS[version]);
@@ -291,8 +313,9 @@ mod tests {
         {
             let index = index(convention, &[]);
             let method = |name: &str| index.method(&Method::from_bytes(name.as_bytes()).unwrap());
-            assert_eq!(method("get"), expected);
-            assert_eq!(method("Get"), HttpMethod::Other);
+            assert_eq!(method("get"), expected as usize);
+            assert_eq!(method("Get"), HttpMethod::Other as usize);
+            assert_eq!(method("propfind"), HttpMethod::Other as usize, "named as it is sent");
         }
     }
 }

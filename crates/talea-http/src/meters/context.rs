@@ -45,6 +45,7 @@ pub(crate) struct LabelTexts {
     constants: Vec<String>,
     server: String,
     hosts: Vec<String>,
+    methods: Vec<String>,
     request_labels: Vec<ExtensionLabel>,
     response_labels: Vec<ExtensionLabel>,
 }
@@ -69,6 +70,7 @@ impl LabelTexts {
             constants: opts.constants.iter().map(|(_, value)| value.clone()).collect(),
             server: opts.server.clone().unwrap_or_else(|| "srv0".to_owned()),
             hosts: opts.hosts.clone(),
+            methods: opts.methods.clone(),
             request_labels: opts.request_labels.clone(),
             response_labels: opts.response_labels.clone(),
         })
@@ -81,9 +83,10 @@ impl LabelTexts {
             LabelSource::Handler => endpoint.handler.into(),
             LabelSource::Server => self.server.as_str().into(),
             LabelSource::Constant(n) => self.constants[n].as_str().into(),
-            LabelSource::Method => {
-                self.method_names.name(endpoint.methods, attributes.method).into()
-            }
+            LabelSource::Method => match self.methods.get(attributes.named_method) {
+                Some(named) => named.into(),
+                None => self.method_names.name(endpoint.methods, attributes.method).into(),
+            },
             LabelSource::Scheme => attributes.scheme.into(),
             LabelSource::Version => attributes.version.into(),
             LabelSource::Host => {

@@ -9,7 +9,7 @@ use axum::http::StatusCode;
 use axum::response::Redirect;
 use talea::{Counter, Opts as MetricOpts};
 use talea_http::axum::{Layer, Router, any, get, post};
-use talea_http::{Opts, StatusLabel};
+use talea_http::{Convention, Opts, StatusLabel};
 
 use crate::support::counts::{recorded, registry, requests};
 use crate::support::requests::ask;
@@ -59,6 +59,54 @@ async fn the_series_of_declared_methods_exist_before_the_first_request_and_other
         assert_eq!(series(), before + 1, "{method} {uri}");
     }
     assert_eq!(recorded(&registry), 6);
+}
+
+#[tokio::test]
+async fn methods_that_the_user_names_have_their_name_where_it_is_the_method_sent() {
+    let sent = ["PROPFIND"; 3];
+    for (convention, durations, label, other, by_route) in [
+        (
+            Convention::Prometheus,
+            "http_request_duration_seconds",
+            "method",
+            "_OTHER",
+            ["PROPFIND", "_OTHER", "_OTHER"],
+        ),
+        (
+            Convention::OpenTelemetry,
+            "http_server_request_duration_seconds",
+            "http_request_method",
+            "_OTHER",
+            sent,
+        ),
+        (Convention::Caddy, "caddy_http_request_duration_seconds", "method", "OTHER", sent),
+    ] {
+        let registry = registry();
+        let opts = Opts::new().convention(convention).methods(&["PROPFIND", "MKCOL"]);
+        let app: axum::Router = Router::new()
+            .route("/files/{*path}", any(async || ""))
+            .route("/items", get(async || ""))
+            .metered_by(&opts.register(&registry).unwrap());
+        let count = |method: &str| {
+            let found = registry.snapshot().histogram(durations, &[(label, method)]);
+            found.map_or(0, |found| found.count())
+        };
+        for (uri, shown) in ["/files/a", "/items", "/nowhere"].into_iter().zip(by_route) {
+            let before = count(shown);
+            ask(&app, "PROPFIND", uri).await;
+            assert_eq!(count(shown), before + 1, "{convention:?} {uri}");
+        }
+        for (sent, shown) in [("propfind", other), ("REPORT", other), ("MKCOL", "MKCOL")] {
+            let before = count(shown);
+            ask(&app, sent, "/files/a").await;
+            assert_eq!(count(shown), before + 1, "{convention:?} {sent}");
+        }
+    }
+    for method in ["", "TWO WORDS", "GÊT"] {
+        let refused = Opts::new().methods(&["MKCOL", method]).register(&registry()).unwrap_err();
+        let expected = format!("the method {method:?} is none that a request can have");
+        assert!(refused.to_string().contains(&expected), "{refused}");
+    }
 }
 
 #[tokio::test]
