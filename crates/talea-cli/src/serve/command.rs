@@ -7,6 +7,7 @@ use anyhow::{Result, bail};
 use talea::Snapshot;
 use talea_http::server::{Limits, Server};
 use talea_load::stop::Stop;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::recorder::Recorder;
 use super::routes::routes;
@@ -49,6 +50,7 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
         minutes: arguments.keep_minutes,
         bytes: usize::try_from(arguments.history_mib << 20).unwrap_or(usize::MAX),
     };
+    ignore_hangups(signal(SignalKind::hangup())?);
     let history = match &arguments.history {
         Some(path) => History::open(extent, path)?,
         None => History::new(extent),
@@ -74,6 +76,16 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
         () = farewell(stop) => {}
     }
     Ok(Ending::Clean)
+}
+
+/// Notes each SIGHUP, which would end the process otherwise: many servers read their configuration
+/// again at that signal, and the agent does so by itself.
+fn ignore_hangups(mut hangups: Signal) {
+    tokio::spawn(async move {
+        while hangups.recv().await.is_some() {
+            note("talea serve: SIGHUP has no effect: files that changed are read again without it");
+        }
+    });
 }
 
 async fn ended(mut stop: Stop, feed: Arc<Feed>) {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::{scope, sleep};
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use talea::{Config, Counter, Family, Labels, Opts, Registry, Seconds, Summary};
 
 use crate::support::agent::{Agent, refused};
@@ -448,6 +448,20 @@ fn a_signal_ends_it_whatever_it_is_at() {
         ends(agent, "while somebody reads a page");
         assert!(is_whole.join().unwrap(), "who reads on gets all of it");
     });
+}
+
+#[test]
+fn a_hangup_is_noted_and_ends_nothing() {
+    let place = RegionFolder::new();
+    let _orders = large(&place.region());
+    let agent = Agent::start([place.region()]);
+    let pid = Pid::from_raw(agent.pid() as i32).unwrap();
+    for _ in 0..2 {
+        kill_process(pid, Signal::HUP).unwrap();
+        agent.says("SIGHUP has no effect");
+        agent.scrape();
+    }
+    assert_eq!(agent.stop(), Some(0));
 }
 
 #[test]
