@@ -8,7 +8,9 @@ mod keys;
 mod plain;
 mod state;
 
+use std::convert::Infallible;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::pin::pin;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -63,17 +65,14 @@ async fn second(source: &mut Source, trust: Trust<'_>, every: Duration) -> Resul
 async fn watch(
     terminal: &mut DefaultTerminal,
     mut state: State,
-    mut source: Source,
+    source: Source,
     mut window: Window,
     trust: Trust<'_>,
     mut stop: Stop,
 ) -> Result<Ending> {
     let mut events = events();
-    let mut ticks = tokio::time::interval(state.every);
-    // After a time in which the machine slept, one reading is enough.
-    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-    // The first is at once, and there is a reading already.
-    ticks.tick().await;
+    let (send, mut readings) = mpsc::channel(1);
+    let mut reads = pin!(read_on(source, trust, state.every, send));
     state.show(window.table());
     loop {
         terminal.draw(|frame| draw::draw(frame, &mut state)).context("the terminal")?;
@@ -89,7 +88,8 @@ async fn watch(
                 // Nobody is there any more.
                 Some(Err(_)) | None => return Ok(Ending::Clean),
             },
-            _ = ticks.tick() => match source.read(trust).await {
+            never = &mut reads => match never {},
+            Some(reading) = readings.recv() => match reading {
                 Ok(reading) => {
                     window.add(&reading);
                     state.trouble = None;
@@ -102,6 +102,26 @@ async fn watch(
             },
             () = stop.requested() => return Ok(Ending::Interrupted),
         }
+    }
+}
+
+/// Reads a source again and again. A reading may take long, as that of a service that does not answer: keys have
+/// their effect meanwhile.
+async fn read_on(
+    mut source: Source,
+    trust: Trust<'_>,
+    every: Duration,
+    readings: mpsc::Sender<Result<Reading>>,
+) -> Infallible {
+    let mut ticks = tokio::time::interval(every);
+    // After a time in which the machine slept, one reading is enough.
+    ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    // The first is at once, and there is a reading already.
+    ticks.tick().await;
+    loop {
+        ticks.tick().await;
+        // Nobody receives it any more once the terminal is given back.
+        let _ = readings.send(source.read(trust).await).await;
     }
 }
 

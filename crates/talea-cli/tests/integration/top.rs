@@ -1,7 +1,11 @@
 //! `talea top`: the real program in a real terminal, which tmux emulates, on the real items API.
 
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::mpsc;
+use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -185,4 +189,29 @@ fn the_terminal_is_as_it_was_after_a_signal() {
         assert!(!screen.contains("REQ/S"), "{screen}");
         assert_eq!(terminal.settings(after), before);
     }
+}
+
+#[test]
+fn keys_have_their_effect_while_a_service_does_not_answer() {
+    let service = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/metrics", service.local_addr().unwrap());
+    let (send, stalled) = mpsc::channel();
+    thread::spawn(move || {
+        let mut connections = service.incoming().map(Result::unwrap);
+        let mut first = connections.next().unwrap();
+        let _ = first.read(&mut [0; 1024]);
+        let _ = first.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n# a page.\n");
+        connections.for_each(|connection| send.send(connection).unwrap());
+    });
+    let terminal = Terminal::new(80, 24);
+    terminal.keys(&[&command(Path::new(&url)), "Enter"]);
+    terminal.shows("REQ/S▼");
+    let mut stalled = stalled.recv().unwrap();
+    terminal.keys(&["?"]);
+    terminal.shows("sort by the next column");
+    stalled.set_nonblocking(true).unwrap();
+    let read = stalled.read_to_end(&mut Vec::new()).map_err(|error| error.kind());
+    assert_eq!(read, Err(ErrorKind::WouldBlock), "the reading goes on");
+    terminal.keys(&["q"]);
+    terminal.shows("ended with 0");
 }
