@@ -95,8 +95,9 @@ impl<B: Body> Body for ResponseBody<B> {
         if let Some(Ok(frame)) = &polled {
             transfer.add(frame.data_ref());
         }
-        match polled {
-            Some(Ok(_)) if !this.inner.is_end_stream() => {}
+        match &polled {
+            // A server asks for nothing after trailers.
+            Some(Ok(frame)) if !frame.is_trailers() && !this.inner.is_end_stream() => {}
             // A transfer that is dropped is aborted.
             Some(Err(_)) => *this.transfer = None,
             _ => transfer.end(),

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use axum::body::Bytes;
+use axum::http::HeaderMap;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Empty, Full};
 use hyper::body::{Body, Frame, SizeHint};
@@ -19,6 +20,8 @@ pub(crate) const PIECE: u64 = 1_000;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Complete,
+    /// The last frame is one of trailers.
+    Trailers,
     Error,
     Panic,
 }
@@ -61,6 +64,10 @@ impl Body for Pieces {
         }
         match self.end {
             End::Complete => Poll::Ready(None),
+            End::Trailers => {
+                self.end = End::Complete;
+                Poll::Ready(Some(Ok(Frame::trailers(HeaderMap::new()))))
+            }
             End::Error => Poll::Ready(Some(Err(io::Error::other("on purpose")))),
             End::Panic => panics(),
         }

@@ -47,6 +47,9 @@ where
         Behavior::StatusAlone => status(status_in_path(&request)),
         Behavior::Streams => Response::new(pieces(Pieces::new(STREAMED / PIECE, End::Complete))),
         Behavior::StreamsKnown => Response::new(pieces(Pieces::of_known_length(STREAMED / PIECE))),
+        Behavior::StreamsTrailers => {
+            Response::new(pieces(Pieces::new(STREAMED / PIECE, End::Trailers)))
+        }
         Behavior::StreamsForEver => Response::new(pieces(Pieces::new(u64::MAX, End::Complete))),
         Behavior::StreamsForLong => Response::new(pieces(Pieces::of_known_length(FOR_LONG))),
         Behavior::StreamsDeclared => declared(STREAMED),

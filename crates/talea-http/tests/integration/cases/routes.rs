@@ -23,6 +23,7 @@ pub(crate) enum Behavior {
     /// Responds with a streamed body.
     Streams,
     StreamsKnown,
+    StreamsTrailers,
     StreamsForEver,
     StreamsForLong,
     /// Streams a body whose length only the head declares: the right length, one that is shorter,
@@ -94,6 +95,7 @@ pub(crate) const ROUTES: &[Route] = &[
     get("/alone/{code}", Behavior::StatusAlone),
     get("/streams", Behavior::Streams),
     get("/streams-known", Behavior::StreamsKnown),
+    get("/streams-trailers", Behavior::StreamsTrailers),
     get("/streams-for-ever", Behavior::StreamsForEver),
     get("/streams-for-long", Behavior::StreamsForLong),
     get("/streams-declared", Behavior::StreamsDeclared),

@@ -49,6 +49,8 @@ cases! {
         get("/streams").status(200).response(Some(STREAMED));
     a_streamed_response_of_known_length_is_recorded:
         get("/streams-known").status(200).response(Some(STREAMED));
+    a_streamed_response_with_trailers_is_complete:
+        get("/streams-trailers").status(200).response(Some(STREAMED));
     a_streamed_response_of_declared_length_is_complete:
         get("/streams-declared").status(200).response(Some(STREAMED));
     a_head_of_a_response_of_declared_length_is_complete:
