@@ -10,6 +10,7 @@ use std::time::Duration;
 use super::codec::{Bytes, put_change, put_number, put_signed, put_text};
 use super::series::{Cells, Definition, of_family, to_families, value_of};
 use crate::families::protobuf::{LabelPair, MetricFamily};
+use crate::live::CREATED;
 
 /// When a tick was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -167,7 +168,7 @@ fn time(bytes: &mut Bytes<'_>, before: Time) -> Option<Time> {
 #[derive(Debug, Default)]
 pub(crate) struct State {
     time: Time,
-    /// Whether a counter counted less than at the tick before, or was gone, or this is not known.
+    /// Whether a counter counted less than at the tick before, or was gone, or this is not known, or a region came.
     fell: bool,
     /// By their numbers; those that are gone have no cells.
     series: Vec<(Definition, Cells)>,
@@ -190,6 +191,7 @@ impl State {
         }
         for _ in 0..bytes.count()? {
             let definition = self.definition(&mut bytes)?;
+            self.fell |= definition.family == CREATED;
             let mut cells = Cells::new();
             change(&mut cells, &mut bytes)?;
             self.series.push((definition, cells));
@@ -233,7 +235,8 @@ impl State {
         }
     }
 
-    /// Whether a counter or histogram may have counted more at the tick before than at this one.
+    /// Whether a counter or histogram may have counted more at the tick before than at this one, or a region came
+    /// with all that it had counted.
     pub(crate) fn fell(&self) -> bool {
         self.fell
     }

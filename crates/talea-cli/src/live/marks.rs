@@ -4,21 +4,22 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::regions::CREATED;
 use crate::families::protobuf::{Metric, MetricFamily};
 
 const PROCESSES: &str = "talea_region_processes";
 const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
 /// Whether the agent can read a region.
-const UP: &str = "talea_agent_region_up";
+pub(super) const UP: &str = "talea_agent_region_up";
 /// Whether a service answered when it was asked for its metrics, as Prometheus names it.
 pub(crate) const ANSWERED: &str = "up";
 const REGION: &str = "region";
 /// A service's own, where there is no agent.
 const STARTED: &str = "process_start_time_seconds";
 
-/// The families that marks are found in.
+/// The families that marks and regions are found in.
 pub(crate) fn is_of_marks(name: &str) -> bool {
-    [PROCESSES, LAST_DEATH, STARTED, UP, ANSWERED].contains(&name)
+    [PROCESSES, LAST_DEATH, STARTED, UP, ANSWERED, CREATED].contains(&name)
 }
 
 /// A moment that explains what is seen after it.
@@ -64,7 +65,7 @@ impl Found {
 }
 
 /// The greatest value of each region.
-fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
+pub(super) fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let of_name = families.iter().filter(|family| family.name == name);
     for metric in of_name.flat_map(|family| &family.metric) {
@@ -73,34 +74,6 @@ fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
         *greatest = greatest.max(value);
     }
     found
-}
-
-/// The regions that an agent knows and cannot read, or a service that did not answer, which has no name. Their series
-/// are missing from a page, and count on meanwhile.
-#[derive(Debug)]
-pub(crate) struct UnreadableRegions {
-    names: Vec<String>,
-    are_all: bool,
-}
-
-impl UnreadableRegions {
-    pub(crate) fn of(families: &[MetricFamily]) -> Self {
-        let mut known = by_region(families, UP);
-        known.append(&mut by_region(families, ANSWERED));
-        let are_all = known.values().all(|is_up| *is_up == 0.0);
-        known.retain(|_, is_up| *is_up == 0.0);
-        Self { names: known.into_keys().collect(), are_all }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-
-    /// Whether an endpoint may be of one of them: where there are several regions, its name has that of its region.
-    pub(super) fn may_have(&self, endpoint: &str) -> bool {
-        let is_named = |region: &String| endpoint.contains(region.as_str());
-        !self.is_empty() && (self.are_all || self.names.iter().any(is_named))
-    }
 }
 
 /// Whether the agent knows a region and cannot read it.

@@ -6,13 +6,15 @@
 
 mod health;
 mod marks;
+mod regions;
 mod requests;
 mod source;
 mod step;
 mod window;
 pub(crate) mod words;
 
-pub(crate) use self::marks::{ANSWERED, Kind, Mark, UnreadableRegions, Watch, is_of_marks};
+pub(crate) use self::marks::{ANSWERED, Kind, Mark, Watch, is_of_marks};
+pub(crate) use self::regions::{CREATED, KnownRegions, Regions};
 pub(crate) use self::requests::Counts;
 pub(crate) use self::source::{Reading, Source};
 pub(crate) use self::step::{Moment, Step};

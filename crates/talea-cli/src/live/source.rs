@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use hyper::Uri;
@@ -36,6 +36,8 @@ pub(crate) struct Reading {
     /// All values are of an instant between these.
     pub(crate) began: Instant,
     pub(crate) ended: Instant,
+    /// In milliseconds since 1970.
+    pub(crate) unix_millis: i64,
     pub(crate) families: Vec<MetricFamily>,
     /// How many processes of the region live.
     pub(crate) processes: Option<usize>,
@@ -43,10 +45,10 @@ pub(crate) struct Reading {
 
 impl Reading {
     /// A reading of the past, at so much time after an instant that is the same for all of them.
-    pub(crate) fn recorded(after: Duration, families: Vec<MetricFamily>) -> Self {
+    pub(crate) fn recorded(after: Duration, unix_millis: i64, families: Vec<MetricFamily>) -> Self {
         static BEGIN: OnceLock<Instant> = OnceLock::new();
         let at = *BEGIN.get_or_init(Instant::now) + after;
-        Self { began: at, ended: at, families, processes: None }
+        Self { began: at, ended: at, unix_millis, families, processes: None }
     }
 }
 
@@ -59,7 +61,8 @@ impl Source {
             let ended = Instant::now();
             let families = answer.and_then(|answer| families::read(&answer.body));
             let families = families.with_context(|| self.to_string())?;
-            return Ok(Reading { began, ended, families, processes: None });
+            let unix_millis = unix_millis();
+            return Ok(Reading { began, ended, unix_millis, families, processes: None });
         }
         let (place, reader) = (self.place.clone(), self.reader.take());
         // It opens files, and copies memory.
@@ -91,7 +94,14 @@ fn read_region(
         snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX).flatten().collect();
     let families = families::read(&page)?;
     let processes = Some(snapshot.living_processes().count());
-    Ok((reader, Reading { began, ended, families, processes }))
+    let unix_millis = unix_millis();
+    Ok((reader, Reading { began, ended, unix_millis, families, processes }))
+}
+
+/// Now, in milliseconds since 1970.
+fn unix_millis() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl FromStr for Source {

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::health::Health;
-use super::marks::UnreadableRegions;
+use super::regions::{KnownRegions, Regions};
 use super::requests::{Counts, Requests};
 use super::source::Reading;
 
@@ -18,6 +18,7 @@ pub(crate) struct Moment {
     pub(crate) requests: Requests,
     /// The latest counts of endpoints that are missing while a region cannot be read.
     hidden: Requests,
+    regions: KnownRegions,
     pub(crate) health: Health,
     pub(crate) processes: Option<usize>,
 }
@@ -42,7 +43,9 @@ impl Moment {
         let mut health = Health::of(&reading.families, reading.ended);
         before.into_iter().for_each(|before| health.follow(&before.health));
         let requests = Requests::of(&reading.families);
-        let unreadable = UnreadableRegions::of(&reading.families);
+        let Reading { families, unix_millis, .. } = reading;
+        let regions = KnownRegions::of(families, *unix_millis, before.map(|it| &it.regions));
+        let unreadable = Regions::unreadable(families);
         let known = before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0));
         let is_hidden = |name: &str| unreadable.may_have(name) && !requests.0.contains_key(name);
         let hidden = known.filter(|(name, _)| is_hidden(name)).take(MOST_HIDDEN);
@@ -52,6 +55,7 @@ impl Moment {
             ended: reading.ended,
             requests,
             hidden,
+            regions,
             health,
             processes: reading.processes,
         }
@@ -67,12 +71,18 @@ impl Moment {
 }
 
 impl Step {
-    /// An endpoint that counts less than before began anew from 0.
+    /// An endpoint that counts less than before began anew from 0. What one had counted before its region was found
+    /// is no increase.
     pub(crate) fn between(before: &Moment, now: &Moment) -> Self {
         let anew = Counts::default();
+        let appeared = now.regions.appeared_since(&before.regions);
         let grown = now.requests.0.iter().map(|(name, counts)| {
             let known = before.requests.0.get(name).or_else(|| before.hidden.0.get(name));
-            let before = known.unwrap_or(&anew);
+            let before = match known {
+                Some(before) => before,
+                None if appeared.may_have(name) => counts,
+                None => &anew,
+            };
             (name.clone(), counts.since(before))
         });
         Self {
@@ -107,8 +117,55 @@ impl Step {
 
 #[cfg(test)]
 mod tests {
+    use super::super::marks::UP;
+    use super::super::regions::CREATED;
     use super::*;
     use crate::families;
+
+    /// The requests to all endpoints from one page to the next, read at these seconds.
+    fn grown(pages: &[(u64, String)]) -> Vec<f64> {
+        let moments = pages.iter().scan(None, |last: &mut Option<Moment>, (second, page)| {
+            let families = families::read(page.as_bytes()).unwrap();
+            let at = Duration::from_secs(*second);
+            let reading = Reading::recorded(at, at.as_millis() as i64, families);
+            *last = Some(Moment::of(&reading, last.as_ref()));
+            last.clone()
+        });
+        let moments: Vec<Moment> = moments.collect();
+        let steps = moments.windows(2).map(|pair| Step::between(&pair[0], &pair[1]).grown.0);
+        steps.map(|grown| grown.values().map(|it| it.times.durations.count).sum()).collect()
+    }
+
+    #[test]
+    fn what_a_region_counted_before_it_was_found_is_no_increase() {
+        let name = "http_request_duration_seconds";
+        let page = |regions: &[(&str, u64, u64)]| {
+            let mut page = format!("# TYPE {CREATED} gauge\n");
+            for (region, created, _) in regions {
+                page += &format!("{CREATED}{{region=\"{region}\"}} {created}\n");
+            }
+            page += &format!("# TYPE {name} histogram\n");
+            for (region, _, count) in regions {
+                let of = format!("method=\"GET\",route=\"/a\",region=\"{region}\"");
+                page += &format!(
+                    "{name}_bucket{{{of},le=\"+Inf\"}} {count}\n{name}_sum{{{of}}} 0\n{name}_count{{{of}}} {count}\n"
+                );
+            }
+            page
+        };
+        let shop = |count| ("shop", 10, count);
+        let up =
+            format!("# TYPE {UP} gauge\n{UP}{{region=\"bar\"}} 0\n{UP}{{region=\"shop\"}} 1\n");
+        let pages = [
+            (100, page(&[shop(5)])),
+            // One that was made before the reading before, and one that was made after it.
+            (101, page(&[shop(7), ("bar", 50, 1_000)])),
+            (102, page(&[shop(7), ("bar", 50, 1_003), ("new", 101, 20)])),
+            (103, page(&[shop(7), ("new", 101, 21)]) + &up),
+            (104, page(&[shop(7), ("bar", 50, 1_013), ("new", 101, 21)])),
+        ];
+        assert_eq!(grown(&pages), [2.0, 23.0, 1.0, 10.0]);
+    }
 
     #[test]
     fn an_endpoint_of_a_region_that_could_not_be_read_counts_on_from_what_it_had() {
@@ -134,7 +191,7 @@ mod tests {
             let (mut last, mut grown): (Option<Moment>, _) = (None, 0.0);
             for (second, page) in (0..).zip(pages) {
                 let families = families::read(page.as_bytes()).unwrap();
-                let reading = Reading::recorded(Duration::from_secs(second), families);
+                let reading = Reading::recorded(Duration::from_secs(second), 0, families);
                 let now = Moment::of(&reading, last.as_ref());
                 if let Some(before) = last.replace(now.clone()) {
                     let counts = Step::between(&before, &now).grown.0;

@@ -211,7 +211,8 @@ mod tests {
             "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {started}"
         );
         let families = families::read(page.as_bytes()).unwrap();
-        Reading { began: at, ended: at + Duration::from_millis(10), families, processes: Some(1) }
+        let ended = at + Duration::from_millis(10);
+        Reading { began: at, ended, unix_millis: 0, families, processes: Some(1) }
     }
 
     #[test]

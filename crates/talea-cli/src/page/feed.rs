@@ -147,10 +147,10 @@ impl Feed {
         if let Some(changed) = state.note_processes(processes, time.unix_millis) {
             self.send(Event::Text(changed));
         }
-        let reading = Reading { began, ended, families, processes: None };
+        let Time { unix_millis, steady } = time;
+        let reading = Reading { began, ended, unix_millis, families, processes: None };
         let is_watched = self.events.receiver_count() > 0;
         let moment = is_watched.then(|| Moment::of(&reading, state.last.as_ref()));
-        let Time { unix_millis, steady } = time;
         let latest = Latest { unix_millis, steady, families: Arc::new(reading.families) };
         state.latest = latest.clone();
         let clients_before = std::mem::replace(&mut state.last_clients, clients.clone());

@@ -308,7 +308,7 @@ mod tests {
         let silent = || Err(anyhow::anyhow!("no answer in time"));
         let (mut last, mut grown): (Option<Moment>, _) = (None, 0.0);
         for (second, read) in (0..).zip([page(1_000), silent(), silent(), page(1_007)]) {
-            let reading = Reading::recorded(Duration::from_secs(second), answered(read));
+            let reading = Reading::recorded(Duration::from_secs(second), 0, answered(read));
             let now = Moment::of(&reading, last.as_ref());
             if let Some(before) = last.replace(now.clone()) {
                 let counts = Step::between(&before, &now).grown.0;

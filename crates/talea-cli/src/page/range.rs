@@ -44,7 +44,8 @@ impl Range {
             let seen = clients(&families);
             let seen_before = std::mem::replace(&mut last_clients, seen.clone());
             let clients = seen.map(|now| now.since(&seen_before.unwrap_or_default()));
-            let now = Moment::of(&Reading::recorded(tick.after, families), last.as_ref());
+            let reading = Reading::recorded(tick.after, tick.time.unix_millis, families);
+            let now = Moment::of(&reading, last.as_ref());
             if let Some(before) = last.replace(now.clone()) {
                 let step = Step::between(&before, &now);
                 let bin = span.bin_of(tick.time.unix_millis);

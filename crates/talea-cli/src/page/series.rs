@@ -11,7 +11,7 @@ use super::point::Number;
 use super::query::TimeRange;
 use super::range::replay;
 use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily};
-use crate::live::UnreadableRegions;
+use crate::live::{KnownRegions, Regions, is_of_marks};
 
 /// The most series of a family that are shown.
 const MOST_SERIES: usize = 100;
@@ -117,13 +117,16 @@ impl SeriesRange {
         let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
         // The number, the end and the length of each bin.
         let (mut bins, mut found): (Vec<(i64, i64, f64)>, _) = (Vec::new(), "untyped");
-        let mut last_after = None;
+        let (mut last_after, mut regions) = (None, KnownRegions::default());
         replay(
             &stretch,
             span,
-            |family| family == name,
+            |family| family == name || is_of_marks(family),
             |tick, families| {
                 let time = tick.time.unix_millis;
+                let known = KnownRegions::of(&families, time, Some(&regions));
+                let appeared =
+                    known.appeared_since(&std::mem::replace(&mut regions, known.clone()));
                 let passed =
                     last_after.replace(tick.after).map(|last| tick.after.saturating_sub(last));
                 if let Some(passed) = passed.filter(|_| time >= span.from) {
@@ -134,11 +137,11 @@ impl SeriesRange {
                     }
                 }
                 let bin = bins.len().checked_sub(1);
-                for family in &families {
+                for family in families.iter().filter(|family| family.name == name) {
                     found = kind(family.kind);
                     family.metric.iter().for_each(|metric| {
                         let line = lines.entry(number_of(&metric.label)).or_default();
-                        line.add(metric, only_grows(family), passed.and(bin));
+                        line.add(metric, only_grows(family), &appeared, passed.and(bin));
                     });
                 }
             },
@@ -162,12 +165,14 @@ impl SeriesRange {
 }
 
 impl Line {
-    fn add(&mut self, metric: &Metric, only_grows: bool, bin: Option<usize>) {
+    /// Adds a value in a bin. What a region had counted before it appeared is no increase.
+    fn add(&mut self, metric: &Metric, only_grows: bool, appeared: &Regions, bin: Option<usize>) {
         if self.labels.is_empty() {
             self.labels.clone_from(&metric.label);
         }
         let Some(now) = value(metric) else { return };
-        let before = self.last.replace(now).unwrap_or(0.0);
+        let of_new = || if appeared.may_have_series(&metric.label) { now } else { 0.0 };
+        let before = self.last.replace(now).unwrap_or_else(of_new);
         let Some(bin) = bin else { return };
         if only_grows {
             *self.values.entry(bin).or_default() += if now < before { now } else { now - before };
@@ -197,6 +202,7 @@ pub(super) struct Follower {
     /// The latest values.
     last: BTreeMap<u64, f64>,
     began: bool,
+    regions: KnownRegions,
     /// When they were read, by the clock that is never set.
     at: Duration,
 }
@@ -226,7 +232,8 @@ pub(super) struct Values {
 
 impl Follower {
     pub(super) fn new(family: String) -> Self {
-        Self { family, last: BTreeMap::new(), began: false, at: Duration::ZERO }
+        let (last, regions) = (BTreeMap::new(), KnownRegions::default());
+        Self { family, last, began: false, regions, at: Duration::ZERO }
     }
 
     /// The changes since the page before. Increases of series that only grow, values of others; those of the
@@ -235,7 +242,9 @@ impl Follower {
         let (mut series, mut values) = (Vec::new(), Vec::new());
         // Series of a region that cannot be read count on when it is read again.
         let mut now = BTreeMap::new();
-        let is_partial = !UnreadableRegions::of(&latest.families).is_empty();
+        let is_partial = !Regions::unreadable(&latest.families).is_empty();
+        let regions = KnownRegions::of(&latest.families, latest.unix_millis, Some(&self.regions));
+        let appeared = regions.appeared_since(&self.regions);
         if is_partial && self.last.len() <= MOST_SERIES * 10 {
             now.clone_from(&self.last);
         }
@@ -249,7 +258,8 @@ impl Follower {
                 if before.is_none() {
                     series.push(NewSeries { id, labels: pairs(&metric.label) });
                 }
-                let before = before.unwrap_or(0.0);
+                let is_old = only_grows(family) && appeared.may_have_series(&metric.label);
+                let before = before.unwrap_or(if is_old { value } else { 0.0 });
                 let grown = if value < before { value } else { value - before };
                 match only_grows(family) {
                     true if self.began && grown != 0.0 => values.push((id, Number(grown))),
@@ -260,7 +270,7 @@ impl Follower {
         }
         let passed = latest.steady.saturating_sub(self.at);
         let seconds = if self.began { passed.as_secs_f64() } else { 0.0 };
-        (self.last, self.began, self.at) = (now, true, latest.steady);
+        (self.last, self.began, self.at, self.regions) = (now, true, latest.steady, regions);
         let values = Values { unix_millis: latest.unix_millis, seconds: Number(seconds), values };
         News { series, values }
     }
@@ -288,6 +298,28 @@ mod tests {
             let latest = latest(second, unix_millis, &page);
             let Values { seconds, .. } = follower.next(&latest).values;
             assert_eq!(serde_json::to_string(&seconds).unwrap(), length, "{second}");
+        }
+    }
+
+    #[test]
+    fn what_a_series_had_when_its_region_was_found_is_no_increase() {
+        let mut follower = Follower::new("orders_total".to_owned());
+        let of = |created: u32, count: u32| {
+            let name = "talea_region_created_timestamp_seconds";
+            format!(
+                "# TYPE {name} gauge\n{name}{{region=\"shop\"}} {created}\n\
+                 # TYPE orders_total counter\norders_total {count}\n"
+            )
+        };
+        for (created, expected) in [(50, vec![7.0]), (101, vec![1_000.0, 7.0])] {
+            let mut grown = Vec::new();
+            for (second, page) in
+                [(100, String::new()), (101, of(created, 1_000)), (102, of(created, 1_007))]
+            {
+                let latest = latest(second, second as i64 * 1000, &page);
+                grown.extend(follower.next(&latest).values.values.into_iter().map(|it| it.1.0));
+            }
+            assert_eq!(grown, expected);
         }
     }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::families::Quantiles;
 use crate::families::protobuf::{LabelPair, MetricFamily};
 use crate::history::{Stretch, Time};
-use crate::live::{Kind, Mark, Reading, Row, Watch, Window, is_of_marks};
+use crate::live::{CREATED, Kind, Mark, Reading, Row, Watch, Window, is_of_marks};
 
 /// The agent's gauge that says how many processes of a region live, and its label.
 const PROCESSES: &str = "talea_region_processes";
@@ -146,9 +146,11 @@ impl Tick {
         let processes = of_it.filter_map(|metric| metric.value()).reduce(f64::max);
         let others = other_regions(&families, region);
         let is_of_agent = |name: &str| OF_AGENT.iter().any(|begin| name.starts_with(begin));
-        families.retain(|family| family.name == UP || !is_of_agent(&family.name));
-        let up = families.iter_mut().filter(|family| family.name == UP);
-        up.for_each(|up| up.metric.retain(|it| it.label.iter().any(|pair| is(pair, REGION))));
+        let is_kept = |family: &MetricFamily| [UP, CREATED].contains(&&*family.name);
+        families.retain(|family| is_kept(family) || !is_of_agent(&family.name));
+        let by_region = families.iter_mut().filter(|family| is_kept(family));
+        by_region
+            .for_each(|it| it.metric.retain(|it| it.label.iter().any(|pair| is(pair, REGION))));
         for family in &mut families {
             // A region that is served alone has no such label. One that its service gave the series stays.
             let is_other = |pair: &LabelPair| pair.name == label && others.contains(&pair.value);
@@ -160,7 +162,7 @@ impl Tick {
     }
 
     fn reading(&self) -> Reading {
-        Reading::recorded(self.after, self.families.clone())
+        Reading::recorded(self.after, self.time.unix_millis, self.families.clone())
     }
 
     /// The sum of a gauge's series, of all families with this ending.

@@ -50,7 +50,7 @@ impl Remains {
         let exemplars = exemplars(&families);
         let mut window = Window::new(std::time::Duration::from_secs(1));
         let now = std::time::Instant::now();
-        window.add(&Reading { began: now, ended: now, families, processes: None });
+        window.add(&Reading { began: now, ended: now, unix_millis: 0, families, processes: None });
         let table = window.table();
         let endpoints = table
             .rows

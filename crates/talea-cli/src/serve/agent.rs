@@ -351,8 +351,9 @@ impl Inner {
         self.note_up(name, true);
     }
 
-    /// Shows how many processes of a region live, and when one was last found gone.
+    /// Shows when a region was made, how many of its processes live, and when one was last found gone.
     fn note_processes(&self, region: &str, found: &Region) {
+        self.processes.created.with(RegionLabel { region }).set(found.created());
         let found = found.processes();
         self.processes.processes.with(RegionLabel { region }).set(found.count() as i64);
         for path in AddPath::all() {
@@ -375,6 +376,7 @@ impl Inner {
     }
 
     fn forget_processes(&self, region: &str) {
+        self.processes.created.remove(RegionLabel { region });
         self.processes.processes.remove(RegionLabel { region });
         for path in AddPath::all() {
             self.processes.adds_by.remove(PathLabels { region, path: path.name() });

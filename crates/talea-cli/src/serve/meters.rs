@@ -7,6 +7,7 @@
 //! | `talea_agent_region_conflicts` | by `region`: families that are left out, since other regions define them otherwise, or they are damaged |
 //! | `talea_agent_region_errors_total` | by `region`: how often it could not be opened or read |
 //! | `talea_region_processes` | by `region`: processes that have it open and live |
+//! | `talea_region_created_timestamp_seconds` | by `region`: when it was made |
 //! | `talea_adds_by` | by `region` and `path`: living processes whose striped adds take this path |
 //! | `talea_region_last_death_timestamp_seconds` | by `region`: when the agent last found a process gone that it had seen alive; whether it was killed or ended in order is unknown |
 //! | `talea_agent_directory_errors_total` | how often a directory could not be listed |
@@ -61,6 +62,9 @@ pub(super) struct ProcessMeters {
     pub(super) processes: Family<RegionLabel<'static>, Gauge>,
     /// Processes that have a region open and live, by how they add to cells with a copy for each CPU.
     pub(super) adds_by: Family<PathLabels<'static>, Gauge>,
+    /// When a region was made.
+    #[metric(name = "region_created_timestamp_seconds")]
+    pub(super) created: Family<RegionLabel<'static>, FloatGauge>,
     /// When the agent last found a process of a region gone that it had seen alive.
     #[metric(name = "region_last_death_timestamp_seconds")]
     pub(super) last_death: Family<RegionLabel<'static>, FloatGauge>,

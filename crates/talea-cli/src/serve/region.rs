@@ -96,6 +96,11 @@ impl Region {
         self.reader.standing()
     }
 
+    /// When it was made, in seconds since 1970.
+    pub(super) fn created(&self) -> f64 {
+        Duration::from_nanos(self.reader.created_unix_nanos()).as_secs_f64()
+    }
+
     /// Copies the wanted families out, with the quantiles of the last minutes.
     pub(super) fn snapshot_into(
         &self,

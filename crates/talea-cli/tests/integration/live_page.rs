@@ -75,6 +75,38 @@ fn range(address: &str, bins: u32) -> Value {
     serde_json::from_slice(&answer.body).unwrap()
 }
 
+/// The requests of all points together.
+fn requests<'a>(points: impl IntoIterator<Item = &'a Value>) -> u64 {
+    let endpoints = points.into_iter().flat_map(|point| point["e"].as_array().unwrap());
+    endpoints.map(|endpoint| endpoint[1].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn requests_from_before_the_agent_found_a_region_are_no_traffic() {
+    let (folder, elsewhere) = (RegionFolder::new(), RegionFolder::new());
+    let service = ItemsApi::start(Some(&elsewhere.region()));
+    service.make_and_list(50);
+    let agent = folder.agent();
+    let mut stream = EventStream::open(&agent.address, "/live/events");
+    stream.until("point", |_| true);
+    std::fs::rename(elsewhere.region(), folder.region()).unwrap();
+    let mut points = vec![stream.until("point", |point| point["marks"].is_array())];
+    service.list(3);
+    while requests(&points) < 3 {
+        points.push(stream.until("point", |_| true));
+    }
+    assert_eq!(requests(&points), 3, "{points:?}");
+    for bins in [480, 1] {
+        let past = range(&agent.address, bins);
+        assert_eq!(requests(past["points"].as_array().unwrap()), 3, "{past}");
+        let path = format!("/live/series?family=http_requests_total&from=0&bins={bins}");
+        let past: Value = serde_json::from_slice(&agent.get(&path, &[]).body).unwrap();
+        let series = past["series"].as_array().unwrap().iter();
+        let values = series.flat_map(|it| it["values"].as_array().unwrap());
+        assert_eq!(values.filter_map(Value::as_u64).sum::<u64>(), 3, "{past}");
+    }
+}
+
 #[test]
 fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
     let folder = RegionFolder::new();

@@ -26,6 +26,7 @@ use crate::source::Source;
 pub struct Reader {
     locks: Backing,
     s: Sections,
+    created_unix_nanos: u64,
     /// Whose file it must be, where that matters.
     pub(crate) owners: Option<Box<[u32]>>,
 }
@@ -82,7 +83,14 @@ impl Reader {
         let word = |at: u64| header.words()[(at / WORD) as usize];
         let s = header::validate(word, metadata.len())
             .map_err(|reason| OpenError::Damaged { path: path.to_owned(), reason })?;
-        Ok(Self { locks: Backing::read_only(file).map_err(failed)?, s, owners: None })
+        let (locks, created_unix_nanos) =
+            (Backing::read_only(file).map_err(failed)?, word(H_CREATED));
+        Ok(Self { locks, s, created_unix_nanos, owners: None })
+    }
+
+    /// When the region was made, in nanoseconds since 1970.
+    pub fn created_unix_nanos(&self) -> u64 {
+        self.created_unix_nanos
     }
 
     /// Copies all values out. It costs the writers nothing, and works whatever

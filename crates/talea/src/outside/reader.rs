@@ -117,6 +117,11 @@ impl Reader {
         self.region.identity()
     }
 
+    /// When the region was made, in nanoseconds since 1970, by the wall clock of that time. Cost: none.
+    pub fn created_unix_nanos(&self) -> u64 {
+        self.region.created_unix_nanos()
+    }
+
     /// Whether the path that it was opened by still names this file, and whether the file is as
     /// long as it was. Ask before each [`look`](Self::look) of many: a service that was started
     /// anew may have put another file in its place. Cost: two system calls. Memory of a process
