@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::families::protobuf::{Kind, Metric, MetricFamily};
+use crate::families::protobuf::{Kind, Metric, MetricFamily, Number};
 use crate::families::{Times, endpoint_of, is_of_endpoint, outcome_of, status_of};
 
 /// The requests to each endpoint, by its name.
@@ -98,9 +98,9 @@ impl Requests {
     fn add_statuses(&mut self, family: &MetricFamily) {
         for metric in of_endpoints(family) {
             let counts = self.0.get_mut(&endpoint_of(&metric.label));
-            let (Some(counts), Some(counter)) = (counts, &metric.counter) else { continue };
+            let (Some(counts), Some(count)) = (counts, finite(&metric.counter)) else { continue };
             if let Some(status) = status_of(&metric.label) {
-                *counts.statuses.entry(status.to_owned()).or_default() += counter.value;
+                *counts.statuses.entry(status.to_owned()).or_default() += count;
             }
         }
     }
@@ -109,18 +109,23 @@ impl Requests {
         for metric in of_endpoints(family) {
             let Some(outcome) = outcome_of(&metric.label) else { continue };
             let counts = self.0.get_mut(&endpoint_of(&metric.label));
-            let (Some(counts), Some(counter)) = (counts, &metric.counter) else { continue };
-            *counts.outcomes.entry(outcome.to_owned()).or_default() += counter.value;
+            let (Some(counts), Some(count)) = (counts, finite(&metric.counter)) else { continue };
+            *counts.outcomes.entry(outcome.to_owned()).or_default() += count;
         }
     }
 
     fn add_in_flight(&mut self, family: &MetricFamily) {
         for metric in of_endpoints(family) {
             let counts = self.0.get_mut(&endpoint_of(&metric.label));
-            let (Some(counts), Some(gauge)) = (counts, &metric.gauge) else { continue };
-            *counts.in_flight.get_or_insert_default() += gauge.value;
+            let (Some(counts), Some(number)) = (counts, finite(&metric.gauge)) else { continue };
+            *counts.in_flight.get_or_insert_default() += number;
         }
     }
+}
+
+/// A number that can be added to others.
+fn finite(number: &Option<Number>) -> Option<f64> {
+    number.as_ref().map(|number| number.value).filter(|value| value.is_finite())
 }
 
 fn counts_by_outcome(family: &&MetricFamily) -> bool {
@@ -271,6 +276,27 @@ mod tests {
             let is_other = |family: &MetricFamily| family.name.contains("client");
             assert!(families.iter().all(|it| is_of_requests(&it.name) != is_other(it)), "{page}");
         }
+    }
+
+    #[test]
+    fn a_number_that_is_not_finite_changes_no_other() {
+        let mut page = format!(
+            "# TYPE http_request_duration_seconds histogram\n{}",
+            histogram("http_request_duration_seconds", "route=\"/a\"", 7)
+        );
+        for (name, kind, label) in [
+            ("http_requests_total", "counter", ",status=\"5xx\""),
+            ("http_request_outcomes_total", "counter", ",outcome=\"aborted\""),
+            ("http_requests_in_flight", "gauge", ""),
+        ] {
+            page += &format!("# TYPE {name} {kind}\n");
+            for (scheme, value) in [("http", "NaN"), ("https", "3"), ("ws", "+Inf")] {
+                page += &format!("{name}{{route=\"/a\",url_scheme=\"{scheme}\"{label}}} {value}\n");
+            }
+        }
+        let counts = &of(&page).0["/a"];
+        assert_eq!((counts.statuses["5xx"], counts.outcomes["aborted"]), (3.0, 3.0));
+        assert_eq!(counts.in_flight, Some(3.0));
     }
 
     #[test]
