@@ -6,10 +6,12 @@ use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use ::axum::body::Body;
+use ::axum::Error;
+use ::axum::body::{Body, Bytes};
 use ::axum::extract::Request;
 use ::axum::response::{IntoResponse, Response};
 use http_body::Body as _;
+use http_body_util::BodyExt;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
@@ -28,7 +30,13 @@ const SENT_AT_MOST: u64 = 16 << 10;
 /// Counts a request's body as it passes. In place, since a request is large to move.
 #[inline(never)]
 pub(super) fn watch_request(body: &mut Body, count: RequestBytes) {
-    *body = Body::new(RequestBody::new(std::mem::take(body), Some(count)));
+    *body = boxed(RequestBody::new(std::mem::take(body), Some(count)));
+}
+
+/// A body around one of axum's. `Body::new` wraps each error in one more `Error`, and extractors look through
+/// two of them for that of a limit. So the error is unwrapped first.
+fn boxed(body: impl http_body::Body<Data = Bytes, Error = Error> + Send + 'static) -> Body {
+    Body::new(body.map_err(Error::into_inner))
 }
 
 /// Records a response, and watches its body unless that is treated as sent.
@@ -56,7 +64,7 @@ fn record(response: &mut Response, exchange: &mut Exchange) {
 #[inline(never)]
 fn watch_response(body: &mut Body, head: RecordedHead, exchange: &mut Exchange) {
     let transfer = Some(head.begin(exchange));
-    *body = Body::new(ResponseBody::new(std::mem::take(body), transfer));
+    *body = boxed(ResponseBody::new(std::mem::take(body), transfer));
 }
 
 pin_project! {

@@ -46,8 +46,10 @@ impl Exchange {
         }
         let outcome = match Outcome::of_status(status.as_u16()) {
             _ if self.caught_panic || is_marked_panic(status, extensions) => Outcome::Panicked,
-            // The client that would read the response has gone.
-            Outcome::Complete if self.aborted_body => Outcome::Aborted,
+            // The client that would read the response has gone, unless it was a limit that ended its body.
+            Outcome::Complete if self.aborted_body && status != StatusCode::PAYLOAD_TOO_LARGE => {
+                Outcome::Aborted
+            }
             outcome => outcome,
         };
         if status == StatusCode::SWITCHING_PROTOCOLS && self.upgrade(meters, status, extensions) {

@@ -9,24 +9,25 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 use axum::Extension;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Request, WebSocketUpgrade};
 use axum::http::StatusCode;
 use axum::middleware::map_response;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get as get_of_axum;
+use axum::routing::{get as get_of_axum, post as post_of_axum};
 use futures_util::{SinkExt, StreamExt};
-use http_body_util::BodyExt;
+use http_body_util::{BodyExt, Limited};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use talea::{Registry, Value};
-use talea_http::axum::{Layer, Router, any, get};
+use talea_http::axum::{Layer, Router, any, get, post};
 use talea_http::{CaughtPanic, UpgradeGuard};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
 use tower::layer::layer_fn;
+use tower::util::MapRequestLayer;
 use tower::{Layer as _, Service, ServiceExt};
 use tower_http::catch_panic::CatchPanicLayer;
 
@@ -87,6 +88,29 @@ async fn catch<F: Future>(future: F) -> std::thread::Result<F::Output> {
         Err(panic) => Poll::Ready(Err(panic)),
     })
     .await
+}
+
+/// Whose client waits for the answer, and gets the same one as without a meter.
+#[tokio::test]
+async fn a_body_that_exceeds_a_limit_outside_of_the_meter_is_a_413_that_is_complete() {
+    let limit = || {
+        let limited = |body| Body::new(Limited::new(body, 10));
+        MapRequestLayer::new(move |request: Request| request.map(limited))
+    };
+    let length = async |body: Bytes| body.len().to_string();
+    let registries = [registry(), registry()];
+    let apps = [
+        Router::new().route("/x", post(length)).metered(&registries[0]).unwrap(),
+        axum::Router::new()
+            .route("/x", post_of_axum(length))
+            .layer(Layer::new(&registries[1]).unwrap()),
+    ];
+    for (app, registry) in apps.into_iter().zip(&registries) {
+        let post = Request::post("/x").body(Body::from("more than ten bytes")).unwrap();
+        let response = app.layer(limit()).oneshot(post).await.unwrap();
+        assert_eq!(response.status(), StatusCode::PAYLOAD_TOO_LARGE);
+        assert_eq!(outcomes_of(registry, "POST", "/x"), (0.0, one("complete")));
+    }
 }
 
 /// In a router of axum's own, where no handler of Talea's notes the panic.
