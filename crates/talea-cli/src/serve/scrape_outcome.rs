@@ -10,7 +10,7 @@ use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use hyper::body::{Frame, SizeHint};
+use hyper::body::{Body as _, Frame, SizeHint};
 
 use super::agent::Agent;
 use super::meters::{Outcome, OutcomeLabel};
@@ -22,23 +22,27 @@ pub(super) async fn record_outcome(
     request: Request,
     next: Next,
 ) -> Response {
-    let began = Instant::now();
+    let mut scrape = Scrape { agent, began: Instant::now(), is_over: false };
     let is_head = request.method() == Method::HEAD;
     let response = next.run(request).await;
     if response.status() != StatusCode::OK {
-        agent.ended(Outcome::Refused);
+        scrape.end(Outcome::Refused);
         return response;
     }
     // The page is there before its response is.
-    if agent.was_starved_since(began) {
-        agent.ended(Outcome::Refused);
+    if scrape.agent.was_starved_since(scrape.began) {
+        scrape.end(Outcome::Refused);
         return starved();
     }
     if is_head {
-        agent.ended(Outcome::Complete);
+        scrape.end_without_body();
         return response;
     }
-    response.map(|inner| Body::new(RecordedBody { inner, agent, began, is_over: false }))
+    // A server does not ask for an empty body.
+    if response.body().size_hint().exact() == Some(0) {
+        scrape.end(Outcome::Complete);
+    }
+    response.map(|inner| Body::new(RecordedBody { inner, scrape }))
 }
 
 fn starved() -> Response {
@@ -53,15 +57,14 @@ impl Agent {
     }
 }
 
-/// A body that records how it ended.
-struct RecordedBody {
-    inner: Body,
+/// A scrape. If it is dropped before its end, as when its client goes away, it is broken off.
+struct Scrape {
     agent: Agent,
     began: Instant,
     is_over: bool,
 }
 
-impl RecordedBody {
+impl Scrape {
     fn end(&mut self, outcome: Outcome) {
         if std::mem::replace(&mut self.is_over, true) {
             return;
@@ -71,6 +74,24 @@ impl RecordedBody {
         }
         self.agent.ended(outcome);
     }
+
+    /// Ends one that only asked for the head, whose time is not that of a page.
+    fn end_without_body(&mut self) {
+        self.is_over = true;
+        self.agent.ended(Outcome::Complete);
+    }
+}
+
+impl Drop for Scrape {
+    fn drop(&mut self) {
+        self.end(Outcome::BrokenOff);
+    }
+}
+
+/// A body that records how it ended.
+struct RecordedBody {
+    inner: Body,
+    scrape: Scrape,
 }
 
 impl hyper::body::Body for RecordedBody {
@@ -85,13 +106,13 @@ impl hyper::body::Body for RecordedBody {
         match &frame {
             Some(Ok(frame)) => {
                 let len = frame.data_ref().map_or(0, Bytes::len);
-                self.agent.meters().scrape_bytes.add(len as u64);
+                self.scrape.agent.meters().scrape_bytes.add(len as u64);
                 if self.inner.is_end_stream() {
-                    self.end(Outcome::Complete);
+                    self.scrape.end(Outcome::Complete);
                 }
             }
-            Some(Err(_)) => self.end(Outcome::BrokenOff),
-            None => self.end(Outcome::Complete),
+            Some(Err(_)) => self.scrape.end(Outcome::BrokenOff),
+            None => self.scrape.end(Outcome::Complete),
         }
         Poll::Ready(frame)
     }
@@ -102,11 +123,5 @@ impl hyper::body::Body for RecordedBody {
 
     fn size_hint(&self) -> SizeHint {
         self.inner.size_hint()
-    }
-}
-
-impl Drop for RecordedBody {
-    fn drop(&mut self) {
-        self.end(Outcome::BrokenOff);
     }
 }

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use talea::{Config, Counter, Family, Labels, Opts, Registry, Seconds, Summary};
 
-use crate::support::agent::{Agent, refused};
+use crate::support::agent::{Agent, Answer, refused};
 use crate::support::items_api::ItemsApi;
 use crate::support::region_folder::RegionFolder;
 use crate::support::until;
@@ -481,4 +481,25 @@ fn a_scrape_that_is_still_moving_keeps_its_turn_from_one_with_little_time() {
         values(&page)[&*format!("talea_agent_scrapes_total{{outcome=\"{outcome}\"}}")]
     };
     assert!(ended("refused") >= 1.0 && ended("broken_off") == 1.0, "{page}");
+}
+
+#[test]
+fn an_empty_page_is_complete_and_a_client_that_leaves_its_place_breaks_off() {
+    let place = RegionFolder::new();
+    let _orders = large(&place.region());
+    let agent = Agent::start([place.region().to_str().unwrap(), "--at-once", "1"]);
+    let ended = |page: &Answer, outcome: &str| {
+        let series = format!("talea_agent_scrapes_total{{outcome=\"{outcome}\"}}");
+        values(&page.text()).get(&*series).copied()
+    };
+    let counts = "/metrics?name[]=talea_agent_scrapes_total";
+    assert_eq!(agent.get("/metrics?name[]=none", &[]).text(), "");
+    let page = agent.until(counts, |page| !page.body.is_empty());
+    assert_eq!(ended(&page, "broken_off"), None, "{page:?}");
+    let takes_nothing = begin_scrape(&agent);
+    let mut waits = TcpStream::connect(&agent.address).unwrap();
+    waits.write_all(b"GET /metrics HTTP/1.1\r\nHost: agent\r\n\r\n").unwrap();
+    drop(waits);
+    drop(takes_nothing);
+    agent.until(counts, |page| page.status == 200 && ended(page, "broken_off") == Some(2.0));
 }
