@@ -23,7 +23,7 @@ use crate::labels::status::StatusLabel;
 /// let endpoints = Opts::new()
 ///     .convention(Convention::OpenTelemetry)
 ///     .durations(&[0.01, 0.1, 1.0])
-///     .constant_label("region", "eu")
+///     .constant_label("zone", "eu")
 ///     // A layer outside of the meter puts it into the request's extensions.
 ///     .request_label::<Plan>("plan")
 ///     .register(&registry)?;
