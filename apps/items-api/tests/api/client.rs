@@ -1,4 +1,4 @@
-//! A client that sends one request over a connection of its own.
+//! A client of the service.
 
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
@@ -11,6 +11,14 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
+
+/// The content type and the text of a body, if there is one.
+pub(crate) type Body<'a> = Option<(&'a str, &'a str)>;
+
+/// A body of JSON.
+pub(crate) fn json(text: &str) -> Body<'_> {
+    Some(("application/json", text))
+}
 
 /// An answer, read to its end.
 #[derive(Debug)]
@@ -40,34 +48,42 @@ impl Answer {
     }
 }
 
-/// Sends `METHOD /path` with a body of a content type, or none.
-pub(crate) fn send(to: SocketAddr, line: &str, body: Option<(&str, &str)>) -> Answer {
+/// Sends `METHOD /path` over a connection of its own.
+pub(crate) fn send(to: SocketAddr, line: &str, body: Body<'_>) -> Answer {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        timeout(Duration::from_secs(30), send_async(to, line, body))
-            .await
-            .unwrap_or_else(|_| panic!("no answer to {line} in 30 s"))
-    })
+    let answer = async { Connection::open(to).await.send(line, body).await };
+    runtime
+        .block_on(async { timeout(Duration::from_secs(30), answer).await })
+        .unwrap_or_else(|_| panic!("no answer to {line} in 30 s"))
 }
 
-async fn send_async(to: SocketAddr, line: &str, body: Option<(&str, &str)>) -> Answer {
-    let (method, path) = line.split_once(' ').expect("a method and a path");
-    let stream = TcpStream::connect(to).await.expect("a connection");
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
-    let driver = tokio::spawn(connection);
-    let mut request = Request::builder().method(method).uri(path).header("host", "items");
-    if let Some((content_type, _)) = body {
-        request = request.header("content-type", content_type);
+/// A connection, which the runtime closes at its end.
+pub(crate) struct Connection(http1::SendRequest<Full<Bytes>>);
+
+impl Connection {
+    pub(crate) async fn open(to: SocketAddr) -> Connection {
+        let stream = TcpStream::connect(to).await.expect("a connection");
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.expect("HTTP");
+        tokio::spawn(connection);
+        Connection(sender)
     }
-    let text = body.map_or(String::new(), |(_, text)| text.to_owned());
-    let request = request.body(Full::new(Bytes::from(text))).expect("a request");
-    let answer = sender.send_request(request).await.expect("an answer");
-    let (head, body) = answer.into_parts();
-    let body = body.collect().await.expect("the whole body").to_bytes();
-    driver.abort();
-    Answer {
-        status: head.status.as_u16(),
-        headers: head.headers,
-        body: String::from_utf8(body.into()).expect("a body of text"),
+
+    /// Sends `METHOD /path`.
+    pub(crate) async fn send(&mut self, line: &str, body: Body<'_>) -> Answer {
+        let (method, path) = line.split_once(' ').expect("a method and a path");
+        let mut request = Request::builder().method(method).uri(path).header("host", "items");
+        if let Some((content_type, _)) = body {
+            request = request.header("content-type", content_type);
+        }
+        let text = body.map_or("", |(_, text)| text).to_owned();
+        let request = request.body(Full::new(Bytes::from(text))).expect("a request");
+        self.0.ready().await.expect("a connection that lives");
+        let (head, body) = self.0.send_request(request).await.expect("an answer").into_parts();
+        let body = body.collect().await.expect("the whole body").to_bytes();
+        Answer {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body: String::from_utf8(body.into()).expect("a body of text"),
+        }
     }
 }

@@ -1,15 +1,10 @@
 //! Many clients at once.
 
+use crate::client::{Connection, json};
 use crate::postgres::Postgres;
 use crate::service::{Service, program};
-use http_body_util::{BodyExt, Full};
-use hyper::body::Bytes;
-use hyper::client::conn::http1::{SendRequest, handshake};
-use hyper::{Method, Request};
-use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::process::{Command, Stdio};
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 const CLIENTS: usize = 400;
@@ -34,16 +29,8 @@ fn serves_a_crowd(mut command: Command) {
     let items = service.items;
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let mut ids = runtime.block_on(async {
-        let mut clients = JoinSet::new();
-        for _ in 0..CLIENTS {
-            clients.spawn(async move {
-                let stream = TcpStream::connect(items).await.expect("a connection");
-                let (sender, connection) = handshake(TokioIo::new(stream)).await.expect("HTTP");
-                tokio::spawn(connection);
-                client(sender).await
-            });
-        }
-        clients.join_all().await.concat()
+        let client = |_| async move { client(Connection::open(items).await).await };
+        (0..CLIENTS).map(client).collect::<JoinSet<_>>().join_all().await.concat()
     });
     ids.sort_unstable();
     ids.dedup();
@@ -52,44 +39,25 @@ fn serves_a_crowd(mut command: Command) {
 }
 
 /// Creates, lists, shows, changes and deletes an item, a few times.
-async fn client(mut sender: SendRequest<Full<Bytes>>) -> Vec<i64> {
+async fn client(mut connection: Connection) -> Vec<i64> {
     let mut ids = Vec::new();
     for _ in 0..ROUNDS {
-        let created = ask(&mut sender, Method::POST, "/api/items", 201).await;
+        let created = ask(&mut connection, "POST /api/items", 201).await;
         let id = created["data"]["id"].as_i64().expect("an id");
-        let list = ask(&mut sender, Method::GET, "/api/items", 200).await;
+        let list = ask(&mut connection, "GET /api/items", 200).await;
         let list = list["data"].as_array().expect("a list");
         assert!(list.contains(&created["data"]), "what was created is in the list");
-        let path = format!("/api/items/{id}");
-        assert_eq!(ask(&mut sender, Method::GET, &path, 200).await, created);
-        ask(&mut sender, Method::PUT, &path, 200).await;
-        ask(&mut sender, Method::DELETE, &path, 204).await;
+        let shown = ask(&mut connection, &format!("GET /api/items/{id}"), 200).await;
+        assert_eq!(shown, created);
+        ask(&mut connection, &format!("PUT /api/items/{id}"), 200).await;
+        ask(&mut connection, &format!("DELETE /api/items/{id}"), 204).await;
         ids.push(id);
     }
     ids
 }
 
-async fn ask(
-    sender: &mut SendRequest<Full<Bytes>>,
-    method: Method,
-    path: &str,
-    status: u16,
-) -> Value {
-    let body = match method {
-        Method::POST | Method::PUT => r#"{"item":{"value":true}}"#,
-        _ => "",
-    };
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("host", "items")
-        .header("content-type", "application/json")
-        .body(Full::new(Bytes::from(body)))
-        .expect("a request");
-    sender.ready().await.expect("a connection that lives");
-    let answer = sender.send_request(request).await.expect("an answer");
-    let (head, body) = answer.into_parts();
-    let body = body.collect().await.expect("the whole body").to_bytes();
-    assert_eq!(head.status.as_u16(), status, "{path}: {body:?}");
-    serde_json::from_slice(&body).unwrap_or(Value::Null)
+async fn ask(connection: &mut Connection, line: &str, status: u16) -> Value {
+    let answer = connection.send(line, json(r#"{"item":{"value":true}}"#)).await;
+    assert_eq!(answer.status, status, "{line}: {answer:?}");
+    serde_json::from_str(&answer.body).unwrap_or(Value::Null)
 }

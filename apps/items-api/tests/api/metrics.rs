@@ -1,7 +1,7 @@
 //! The metrics of the requests.
 
 use crate::client::send;
-use crate::service::{Service, program};
+use crate::service::Service;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use talea_parse::Sample;
@@ -16,17 +16,18 @@ const ENDPOINTS: [(&str, &str); 6] = [
     ("DELETE", "/api/items/{id}"),
 ];
 
-fn find<'a>(samples: &'a [Sample], name: &str, labels: &[(&str, &str)]) -> Option<&'a Sample> {
-    samples.iter().find(|sample| {
-        sample.name == name
-            && labels.iter().all(|(name, value)| {
-                sample.labels.iter().any(|label| label.0 == *name && label.1 == *value)
-            })
-    })
+/// The value of the first series with this name and these labels, if there is one.
+fn find(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+    let has = |sample: &Sample, label: &(&str, &str)| {
+        sample.labels.iter().any(|(name, value)| (name.as_str(), value.as_str()) == *label)
+    };
+    let is_it =
+        |sample: &&Sample| sample.name == name && labels.iter().all(|label| has(sample, label));
+    samples.iter().find(is_it).map(|sample| sample.value)
 }
 
 pub(crate) fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
-    find(samples, name, labels).unwrap_or_else(|| panic!("there is no {name} {labels:?}")).value
+    find(samples, name, labels).unwrap_or_else(|| panic!("there is no {name} {labels:?}"))
 }
 
 #[test]
@@ -64,8 +65,8 @@ fn promtool_has_no_complaint() {
 #[test]
 fn each_request_is_counted_once_at_its_endpoint() {
     let service = Service::start();
-    let id = service.create();
-    let path = format!("/api/items/{id}");
+    assert_eq!(service.value("http_requests_total", &[]), 0.0, "a scrape");
+    let path = format!("/api/items/{}", service.create());
     service.send("GET /api/items");
     service.send("GET /api/items");
     service.send(&format!("GET {path}"));
@@ -76,14 +77,8 @@ fn each_request_is_counted_once_at_its_endpoint() {
     service.send(&format!("DELETE {path}"));
 
     let samples = service.scrape();
-    for ((method, route), good, bad) in [
-        (ENDPOINTS[0], 2.0, 0.0),
-        (ENDPOINTS[1], 1.0, 0.0),
-        (ENDPOINTS[2], 1.0, 0.0),
-        (ENDPOINTS[3], 1.0, 0.0),
-        (ENDPOINTS[4], 1.0, 1.0),
-        (ENDPOINTS[5], 1.0, 1.0),
-    ] {
+    let counts = [(2.0, 0.0), (1.0, 0.0), (1.0, 0.0), (1.0, 0.0), (1.0, 1.0), (1.0, 1.0)];
+    for ((method, route), (good, bad)) in ENDPOINTS.into_iter().zip(counts) {
         let counted = |status| {
             let labels = [("method", method), ("route", route), ("status", status)];
             value(&samples, "http_requests_total", &labels)
@@ -94,24 +89,13 @@ fn each_request_is_counted_once_at_its_endpoint() {
         assert_eq!(observed, good + bad, "{method} {route}");
         assert_eq!(value(&samples, "http_requests_in_flight", &labels), 0.0);
     }
+    let requests = samples.iter().filter(|sample| sample.name == "http_requests_total");
+    let all: f64 = requests.map(|sample| sample.value).sum();
+    assert_eq!(all, 9.0, "scrapes are not among the requests");
 }
 
 #[test]
-fn scrapes_are_not_among_the_requests() {
-    let service = Service::start();
-    let total = |samples: &[Sample]| -> f64 {
-        let requests = samples.iter().filter(|sample| sample.name == "http_requests_total");
-        requests.map(|sample| sample.value).sum()
-    };
-    for _ in 0..5 {
-        assert_eq!(total(&service.scrape()), 0.0);
-    }
-    service.create();
-    assert_eq!(total(&service.scrape()), 1.0);
-}
-
-#[test]
-fn the_process_the_runtime_and_the_tasks_are_shown() {
+fn the_process_the_runtime_the_tasks_and_the_version_are_shown() {
     let service = Service::start();
     service.create();
     let samples = service.scrape();
@@ -124,15 +108,11 @@ fn the_process_the_runtime_and_the_tasks_are_shown() {
     for name in ["server_tasks_ready", "server_tasks_ready_peak"] {
         value(&samples, name, &[]);
     }
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    assert_eq!(value(&samples, "items_api_build_info", &version), 1.0);
     if cfg!(target_os = "linux") {
         assert!(value(&samples, "process_cpu_seconds_total", &[]) > 0.0);
     }
-}
-
-#[test]
-fn the_version_that_runs_is_shown() {
-    let version = [("version", env!("CARGO_PKG_VERSION"))];
-    assert_eq!(value(&Service::start().scrape(), "items_api_build_info", &version), 1.0);
 }
 
 #[test]
@@ -143,14 +123,12 @@ fn without_meters_the_build_and_the_process_are_shown() {
         let name = &sample.name;
         assert!(name == "items_api_build_info" || name.starts_with("process_"), "{name}");
     }
-    value(&service.scrape(), "items_api_build_info", &[]);
+    service.value("items_api_build_info", &[]);
 }
 
 #[test]
 fn without_meters_a_reset_is_a_reset() {
-    let mut command = program();
-    command.env("ITEMS_METRICS", "off");
-    let service = Service::study(command);
+    let service = Service::study(|program| program.env("ITEMS_METRICS", "off"));
     service.create();
     assert_eq!(send(service.metrics, "POST /study/reset", None).status, 204);
     assert_eq!(service.send("GET /api/items").body, r#"{"data":[]}"#);
@@ -158,14 +136,13 @@ fn without_meters_a_reset_is_a_reset() {
 
 #[test]
 fn quantiles_are_shown_where_they_are_asked_for() {
-    let mut command = program();
-    command.args(["--metrics", "quantiles"]);
-    let (with, without) = (Service::run(command), Service::start());
+    let with = Service::with(|program| program.args(["--metrics", "quantiles"]));
+    let without = Service::start();
     let name = "http_request_duration_recent_seconds";
     let labels = [("method", "POST"), ("route", "/api/items"), ("quantile", "0.99")];
     for service in [&with, &without] {
         service.create();
     }
-    assert!(value(&with.scrape(), name, &labels) > 0.0);
-    assert!(find(&without.scrape(), name, &[]).is_none());
+    assert!(with.value(name, &labels) > 0.0);
+    assert_eq!(find(&without.scrape(), name, &[]), None);
 }

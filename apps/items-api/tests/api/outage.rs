@@ -1,7 +1,7 @@
 //! A server of PostgreSQL's that dies while the service runs.
 
 use crate::postgres::Postgres;
-use crate::service::{Service, program};
+use crate::service::Service;
 use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -9,16 +9,21 @@ use std::time::{Duration, Instant};
 /// More than there are connections.
 const CLIENTS: usize = 40;
 
+/// A service with one item.
+fn on(postgres: &Postgres) -> Service {
+    let url = postgres.new_database();
+    // Each failure is reported on standard error.
+    let service = Service::with(|program| {
+        program.env("DATABASE_URL", url).args(["--pool", "4"]).stderr(Stdio::null())
+    });
+    assert_eq!(service.create(), 1);
+    service
+}
+
 #[test]
 fn requests_fail_while_the_server_is_gone_and_work_again_afterwards() {
     let postgres = Postgres::start();
-    let mut command = program();
-    command.env("DATABASE_URL", postgres.new_database()).args(["--pool", "4"]);
-    // Each failure is reported there.
-    command.stderr(Stdio::null());
-    let service = Service::run(command);
-    assert_eq!(service.create(), 1);
-
+    let service = on(&postgres);
     postgres.ctl("stop -m immediate");
     let began = Instant::now();
     thread::scope(|scope| {
@@ -43,10 +48,7 @@ fn requests_fail_while_the_server_is_gone_and_work_again_afterwards() {
 #[test]
 fn a_restart_that_nobody_noticed_costs_no_request() {
     let postgres = Postgres::start();
-    let mut command = program();
-    command.env("DATABASE_URL", postgres.new_database()).args(["--pool", "4"]);
-    let service = Service::run(command);
-    assert_eq!(service.create(), 1);
+    let service = on(&postgres);
     postgres.ctl("stop -m immediate");
     postgres.ctl("start");
     // After less than a second, a connection counts as one that stands.

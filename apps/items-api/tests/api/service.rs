@@ -1,15 +1,20 @@
 //! The program under test.
 
-use crate::client::{Answer, send};
+use crate::client::{Answer, json, send};
+use crate::metrics::value;
 use crate::postgres::Postgres;
 use rustix::process::{Pid, Signal, kill_process};
+use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use talea_parse::Sample;
 use tempfile::TempDir;
+
+/// The time that an end in good order may take.
+pub(crate) const SOON: Duration = Duration::from_secs(5);
 
 /// The program, with two free ports and nothing else said.
 pub(crate) fn program() -> Command {
@@ -44,7 +49,7 @@ pub(crate) struct Service {
     /// Held open; a study's service ends when it is dropped.
     pub(crate) input: Option<ChildStdin>,
     /// Where it keeps temporary files.
-    pub(crate) temporary: TempDir,
+    temporary: TempDir,
 }
 
 impl Service {
@@ -52,29 +57,27 @@ impl Service {
         Service::run(program())
     }
 
+    /// The program with more arguments or variables.
+    pub(crate) fn with(add: impl FnOnce(&mut Command) -> &mut Command) -> Service {
+        let mut command = program();
+        add(&mut command);
+        Service::run(command)
+    }
+
     /// On an empty database of a PostgreSQL that all tests share.
     pub(crate) fn on_postgres() -> Service {
-        let mut command = program();
-        command.env("DATABASE_URL", Postgres::shared().new_database()).args(["--pool", "3"]);
-        Service::run(command)
+        let url = Postgres::shared().new_database();
+        Service::with(|program| program.env("DATABASE_URL", url).args(["--pool", "3"]))
     }
 
     /// Without meters.
     pub(crate) fn unmetered() -> Service {
-        let mut command = program();
-        command.args(["--metrics", "off"]);
-        Service::run(command)
+        Service::with(|program| program.args(["--metrics", "off"]))
     }
 
-    /// With `--study`, and a standard input that stays open.
-    pub(crate) fn start_study() -> Service {
-        Service::study(program())
-    }
-
-    /// Starts `command` for a study, with a standard input that stays open.
-    pub(crate) fn study(mut command: Command) -> Service {
-        command.arg("--study").stdin(Stdio::piped());
-        Service::run(command)
+    /// As [`with`](Self::with), for a study, and with a standard input that stays open.
+    pub(crate) fn study(add: impl FnOnce(&mut Command) -> &mut Command) -> Service {
+        Service::with(|program| add(program.arg("--study").stdin(Stdio::piped())))
     }
 
     /// Runs `command` and waits for its two lines.
@@ -105,7 +108,7 @@ impl Service {
 
     /// Sends `METHOD /path` with a JSON body.
     pub(crate) fn send_json(&self, line: &str, body: &str) -> Answer {
-        send(self.items, line, Some(("application/json", body)))
+        send(self.items, line, json(body))
     }
 
     /// Makes an item that says true, and returns its id.
@@ -126,6 +129,16 @@ impl Service {
         answer.body
     }
 
+    /// The present value of the first series with this name and these labels.
+    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+        value(&self.scrape(), name, labels)
+    }
+
+    /// The number of files in its temporary folder.
+    pub(crate) fn temporary_files(&self) -> usize {
+        fs::read_dir(self.temporary.path()).unwrap().count()
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal");
     }
@@ -134,9 +147,8 @@ impl Service {
         self.child.try_wait().expect("its status").is_none()
     }
 
-    /// Waits for its end, and says how it ended and what it wrote to standard
-    /// error.
-    pub(crate) fn wait(&mut self, at_most: Duration) -> (ExitStatus, String) {
+    /// Waits for its end, which must be a success, and returns what it wrote to standard error.
+    pub(crate) fn wait(&mut self, at_most: Duration) -> String {
         let start = Instant::now();
         while self.is_running() {
             assert!(start.elapsed() < at_most, "still running after {at_most:?}");
@@ -145,7 +157,15 @@ impl Service {
         let mut stderr = String::new();
         let errors = self.child.stderr.as_mut().expect("its standard error");
         errors.read_to_string(&mut stderr).expect("text");
-        (self.child.wait().expect("its status"), stderr)
+        let status = self.child.wait().expect("its status");
+        assert_eq!(status.code(), Some(0), "{stderr}");
+        stderr
+    }
+
+    /// Ends it by a signal.
+    pub(crate) fn end(&mut self) -> String {
+        self.signal(Signal::TERM);
+        self.wait(SOON)
     }
 }
 

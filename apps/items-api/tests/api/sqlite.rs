@@ -1,9 +1,7 @@
 //! A file of SQLite's that others use too.
 
 use crate::ending::until;
-use crate::metrics::value;
-use crate::service::{Service, program};
-use crate::starting::failure;
+use crate::service::Service;
 use rusqlite::Connection;
 use std::thread;
 
@@ -11,18 +9,17 @@ use std::thread;
 fn while_another_process_writes_writes_wait_and_reads_go_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("items.db");
-    let mut command = program();
-    command.env("DATABASE_URL", format!("sqlite:{}", path.display()));
+    let url = format!("sqlite:{}", path.display());
     // A thread that waited in SQLite would keep all requests waiting.
-    command.env("TOKIO_WORKER_THREADS", "1");
-    let service = Service::run(command);
+    let service =
+        Service::with(|program| program.env("DATABASE_URL", url).env("TOKIO_WORKER_THREADS", "1"));
     assert_eq!(service.create(), 1);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN IMMEDIATE; INSERT INTO items (value) VALUES (FALSE)").unwrap();
     thread::scope(|scope| {
         let creations: Vec<_> = (0..4).map(|_| scope.spawn(|| service.create())).collect();
         let labels = [("pool_name", "writer")];
-        let waiting = || value(&service.scrape(), "db_client_connection_pending_requests", &labels);
+        let waiting = || service.value("db_client_connection_pending_requests", &labels);
         until(|| waiting() == 3.0);
         for _ in 0..10 {
             assert_eq!(service.send("GET /api/items/1").status, 200);
@@ -34,18 +31,4 @@ fn while_another_process_writes_writes_wait_and_reads_go_on() {
         ids.sort_unstable();
         assert_eq!(ids, [3, 4, 5, 6]);
     });
-}
-
-#[test]
-fn tables_of_a_later_version_are_refused_and_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("items.db");
-    let later = Connection::open(&path).unwrap();
-    later.execute_batch("CREATE TABLE items (id TEXT); PRAGMA user_version = 7").unwrap();
-    let stderr = failure(program().env("DATABASE_URL", format!("sqlite:{}", path.display())));
-    for part in [path.to_str().unwrap(), "version 7", "knows 1"] {
-        assert!(stderr.contains(part), "{stderr}");
-    }
-    let version = later.pragma_query_value(None, "user_version", |row| row.get(0));
-    assert_eq!(version, Ok(7));
 }

@@ -3,13 +3,13 @@
 use crate::client::send;
 use crate::postgres::Postgres;
 use crate::service::{Service, program, program_after};
+use rusqlite::Connection;
 use std::fs;
 use std::net::TcpListener;
 use std::process::Command;
-use std::time::Duration;
 
 /// Runs a program that must fail at the start, with one line about it.
-pub(crate) fn failure(command: &mut Command) -> String {
+fn failure(command: &mut Command) -> String {
     let temporary = tempfile::tempdir().expect("a temporary folder");
     let ended = command.env("TMPDIR", temporary.path()).output().expect("the program");
     let stderr = String::from_utf8(ended.stderr).expect("text");
@@ -22,19 +22,6 @@ pub(crate) fn failure(command: &mut Command) -> String {
     stderr
 }
 
-#[test]
-fn a_taken_port_is_named_with_what_to_do() {
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
-    let address = taken.local_addr().unwrap().to_string();
-    for option in ["--listen", "--metrics-listen"] {
-        let mut command = program_with(option, &address);
-        let stderr = failure(&mut command);
-        assert!(stderr.contains(&taken.local_addr().unwrap().port().to_string()), "{stderr}");
-        assert!(stderr.contains("taken"), "{stderr}");
-        assert!(stderr.contains(&format!("{option} ")), "{stderr}");
-    }
-}
-
 fn program_with(option: &str, address: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_items-api"));
     let other = if option == "--listen" { "--metrics-listen" } else { "--listen" };
@@ -43,11 +30,18 @@ fn program_with(option: &str, address: &str) -> Command {
 }
 
 #[test]
-fn an_address_of_another_machine_is_named() {
+fn an_address_that_cannot_be_had_is_named_once_with_its_option() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = listener.local_addr().unwrap();
     for option in ["--listen", "--metrics-listen"] {
-        let stderr = failure(&mut program_with(option, "192.0.2.1:4000"));
-        assert_eq!(stderr.matches("192.0.2.1:4000").count(), 1, "{stderr}");
-        assert!(stderr.contains(option), "{stderr}");
+        for (address, name, words) in [
+            (&*taken.to_string(), &*taken.port().to_string(), ["taken", &format!("{option} ")]),
+            ("192.0.2.1:4000", "192.0.2.1:4000", ["cannot listen on", option]),
+        ] {
+            let stderr = failure(&mut program_with(option, address));
+            assert_eq!(stderr.matches(name).count(), 1, "{stderr}");
+            assert!(words.iter().all(|word| stderr.contains(word)), "{words:?}: {stderr}");
+        }
     }
 }
 
@@ -60,31 +54,55 @@ fn an_address_that_is_none_is_named() {
 }
 
 #[test]
-fn a_database_in_a_folder_that_is_not_there_is_named() {
-    let stderr = failure(program().env("DATABASE_URL", "sqlite:/no/such/folder/items.db"));
-    assert!(stderr.contains("/no/such/folder/items.db"), "{stderr}");
-    assert!(stderr.contains("unable to open"), "{stderr}");
-}
-
-#[test]
-fn a_file_that_is_no_database_is_named_and_left_alone() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("letter.txt");
-    let letter = "Dear reader, this is not a database. ".repeat(100);
-    fs::write(&path, &letter).unwrap();
-    let stderr = failure(program().env("DATABASE_URL", format!("sqlite:{}", path.display())));
-    assert!(stderr.contains(path.to_str().unwrap()), "{stderr}");
-    assert!(stderr.contains("not a database"), "{stderr}");
-    assert_eq!(fs::read_to_string(&path).unwrap(), letter);
-}
-
-#[test]
-fn a_database_of_another_kind_is_refused_by_name() {
-    for url in ["mysql://me:secret@localhost/items", "items.db"] {
-        let stderr = failure(program().env("DATABASE_URL", url));
-        assert!(stderr.contains("sqlite:") && stderr.contains("postgres://"), "{stderr}");
+fn a_database_that_cannot_be_used_is_named_with_the_reason_and_without_the_password() {
+    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().unwrap();
+    let empty = Postgres::shared().new_database();
+    let (before, after) = (empty.find("items:").unwrap(), empty.find('@').unwrap());
+    for (url, pool, words) in [
+        (
+            "sqlite:/no/such/folder/items.db",
+            "1",
+            &["/no/such/folder/items.db", "unable to open"][..],
+        ),
+        ("mysql://me:secret@localhost/items", "1", &["sqlite:", "postgres://"]),
+        ("items.db", "1", &["sqlite:", "postgres://"]),
+        // The first attempt says so; if it were repeated, a time limit would be the reason.
+        (
+            &format!("postgres://me:secret@{free}/shop"),
+            "1",
+            &["shop at 127.0.0.1", &free.port().to_string(), "Connection refused", "DATABASE_URL"],
+        ),
+        (
+            &format!("{}items:secret{}", &empty[..before], &empty[after..]),
+            "1",
+            &["password authentication failed"],
+        ),
+        (&empty, "2000", &["2000 connections", "--pool"]),
+    ] {
+        let stderr = failure(program().env("DATABASE_URL", url).args(["--pool", pool]));
+        for word in words {
+            assert!(stderr.contains(word), "{url}: {word} is not in {stderr}");
+        }
         assert!(!stderr.contains("secret"), "{stderr}");
     }
+}
+
+#[test]
+fn a_file_that_is_no_items_database_is_named_and_left_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (letter, later) = (folder.path().join("letter.txt"), folder.path().join("later.db"));
+    let text = "Dear reader, this is not a database. ".repeat(100);
+    fs::write(&letter, &text).unwrap();
+    let tables = Connection::open(&later).unwrap();
+    tables.execute_batch("CREATE TABLE items (id TEXT); PRAGMA user_version = 7").unwrap();
+    for (path, words) in [(&letter, ["not a database", ""]), (&later, ["version 7", "knows 1"])] {
+        let stderr = failure(program().env("DATABASE_URL", format!("sqlite:{}", path.display())));
+        assert!(stderr.contains(path.to_str().unwrap()), "{stderr}");
+        assert!(words.iter().all(|word| stderr.contains(word)), "{words:?}: {stderr}");
+    }
+    assert_eq!(fs::read_to_string(&letter).unwrap(), text);
+    let version = tables.pragma_query_value(None, "user_version", |row| row.get(0));
+    assert_eq!(version, Ok(7));
 }
 
 #[test]
@@ -107,90 +125,41 @@ fn each_cause_is_said_once() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_named_at_once_and_without_the_password() {
-    let free = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().unwrap();
-    let url = format!("postgres://me:secret@{free}/shop");
-    let stderr = failure(program().env("DATABASE_URL", url));
-    // The first attempt says so; if it were repeated, a time limit would be the reason.
-    for part in
-        ["shop at 127.0.0.1", &free.port().to_string(), "Connection refused", "DATABASE_URL"]
-    {
-        assert!(stderr.contains(part), "{stderr}");
-    }
-    assert!(!stderr.contains("secret"), "{stderr}");
-}
-
-#[test]
-fn a_wrong_password_is_reported_without_it() {
-    let url = Postgres::shared().new_database();
-    let (user, rest) = (url.find("items:").unwrap(), url.find('@').unwrap());
-    let url = format!("{}items:sesame{}", &url[..user], &url[rest..]);
-    let stderr = failure(program().env("DATABASE_URL", url));
-    assert!(stderr.contains("password authentication failed"), "{stderr}");
-    assert!(!stderr.contains("sesame"), "{stderr}");
-}
-
-#[test]
-fn more_connections_than_the_server_has_are_refused_with_what_to_do() {
-    let url = Postgres::shared().new_database();
-    let stderr = failure(program().env("DATABASE_URL", url).args(["--pool", "2000"]));
-    assert!(stderr.contains("2000 connections") && stderr.contains("--pool"), "{stderr}");
-}
-
-#[test]
-fn a_server_keeps_its_items() {
-    let url = Postgres::shared().new_database();
-    let mut ids = Vec::new();
-    for url in [url.clone(), url.replacen("postgres:", "postgresql:", 1)] {
-        let mut command = program();
-        command.env("DATABASE_URL", url).args(["--pool", "1"]);
-        let mut service = Service::run(command);
-        ids.push(service.create());
-        service.signal(rustix::process::Signal::TERM);
-        assert_eq!(service.wait(Duration::from_secs(5)).0.code(), Some(0));
-    }
-    assert_eq!(ids, [1, 2]);
-}
-
-#[test]
 fn a_named_database_is_made_and_keeps_its_items() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("items.db");
-    let mut ids = Vec::new();
-    for slashes in ["", "//"] {
-        let mut command = program();
-        command.env("DATABASE_URL", format!("sqlite:{slashes}{}", path.display()));
-        let mut service = Service::run(command);
-        ids.push(service.create());
+    let server = Postgres::shared().new_database();
+    for (url, id) in [
+        (format!("sqlite:{}", path.display()), 1),
+        (format!("sqlite://{}", path.display()), 2),
+        (server.replacen("postgres:", "postgresql:", 1), 1),
+        (server, 2),
+    ] {
+        let mut service =
+            Service::with(|program| program.env("DATABASE_URL", &url).args(["--pool", "1"]));
+        assert_eq!(service.create(), id, "{url}");
         let list = service.send("GET /api/items").json();
-        assert_eq!(list["data"].as_array().unwrap().len(), ids.len());
-        service.signal(rustix::process::Signal::TERM);
-        assert!(service.wait(Duration::from_secs(5)).0.success());
+        assert_eq!(list["data"].as_array().unwrap().len() as i64, id, "{url}");
+        service.end();
     }
-    assert_eq!(ids, [1, 2]);
 }
 
 #[test]
 fn an_empty_database_url_is_no_database_url() {
-    let mut command = program();
-    command.env("DATABASE_URL", "");
-    let service = Service::run(command);
+    let service = Service::with(|program| program.env("DATABASE_URL", ""));
     assert_eq!(service.create(), 1);
-    assert_eq!(fs::read_dir(service.temporary.path()).unwrap().count(), 1);
+    assert_eq!(service.temporary_files(), 1);
 }
 
 #[test]
 fn the_limit_of_descriptors_is_raised_where_it_may() {
     let service = Service::run(program_after("ulimit -S -n 64"));
-    let scraped = service.scrape();
-    let limit = scraped.iter().find(|sample| sample.name == "process_max_fds").unwrap();
-    assert!(limit.value > 64.0, "{limit:?}");
+    assert!(service.value("process_max_fds", &[]) > 64.0);
 }
 
 #[test]
 fn the_metrics_have_a_port_of_their_own() {
     let service = Service::start();
-    assert_eq!(service.send("GET /metrics").status, 404);
     assert_eq!(send(service.metrics, "GET /api/items", None).status, 404);
     assert_eq!(send(service.metrics, "GET /metrics", None).status, 200);
 }
