@@ -22,9 +22,6 @@ pub enum Database {
 
 impl Database {
     /// The one that `url` names; without a URL, or when it is empty, a temporary file.
-    ///
-    /// # Errors
-    ///
     /// Fails when the URL's scheme is not known, or the place of its scheme cannot be
     /// used. No error repeats a password.
     pub fn of(url: Option<&str>) -> Result<Database> {

@@ -44,10 +44,7 @@ async fn create(State(store): State<Store>, body: ItemBody) -> Answer<impl IntoR
 }
 
 async fn show(State(store): State<Store>, ItemId(id): ItemId) -> Answer<Json<Data<Item>>> {
-    match store.find(id).await? {
-        Some(data) => Ok(Json(Data { data })),
-        None => Err(ErrorAnswer::no_such_item(id)),
-    }
+    found(id, store.find(id).await?)
 }
 
 /// `PUT` and `PATCH` do the same: a field that the body does not have stays.
@@ -56,10 +53,11 @@ async fn update(
     ItemId(id): ItemId,
     body: ItemBody,
 ) -> Answer<Json<Data<Item>>> {
-    match store.update(id, body.value).await? {
-        Some(data) => Ok(Json(Data { data })),
-        None => Err(ErrorAnswer::no_such_item(id)),
-    }
+    found(id, store.update(id, body.value).await?)
+}
+
+fn found(id: i64, item: Option<Item>) -> Answer<Json<Data<Item>>> {
+    item.map(|data| Json(Data { data })).ok_or_else(|| ErrorAnswer::no_such_item(id))
 }
 
 async fn remove(State(store): State<Store>, ItemId(id): ItemId) -> Answer<StatusCode> {

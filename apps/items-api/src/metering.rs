@@ -37,13 +37,7 @@ pub(crate) struct Meters {
 
 impl Meters {
     /// Makes those that `metering` asks for.
-    ///
-    /// # Errors
-    ///
-    /// A metric cannot be registered.
-    ///
-    /// # Panics
-    ///
+    /// Fails when a metric cannot be registered.
     /// Panics when called outside a tokio runtime.
     pub(crate) fn register(metering: Metering, registry: &Registry) -> Result<Meters, Error> {
         talea_collectors::build::register(registry, talea_collectors::build_info!())?;

@@ -85,10 +85,7 @@ pub(crate) struct PoolMeter {
 
 impl PoolMetrics {
     /// Shows no pool yet.
-    ///
-    /// # Errors
-    ///
-    /// A metric cannot be registered.
+    /// Fails when a metric cannot be registered.
     pub(crate) fn register(registry: &Registry) -> Result<PoolMetrics, Error> {
         let families = Families::new();
         talea::install(registry, &[&families])?;

@@ -26,19 +26,13 @@ const BACKLOG: u32 = 4096;
 const BACK_OFF: Duration = Duration::from_millis(50);
 
 /// Listens at `address`.
-///
-/// # Errors
-///
 /// Fails when the address is taken or may not be used, and names it.
 pub fn bind(address: SocketAddr) -> Result<TcpListener> {
     listen(address).map_err(|error| refused(address, "--listen", &error))
 }
 
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // On Unix this lets a restart have the port of connections that linger; on
     // Windows it would let two programs share the port.
     #[cfg(unix)]

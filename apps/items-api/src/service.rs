@@ -18,9 +18,6 @@ use tokio::time::timeout;
 const CLOSE_LIMIT: Duration = Duration::from_secs(2);
 
 /// Runs the service; returns when it has been stopped and all is put away.
-///
-/// # Errors
-///
 /// Fails when a port or the database cannot be had, with a message that names it.
 pub async fn run(arguments: Arguments) -> Result<()> {
     descriptors::raise_limit();

@@ -5,7 +5,7 @@ use std::io;
 use std::thread;
 use tokio::sync::oneshot;
 
-/// WaitGuard for reasons to stop.
+/// The reasons to stop, listened for.
 #[derive(Debug)]
 pub struct Stop {
     signals: Signals,
@@ -15,13 +15,7 @@ pub struct Stop {
 impl Stop {
     /// Listens for SIGTERM and SIGINT from now on (elsewhere than on Unix for
     /// Ctrl-C), and, if `with_input`, for the end of standard input.
-    ///
-    /// # Errors
-    ///
     /// Fails when the system refuses a signal handler or a thread.
-    ///
-    /// # Panics
-    ///
     /// Panics when called outside a tokio runtime.
     pub fn listen(with_input: bool) -> Result<Stop> {
         let signals = Signals::listen().context("cannot listen for signals")?;
@@ -33,17 +27,10 @@ impl Stop {
     pub async fn next(&mut self) {
         tokio::select! {
             () = self.signals.next() => {}
-            () = end_of(&mut self.input) => self.input = None,
+            _ = async { self.input.as_mut()?.await.ok() }, if self.input.is_some() => {
+                self.input = None;
+            }
         }
-    }
-}
-
-async fn end_of(input: &mut Option<oneshot::Receiver<()>>) {
-    match input {
-        Some(ended) => {
-            let _ = ended.await;
-        }
-        None => std::future::pending().await,
     }
 }
 

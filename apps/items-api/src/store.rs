@@ -25,12 +25,20 @@ pub enum Store {
     Postgres(Arc<PostgresItems>),
 }
 
+/// Calls a method of the items, wherever they are kept.
+macro_rules! on_items {
+    ($store:expr, $items:ident => $call:expr) => {
+        match $store {
+            Store::Sqlite($items) => $call,
+            #[cfg(feature = "postgres")]
+            Store::Postgres($items) => $call,
+        }
+    };
+}
+
 impl Store {
     /// Opens the database and brings its tables up to date. Of PostgreSQL it opens as many
     /// connections as `connections` says; of SQLite, as many as are of use.
-    ///
-    /// # Errors
-    ///
     /// Fails when the database cannot be opened, is none, or has tables that this program
     /// does not know. The error names the file or the server.
     #[cfg_attr(not(feature = "postgres"), allow(unused_variables))]
@@ -56,29 +64,17 @@ impl Store {
     /// The database renders them: a row that crosses from there to here costs several
     /// times its text, and under load this is most of the service's work.
     pub async fn list(&self) -> Result<String> {
-        match self {
-            Store::Sqlite(items) => items.list().await,
-            #[cfg(feature = "postgres")]
-            Store::Postgres(items) => items.list().await,
-        }
+        on_items!(self, items => items.list().await)
     }
 
     /// The item `id`, if there is one.
     pub async fn find(&self, id: i64) -> Result<Option<Item>> {
-        match self {
-            Store::Sqlite(items) => items.find(id).await,
-            #[cfg(feature = "postgres")]
-            Store::Postgres(items) => items.find(id).await,
-        }
+        on_items!(self, items => items.find(id).await)
     }
 
     /// Adds an item.
     pub async fn create(&self, value: bool) -> Result<Item> {
-        match self {
-            Store::Sqlite(items) => items.create(value).await,
-            #[cfg(feature = "postgres")]
-            Store::Postgres(items) => items.create(value).await,
-        }
+        on_items!(self, items => items.create(value).await)
     }
 
     /// Changes the item `id`, if there is one; without a value it stays as it is.
@@ -86,46 +82,26 @@ impl Store {
         let Some(value) = value else {
             return self.find(id).await;
         };
-        match self {
-            Store::Sqlite(items) => items.update(id, value).await,
-            #[cfg(feature = "postgres")]
-            Store::Postgres(items) => items.update(id, value).await,
-        }
+        on_items!(self, items => items.update(id, value).await)
     }
 
     /// Removes the item `id`; false if there was none.
     pub async fn delete(&self, id: i64) -> Result<bool> {
-        match self {
-            Store::Sqlite(items) => items.delete(id).await,
-            #[cfg(feature = "postgres")]
-            Store::Postgres(items) => items.delete(id).await,
-        }
+        on_items!(self, items => items.delete(id).await)
     }
 
     /// Removes all items. Ids go on counting.
     pub async fn clear(&self) -> Result<()> {
-        match self {
-            Store::Sqlite(items) => items.clear().await,
-            #[cfg(feature = "postgres")]
-            Store::Postgres(items) => items.clear().await,
-        }
+        on_items!(self, items => items.clear().await)
     }
 
     /// Sets the most requests that waited for a connection to those that wait now.
     pub fn reset_peaks(&self) {
-        match self {
-            Store::Sqlite(items) => items.reset_peaks(),
-            #[cfg(feature = "postgres")]
-            Store::Postgres(items) => items.reset_peaks(),
-        }
+        on_items!(self, items => items.reset_peaks())
     }
 
     /// Ends all connections, once what they do is done.
     pub async fn close(&self) {
-        match self {
-            Store::Sqlite(items) => items.close().await,
-            #[cfg(feature = "postgres")]
-            Store::Postgres(items) => items.close().await,
-        }
+        on_items!(self, items => items.close().await)
     }
 }

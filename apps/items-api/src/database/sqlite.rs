@@ -12,15 +12,13 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct SqliteFile {
     path: PathBuf,
-    must_exist: bool,
+    /// Whether it is an error if the file is not there.
+    pub(crate) must_exist: bool,
     _folder: Option<TempDir>,
 }
 
 impl SqliteFile {
     /// A new file in a new folder among the system's temporary files.
-    ///
-    /// # Errors
-    ///
     /// Fails when the folder cannot be made, and names it.
     pub(super) fn temporary() -> Result<SqliteFile> {
         let folder =
@@ -37,9 +35,6 @@ impl SqliteFile {
 
     /// The file that `url` names: `sqlite:PATH` or `sqlite://PATH`. It is made
     /// when it is not there, unless the URL says `?mode=rw`.
-    ///
-    /// # Errors
-    ///
     /// Fails when the URL has an option that is not known, or asks for a database in memory or
     /// for reading only.
     pub(super) fn at(url: &str) -> Result<SqliteFile> {
@@ -77,11 +72,6 @@ impl SqliteFile {
         Ok(SqliteFile { path, must_exist, _folder: None })
     }
 
-    /// Whether it is an error if the file is not there.
-    pub(crate) fn must_exist(&self) -> bool {
-        self.must_exist
-    }
-
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -91,10 +81,6 @@ impl SqliteFile {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn refused(url: &str) -> String {
-        format!("{:#}", SqliteFile::at(url).unwrap_err())
-    }
 
     #[test]
     fn a_url_names_a_file_with_or_without_slashes() {
@@ -110,22 +96,19 @@ mod tests {
     }
 
     #[test]
-    fn a_database_that_connections_cannot_share_is_refused() {
-        for url in ["sqlite::memory:", "sqlite://:memory:", "sqlite:", "sqlite:x?mode=memory"] {
-            assert!(refused(url).contains("names no file"), "{url}");
+    fn a_database_that_cannot_serve_is_refused_with_the_reason() {
+        for (url, reason) in [
+            ("sqlite::memory:", "names no file"),
+            ("sqlite://:memory:", "names no file"),
+            ("sqlite:", "names no file"),
+            ("sqlite:x?mode=memory", "names no file"),
+            ("sqlite:x?mode=ro", "reading only"),
+            ("sqlite:x?immutable=true", "reading only"),
+            ("sqlite:x?colour=red", "the option colour=red"),
+        ] {
+            let refused = format!("{:#}", SqliteFile::at(url).unwrap_err());
+            assert!(refused.contains(reason), "{url}: {refused}");
         }
-    }
-
-    #[test]
-    fn a_database_for_reading_only_is_refused() {
-        for url in ["sqlite:x?mode=ro", "sqlite:x?immutable=true"] {
-            assert!(refused(url).contains("reading only"), "{url}");
-        }
-    }
-
-    #[test]
-    fn an_unknown_option_is_refused_by_name() {
-        assert!(refused("sqlite:x?colour=red").contains("colour"));
     }
 
     #[test]

@@ -103,7 +103,7 @@ impl SqliteItems {
 
     async fn connect(file: &SqliteFile, metrics: Option<&PoolMetrics>) -> Result<Self> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        flags.set(OpenFlags::SQLITE_OPEN_CREATE, !file.must_exist());
+        flags.set(OpenFlags::SQLITE_OPEN_CREATE, !file.must_exist);
         let writing = Opener { path: file.path().to_owned(), flags, only_reads: false };
         migrate(&mut writing.open()?)?;
         let reading = Opener { only_reads: true, ..writing.clone() };
