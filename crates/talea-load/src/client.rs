@@ -72,7 +72,7 @@ impl Client {
     ) -> Ending {
         let serving = async {
             while let Ok(intended) = arrivals.recv().await {
-                self.meters.late(intended.elapsed());
+                self.meters.late.observe(intended.elapsed());
                 self.iteration(Some(intended), None).await;
                 served.fetch_add(1, Release);
             }
@@ -140,15 +140,15 @@ impl Client {
             Err(why) => {
                 self.tally.not_sent += 1;
                 self.fail(Failure::NoRequest(n, why));
-                self.meters.done();
+                self.meters.done.inc();
                 return;
             }
         };
         let answer = self.session.send(request, !step.captures.is_empty()).await;
         if let Some(took) = self.session.take_connecting() {
-            self.meters.connected(took);
+            self.meters.connects.observe(took);
         }
-        self.meters.done();
+        self.meters.done.inc();
         let result = match &answer {
             Ok(answer) => {
                 self.tally.sent += 1;
@@ -189,7 +189,7 @@ impl Client {
     }
 
     fn fail(&mut self, failure: Failure) {
-        self.meters.failed();
+        self.meters.failed.inc();
         self.tally.fail(failure);
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use talea::{
     Bucketing, Counter, Escaping, Format, Histogram, HistogramSnapshot, Opts, Registry, Seconds,
+    Snapshot,
 };
 
 /// Each bucket of the times is 2^(2^-5), or 1.022, times as wide as the one before.
@@ -24,25 +25,18 @@ pub struct Meters {
     /// By step.
     response_times: Arc<[Histogram<Seconds>]>,
     heads: Histogram<Seconds>,
-    connects: Histogram<Seconds>,
-    late: Histogram<Seconds>,
+    pub(super) connects: Histogram<Seconds>,
+    pub(super) late: Histogram<Seconds>,
     received: Counter,
-    failed: Counter,
-    done: Counter,
+    pub(super) failed: Counter,
+    pub(super) done: Counter,
 }
 
 /// The counts of the meters since one load began; clones share them.
 #[derive(Clone)]
 pub struct Window {
-    meters: Meters,
-    response_times_before: HistogramSnapshot,
-    step_times_before: Vec<HistogramSnapshot>,
-    heads_before: HistogramSnapshot,
-    connects_before: HistogramSnapshot,
-    late_before: HistogramSnapshot,
-    received_before: u64,
-    failed_before: u64,
-    done_before: u64,
+    pub(super) meters: Meters,
+    before: Arc<Snapshot>,
 }
 
 impl Meters {
@@ -63,11 +57,8 @@ impl Meters {
             let opts = Opts::new(name, help).bucketing(Bucketing::Native);
             opts.schema(SCHEMA).max_buckets(1024)
         };
-        let response_time = times(
-            Self::RESPONSE_TIME,
-            "Time from the start of a request to the end of the answer.",
-        );
-        let by_step = registry.family::<Histogram<Seconds>>(response_time, &[STEP])?;
+        let help = "Time from the start of a request to the end of the answer.";
+        let by_step = registry.family::<Histogram<_>>(times(Self::RESPONSE_TIME, help), &[STEP])?;
         let of_step = |step: usize| by_step.with_values(&[step.to_string()]).keep();
         let response_times = (0..steps.max(1)).map(of_step).collect();
         let heads = registry
@@ -75,10 +66,8 @@ impl Meters {
         let connects = registry.register(times(CONNECT, "Time to open a connection."))?;
         let received = registry.register(Opts::new(RECEIVED, "Bytes of the answers' bodies."))?;
         let failed = registry.register(Opts::new(Self::FAILED, "Requests that failed."))?;
-        let late = registry.register(times(
-            LATE,
-            "Time from when a request was to be made to when a client took it.",
-        ))?;
+        let help = "Time from when a request was to be made to when a client took it.";
+        let late = registry.register(times(LATE, help))?;
         let done = registry
             .register(Opts::new(DONE, "Requests answered, failed, or not possible to send."))?;
         Ok(Self { registry, response_times, heads, connects, late, received, failed, done })
@@ -86,17 +75,7 @@ impl Meters {
 
     /// Begins a window. Observations only ever add, so a load's own are the difference.
     pub fn window(&self) -> Window {
-        Window {
-            response_times_before: self.times(Self::RESPONSE_TIME),
-            step_times_before: self.step_times(),
-            heads_before: self.times(HEAD),
-            connects_before: self.times(CONNECT),
-            late_before: self.times(LATE),
-            received_before: self.received.get(),
-            failed_before: self.failed.get(),
-            done_before: self.done.get(),
-            meters: self.clone(),
-        }
+        Window { before: Arc::new(self.registry.snapshot()), meters: self.clone() }
     }
 
     /// An answer that was read to its end: when its head and its end came, and how long it was.
@@ -106,87 +85,65 @@ impl Meters {
         self.received.add(bytes);
     }
 
-    pub(super) fn connected(&self, took: Duration) {
-        self.connects.observe(took);
-    }
-
-    pub(super) fn failed(&self) {
-        self.failed.inc();
-    }
-
-    pub(super) fn late(&self, by: Duration) {
-        self.late.observe(by);
-    }
-
-    pub(super) fn done(&self) {
-        self.done.inc();
-    }
-
     /// A page of all families as delimited protobuf.
     pub fn page(&self) -> Vec<u8> {
         let snapshot = self.registry.snapshot();
         let page = snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX);
         page.flatten().collect()
     }
-
-    fn step_times(&self) -> Vec<HistogramSnapshot> {
-        let snapshot = self.registry.snapshot();
-        let of_step = |step: usize| {
-            let found = snapshot.histogram(Self::RESPONSE_TIME, &[(STEP, &step.to_string())]);
-            found.expect("the histogram was made by new()")
-        };
-        (0..self.response_times.len()).map(of_step).collect()
-    }
-
-    fn times(&self, name: &str) -> HistogramSnapshot {
-        let snapshot = self.registry.snapshot();
-        snapshot.histogram(name, &[]).expect("the histogram was registered by new()")
-    }
 }
 
 impl Window {
     /// How many requests are done with, for showing progress.
     pub fn requests_done(&self) -> u64 {
-        self.meters.done.get() - self.done_before
-    }
-
-    /// The response times of all steps.
-    pub fn response_times(&self) -> HistogramSnapshot {
-        self.meters.times(Meters::RESPONSE_TIME).diff(&self.response_times_before)
-    }
-
-    /// The response times of each step of the scenario.
-    pub(super) fn step_times(&self) -> Vec<HistogramSnapshot> {
-        let now = self.meters.step_times();
-        now.iter().zip(&self.step_times_before).map(|(now, before)| now.diff(before)).collect()
+        self.count(DONE, &self.meters.done)
     }
 
     /// How many requests have failed.
     pub fn requests_failed(&self) -> u64 {
-        self.meters.failed.get() - self.failed_before
+        self.count(Meters::FAILED, &self.meters.failed)
     }
 
     pub(super) fn bytes_received(&self) -> u64 {
-        self.meters.received.get() - self.received_before
+        self.count(RECEIVED, &self.meters.received)
+    }
+
+    /// The response times of all steps.
+    pub fn response_times(&self) -> HistogramSnapshot {
+        self.times(Meters::RESPONSE_TIME, &[])
+    }
+
+    /// The response times of each step of the scenario.
+    pub(super) fn step_times(&self) -> Vec<HistogramSnapshot> {
+        let steps = 0..self.meters.response_times.len();
+        let times = |step: usize| self.times(Meters::RESPONSE_TIME, &[(STEP, &step.to_string())]);
+        steps.map(times).collect()
     }
 
     /// How long answers took to their heads.
     pub(super) fn head_times(&self) -> HistogramSnapshot {
-        self.meters.times(HEAD).diff(&self.heads_before)
+        self.times(HEAD, &[])
     }
 
     /// How long connections took to open.
     pub(super) fn connect_times(&self) -> HistogramSnapshot {
-        self.meters.times(CONNECT).diff(&self.connects_before)
+        self.times(CONNECT, &[])
     }
 
     /// How late clients took what arrived, in an open model.
     pub fn late(&self) -> HistogramSnapshot {
-        self.meters.times(LATE).diff(&self.late_before)
+        self.times(LATE, &[])
     }
 
-    pub(super) fn meters(&self) -> &Meters {
-        &self.meters
+    fn count(&self, name: &str, counter: &Counter) -> u64 {
+        counter.get() - self.before.value(name, &[]).unwrap_or(0.0) as u64
+    }
+
+    fn times(&self, name: &str, labels: &[(&str, &str)]) -> HistogramSnapshot {
+        let of = |snapshot: &Snapshot| {
+            snapshot.histogram(name, labels).expect("the histogram was registered by new()")
+        };
+        of(&self.meters.registry.snapshot()).diff(&of(&self.before))
     }
 }
 

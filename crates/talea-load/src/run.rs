@@ -25,7 +25,7 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
     let threads = Arc::new(Threads::start(plan)?);
     let started = threads.started();
     let (begun, cpu) = (Instant::now(), cpu_time());
-    let (clients, starved) = begin(plan, &threads, window.meters(), &stop).await;
+    let (clients, starved) = begin(plan, &threads, &window.meters, &stop).await;
 
     let mut tally = Tally::default();
     let mut ended = started;
