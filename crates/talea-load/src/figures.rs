@@ -107,69 +107,51 @@ pub fn count(number: u64, one: &str, many: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    #[test]
-    fn a_value_has_three_significant_digits_in_its_unit() {
-        for (number, unit, shown) in [
-            (0.000_382_4, Some("seconds"), "382 µs"),
-            (0.001_239, Some("seconds"), "1.24 ms"),
-            (0.999_9, Some("seconds"), "1.00 s"),
-            (0.000_999_9, Some("seconds"), "1.00 ms"),
-            (12.345, Some("seconds"), "12.3 s"),
-            (4_213.0, Some("seconds"), "4,213 s"),
-            (4e-9, Some("seconds"), "4.00 ns"),
-            (-0.002, Some("seconds"), "-2.00 ms"),
-            (0.0, Some("seconds"), "0"),
-            (24_064.0, Some("bytes"), "23.5 KiB"),
-            (0.000_382_4, None, "0.000382"),
-            (0.099_99, None, "0.100"),
-            (7.0, None, "7.00"),
-            (f64::NAN, Some("seconds"), "–"),
-        ] {
-            assert_eq!(super::in_unit(number, unit), shown, "{number}");
-        }
-    }
-
     use super::*;
 
     #[test]
-    fn thousands_are_set_apart() {
-        assert_eq!(whole(0), "0");
-        assert_eq!(whole(999), "999");
-        assert_eq!(whole(1_000), "1,000");
-        assert_eq!(whole(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn measured_numbers_keep_three_digits() {
-        assert_eq!(measured(0.0421), "0.042");
-        assert_eq!(measured(4.213), "4.21");
-        assert_eq!(measured(9.996), "10.0");
-        assert_eq!(measured(99.96), "100");
-        assert_eq!(measured(4213.4), "4,213");
-        assert_eq!(measured(-4213.4), "-4,213");
-        assert_eq!(measured(f64::NAN), NONE);
-    }
-
-    #[test]
-    fn counts_have_no_decimals() {
-        assert_eq!(plain(20.0), "20");
-        assert_eq!(plain(0.0), "0");
-        assert_eq!(plain(20.5), "20.5");
-        assert_eq!(plain(f64::NAN), NONE);
-    }
-
-    #[test]
-    fn bytes_have_binary_units() {
-        assert_eq!(bytes(1), "1 byte");
-        assert_eq!(bytes(512), "512 bytes");
-        assert_eq!(bytes(25_277_284_352), "23.5 GiB");
-    }
-
-    #[test]
-    fn one_has_no_plural() {
-        assert_eq!(counted(1, "request"), "1 request");
-        assert_eq!(counted(2_000, "request"), "2,000 requests");
-        assert_eq!(count(1, "family", "families"), "1 family");
-        assert_eq!(count(0, "family", "families"), "0 families");
+    fn a_number_is_shown_as_people_read_it() {
+        let seconds = |number| in_unit(number, Some("seconds"));
+        for (shown, expected) in [
+            (whole(0), "0"),
+            (whole(999), "999"),
+            (whole(1_000), "1,000"),
+            (whole(1_234_567), "1,234,567"),
+            (measured(0.0421), "0.042"),
+            (measured(4.213), "4.21"),
+            (measured(9.996), "10.0"),
+            (measured(99.96), "100"),
+            (measured(4213.4), "4,213"),
+            (measured(-4213.4), "-4,213"),
+            (measured(f64::NAN), NONE),
+            (plain(20.0), "20"),
+            (plain(0.0), "0"),
+            (plain(20.5), "20.5"),
+            (plain(f64::NAN), NONE),
+            (bytes(1), "1 byte"),
+            (bytes(512), "512 bytes"),
+            (bytes(25_277_284_352), "23.5 GiB"),
+            (counted(1, "request"), "1 request"),
+            (counted(2_000, "request"), "2,000 requests"),
+            (count(1, "family", "families"), "1 family"),
+            (count(0, "family", "families"), "0 families"),
+            // Three significant digits in a unit.
+            (seconds(0.000_382_4), "382 µs"),
+            (seconds(0.001_239), "1.24 ms"),
+            (seconds(0.999_9), "1.00 s"),
+            (seconds(0.000_999_9), "1.00 ms"),
+            (seconds(12.345), "12.3 s"),
+            (seconds(4_213.0), "4,213 s"),
+            (seconds(4e-9), "4.00 ns"),
+            (seconds(-0.002), "-2.00 ms"),
+            (seconds(0.0), "0"),
+            (seconds(f64::NAN), "–"),
+            (in_unit(24_064.0, Some("bytes")), "23.5 KiB"),
+            (in_unit(0.000_382_4, None), "0.000382"),
+            (in_unit(0.099_99, None), "0.100"),
+            (in_unit(7.0, None), "7.00"),
+        ] {
+            assert_eq!(shown, expected);
+        }
     }
 }

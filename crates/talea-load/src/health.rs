@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use talea::HistogramSnapshot;
 
-use crate::figures::{counted, measured, whole};
+use crate::figures::{counted, measured};
+use crate::outcome::in_ms;
 
 /// How a load's generator fared.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ const TOO_SHORT: Duration = Duration::from_millis(100);
 impl Health {
     /// A quantile of how late clients took what arrived, in milliseconds.
     pub fn late_ms(&self, quantile: f64) -> Option<f64> {
-        self.late.quantile(quantile).map(|seconds| seconds * 1e3)
+        in_ms(&self.late, quantile)
     }
 
     /// Processor time a second; 1 is one core.
@@ -52,10 +53,7 @@ impl Health {
         if self.starved > 0 {
             limits.push(format!(
                 "{} found all clients busy and waited for one; allow more of them",
-                match self.starved {
-                    1 => "1 arrival".to_owned(),
-                    more => format!("{} arrivals", whole(more)),
-                }
+                counted(self.starved, "arrival")
             ));
         } else if let Some(late) = self.late.quantile(0.99).filter(|late| *late > LATE) {
             limits.push(format!(

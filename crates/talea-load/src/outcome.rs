@@ -26,7 +26,8 @@ pub struct Phases {
     pub bytes_received: u64,
 }
 
-fn in_ms(times: &HistogramSnapshot, quantile: f64) -> Option<f64> {
+/// A quantile of times in milliseconds.
+pub(super) fn in_ms(times: &HistogramSnapshot, quantile: f64) -> Option<f64> {
     times.quantile(quantile).map(|seconds| seconds * 1e3)
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, in_ms};
 use crate::scenario::Scenario;
 
 /// The requests of one step. Response times are of its answers, whatever their status, by the
@@ -34,9 +34,7 @@ impl StepSummary {
     /// Those of a scenario, in its order.
     pub fn all_of(scenario: &Scenario, outcome: &Outcome) -> Vec<Self> {
         let steps = scenario.steps.iter().zip(&outcome.step_times).enumerate();
-        let summary = |(n, (step, times)): (usize, (&crate::scenario::Step, _))| {
-            let times: &talea::HistogramSnapshot = times;
-            let quantile = |q| times.quantile(q).map(|seconds| seconds * 1e3);
+        let summary = steps.map(|(n, (step, times))| {
             let failures = outcome.tally.failures.iter();
             Self {
                 name: step.name.clone(),
@@ -44,12 +42,12 @@ impl StepSummary {
                 answers: times.count(),
                 failed: failures.filter(|(kind, _)| kind.step() == n).map(|(_, count)| count).sum(),
                 mean_ms: times.mean().map(|seconds| seconds * 1e3),
-                p50_ms: quantile(0.5),
-                p90_ms: quantile(0.9),
-                p99_ms: quantile(0.99),
-                max_ms: quantile(1.0),
+                p50_ms: in_ms(times, 0.5),
+                p90_ms: in_ms(times, 0.9),
+                p99_ms: in_ms(times, 0.99),
+                max_ms: in_ms(times, 1.0),
             }
-        };
-        steps.map(summary).collect()
+        });
+        summary.collect()
     }
 }
