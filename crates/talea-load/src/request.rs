@@ -6,7 +6,7 @@ use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Uri};
 
 use crate::connection::Protocol;
-use crate::scenario::{FillError, Scenario, Step, Template, Values};
+use crate::scenario::{Scenario, Step, Template, Unfilled, Values};
 use crate::target::Target;
 
 /// The requests of a scenario's steps, as far as they are known beforehand.
@@ -55,7 +55,7 @@ impl Requests {
         values: &Values,
     ) -> Result<Request<Full<Bytes>>, NoRequest> {
         let Prepared { method, uri, headers, filled_headers, body } = &self.0[step];
-        let unfilled = |why: FillError| NoRequest::Unfilled(why.variable());
+        let unfilled = |Unfilled(variable)| NoRequest::Unfilled(variable);
         let filled = |template: &Template, mut text: String| {
             template.fill(values, &mut text).map(|()| text).map_err(unfilled)
         };
@@ -128,28 +128,31 @@ mod tests {
 
     const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
-    fn requests(url: &str, protocol: Protocol) -> (Scenario, Requests) {
+    /// The request of a step of the built-in scenario, with the id of the item if there is one.
+    fn request(
+        url: &str,
+        protocol: Protocol,
+        step: usize,
+        id: Option<&str>,
+    ) -> Result<Request<Full<Bytes>>, NoRequest> {
         let scenario = Scenario::crud();
         let requests = Requests::new(&scenario, &url.parse().unwrap(), protocol).unwrap();
-        (scenario, requests)
+        let mut values = Values::new(&scenario.variables, 0);
+        values.begin(&scenario.variables);
+        id.into_iter().for_each(|id| values.set(0, CapturedValue::text(id)));
+        requests.request(step, &values)
     }
 
     #[test]
     fn a_created_item_is_found_under_its_id() {
-        let (scenario, requests) = requests("http://127.0.0.1:4000/api/items", HTTP1);
-        let mut values = Values::new(&scenario.variables, 0);
-        values.begin(&scenario.variables);
-        let list = requests.request(1, &values).unwrap();
-        assert_eq!(
-            (list.method(), list.uri().to_string()),
-            (&Method::GET, "/api/items".to_owned())
-        );
+        let request = |step, id| request("http://127.0.0.1:4000/api/items", HTTP1, step, id);
+        let list = request(1, None).unwrap();
+        assert_eq!((list.method(), list.uri().path()), (&Method::GET, "/api/items"));
         assert_eq!(list.headers()[HOST], "127.0.0.1:4000");
         for step in [2, 3, 4] {
-            assert_eq!(requests.request(step, &values).unwrap_err(), NoRequest::Unfilled(0));
+            assert_eq!(request(step, None).unwrap_err(), NoRequest::Unfilled(0));
         }
-        values.set(0, CapturedValue::text("3f/1"));
-        assert_eq!(requests.request(2, &values).unwrap().uri(), "/api/items/3f%2F1");
+        assert_eq!(request(2, Some("3f/1")).unwrap().uri(), "/api/items/3f%2F1");
     }
 
     #[test]
@@ -157,22 +160,18 @@ mod tests {
         for (url, list, get) in
             [("http://h", "/", "/7"), ("http://h/", "/", "/7"), ("http://h/a/", "/a", "/a/7")]
         {
-            let (scenario, requests) = requests(url, HTTP1);
-            let mut values = Values::new(&scenario.variables, 0);
-            values.set(0, CapturedValue::text("7"));
-            assert_eq!(requests.request(1, &values).unwrap().uri(), list, "{url}");
-            assert_eq!(requests.request(2, &values).unwrap().uri(), get, "{url}");
+            let uri = |step| request(url, HTTP1, step, Some("7")).unwrap().uri().to_string();
+            assert_eq!((uri(1).as_str(), uri(2).as_str()), (list, get), "{url}");
         }
     }
 
     #[test]
     fn each_protocol_names_the_host_in_its_way() {
-        let (scenario, of_2) = requests("http://h:81/a", Protocol::Http2);
-        let values = Values::new(&scenario.variables, 0);
-        let request = of_2.request(1, &values).unwrap();
-        assert_eq!(request.uri(), "http://h:81/a");
-        assert!(!request.headers().contains_key(HOST));
-        let (_, closing) = requests("http://h:81/a", Protocol::Http1 { keep_alive: false });
-        assert_eq!(closing.request(1, &values).unwrap().headers()[CONNECTION], "close");
+        let list = |protocol| request("http://h:81/a", protocol, 1, None).unwrap();
+        let of_2 = list(Protocol::Http2);
+        assert_eq!(of_2.uri(), "http://h:81/a");
+        assert!(!of_2.headers().contains_key(HOST));
+        let closing = list(Protocol::Http1 { keep_alive: false });
+        assert_eq!(closing.headers()[CONNECTION], "close");
     }
 }

@@ -12,5 +12,5 @@ mod variable;
 
 pub use self::definition::{Scenario, Step};
 pub use self::names::{Names, Quantity, Selector};
-pub(crate) use self::template::{FillError, Template};
+pub(crate) use self::template::{Template, Unfilled};
 pub(crate) use self::value::{CapturedValue, Values};

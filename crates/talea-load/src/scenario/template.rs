@@ -26,22 +26,10 @@ pub enum Form {
     Json,
 }
 
-/// Why there is no text.
+/// There is no text: the variable at this place has no value yet, or one that cannot stand in a
+/// path, which is empty, `.` or `..`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FillError {
-    /// The variable at this place has no value yet.
-    Missing(usize),
-    /// Its value cannot stand in a path: it is empty, `.` or `..`.
-    NoSegment(usize),
-}
-
-impl FillError {
-    pub(crate) fn variable(self) -> usize {
-        match self {
-            Self::Missing(variable) | Self::NoSegment(variable) => variable,
-        }
-    }
-}
+pub struct Unfilled(pub(crate) usize);
 
 impl Template {
     /// Appends text that stands as it is.
@@ -107,7 +95,7 @@ impl Template {
 
     /// Writes the text with the values filled in.
     /// Fails when a value is not there, or cannot stand where it should.
-    pub fn fill(&self, values: &Values, into: &mut String) -> Result<(), FillError> {
+    pub fn fill(&self, values: &Values, into: &mut String) -> Result<(), Unfilled> {
         for part in &self.parts {
             let (variable, form) = match part {
                 Part::Text(text) => {
@@ -116,20 +104,15 @@ impl Template {
                 }
                 Part::Variable(variable, form) => (*variable, *form),
             };
-            let value = values.get(variable).ok_or(FillError::Missing(variable))?;
+            let value = values.get(variable).ok_or(Unfilled(variable))?;
             match form {
-                Form::Plain => into.push_str(&value.text),
                 Form::Path if matches!(value.text.as_str(), "" | "." | "..") => {
-                    return Err(FillError::NoSegment(variable));
+                    return Err(Unfilled(variable));
                 }
                 Form::Path => push_percent_encoded(&value.text, into),
                 Form::InJsonText => into.push_str(&escaped(&value.text)),
-                Form::Json if !value.is_text => into.push_str(&value.text),
-                Form::Json => {
-                    into.push('"');
-                    into.push_str(&escaped(&value.text));
-                    into.push('"');
-                }
+                Form::Json if value.is_text => into.push_str(&quoted(&value.text)),
+                Form::Plain | Form::Json => into.push_str(&value.text),
             }
         }
         Ok(())
@@ -138,20 +121,21 @@ impl Template {
 
 /// A text as it stands between the quotes of JSON.
 fn escaped(text: &str) -> String {
-    let quoted = serde_json::Value::from(text).to_string();
+    let quoted = quoted(text);
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// Letters, digits and `-._~` stand as they are (RFC 3986, 2.3).
 fn push_percent_encoded(text: &str, into: &mut String) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
             into.push(char::from(byte));
         } else {
-            into.push('%');
-            into.push(char::from(DIGITS[usize::from(byte >> 4)]));
-            into.push(char::from(DIGITS[usize::from(byte & 15)]));
+            *into += &format!("%{byte:02X}");
         }
     }
 }
@@ -171,50 +155,35 @@ mod tests {
         template.push(text, form, &mut place).map(|()| template)
     }
 
-    fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, FillError> {
+    fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, Unfilled> {
         let id = Variable { name: "id".to_owned(), source: Source::Captured };
         let mut values = Values::new(&[id], 0);
-        if let Some(value) = value {
-            values.set(0, value);
-        }
+        value.into_iter().for_each(|value| values.set(0, value));
         let mut text = String::new();
         template.fill(&values, &mut text).map(|()| text)
     }
 
     #[test]
     fn a_value_stands_as_its_place_asks_for() {
-        let text = || Some(CapturedValue::text("a \"b\"/ü"));
+        let text = |text| Some(CapturedValue::text(text));
         let number = || Some(CapturedValue { text: "7".to_owned(), is_text: false });
         for (form, value, expected) in [
-            (Form::Plain, text(), "<a \"b\"/ü>"),
-            (Form::Path, text(), "<a%20%22b%22%2F%C3%BC>"),
-            (Form::InJsonText, text(), "<a \\\"b\\\"/ü>"),
-            (Form::Json, text(), "<\"a \\\"b\\\"/ü\">"),
-            (Form::Json, number(), "<7>"),
-            (Form::Path, number(), "<7>"),
+            (Form::Plain, text("a \"b\"/ü"), Ok("{<a \"b\"/ü>}")),
+            (Form::Path, text("a \"b\"/ü"), Ok("{<a%20%22b%22%2F%C3%BC>}")),
+            (Form::InJsonText, text("a \"b\"/ü"), Ok("{<a \\\"b\\\"/ü>}")),
+            (Form::Json, text("a \"b\"/ü"), Ok("{<\"a \\\"b\\\"/ü\">}")),
+            (Form::Json, number(), Ok("{<7>}")),
+            (Form::Path, number(), Ok("{<7>}")),
+            (Form::Path, text("..."), Ok("{<...>}")),
+            (Form::Path, text(""), Err(Unfilled(0))),
+            (Form::Path, text("."), Err(Unfilled(0))),
+            (Form::Path, text(".."), Err(Unfilled(0))),
+            (Form::Path, None, Err(Unfilled(0))),
         ] {
-            let template = template("<{id}>", form).unwrap();
-            assert_eq!(filled(&template, value).unwrap(), expected, "{form:?}");
+            let template = template("{{<{id}>}}", form).unwrap();
+            let found = filled(&template, value);
+            assert_eq!(found.as_deref().map_err(|error| *error), expected, "{form:?}");
         }
-    }
-
-    #[test]
-    fn a_value_that_cannot_stand_in_a_place_is_refused() {
-        let path = template("/{id}", Form::Path).unwrap();
-        assert_eq!(filled(&path, None), Err(FillError::Missing(0)));
-        for text in ["", ".", ".."] {
-            assert_eq!(
-                filled(&path, Some(CapturedValue::text(text))),
-                Err(FillError::NoSegment(0))
-            );
-        }
-        assert_eq!(filled(&path, Some(CapturedValue::text("..."))).unwrap(), "/...");
-    }
-
-    #[test]
-    fn braces_that_are_doubled_are_braces() {
-        let template = template("{{{id}}}", Form::Plain).unwrap();
-        assert_eq!(filled(&template, Some(CapturedValue::text("x"))).unwrap(), "{x}");
     }
 
     #[test]
