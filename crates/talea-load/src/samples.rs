@@ -62,16 +62,15 @@ impl SamplesFile {
     /// the file is there once it is whole.
     /// Fails when it cannot be written.
     pub fn write(&self, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Result<()> {
-        let written = match self.is_special {
-            true => {
-                File::create(&self.path).and_then(|file| lines(file, scenario, rounds)).map(drop)
+        let mut written = || {
+            if self.is_special {
+                lines(File::create(&self.path)?, scenario, rounds)?;
+            } else {
+                lines(self.temporary()?, scenario, rounds)?.persist(&self.path)?;
             }
-            false => self
-                .temporary()
-                .and_then(|file| lines(file, scenario, rounds))
-                .and_then(|file| file.persist(&self.path).map(drop).map_err(io::Error::from)),
+            Ok::<_, io::Error>(())
         };
-        written.with_context(|| self.cannot())
+        written().with_context(|| self.cannot())
     }
 
     fn temporary(&self) -> io::Result<NamedTempFile> {

@@ -98,12 +98,9 @@ async fn send(
     keep_body: bool,
 ) -> Result<Answer, RequestError> {
     for _ in 0..ATTEMPTS {
-        let open = match line {
-            Some(connection) => connection.is_open(),
-            None => false,
-        };
+        let is_open = line.as_mut().is_some_and(Connection::is_open);
         let connection = match line {
-            Some(connection) if open => connection,
+            Some(connection) if is_open => connection,
             _ => {
                 let begun = Instant::now();
                 let stream = target.connect().await;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use hyper::Uri;
 use hyper::header::HeaderValue;
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -47,7 +47,8 @@ impl Target {
     /// Scheme and authority: `http://127.0.0.1:4000`.
     pub fn origin(&self) -> String {
         let scheme = if self.is_https { "https" } else { "http" };
-        format!("{scheme}://{}", self.authority())
+        let (open, close) = if self.host.contains(':') { ("[", "]") } else { ("", "") };
+        format!("{scheme}://{open}{}{close}:{}", self.host, self.port)
     }
 
     /// The path of the collection, without a slash at its end.
@@ -94,29 +95,10 @@ impl Target {
     async fn connect_tcp(&self) -> io::Result<TcpStream> {
         let stream = match self.address {
             Some(address) => TcpStream::connect(address).await?,
-            None => self.connect_by_name().await?,
+            None => TcpStream::connect((self.host.as_str(), self.port)).await?,
         };
         stream.set_nodelay(true)?;
         Ok(stream)
-    }
-
-    async fn connect_by_name(&self) -> io::Result<TcpStream> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        for address in lookup_host((self.host.as_str(), self.port)).await? {
-            match TcpStream::connect(address).await {
-                Ok(stream) => return Ok(stream),
-                Err(error) => last = error,
-            }
-        }
-        Err(last)
-    }
-
-    fn authority(&self) -> String {
-        if self.host.contains(':') {
-            format!("[{}]:{}", self.host, self.port)
-        } else {
-            format!("{}:{}", self.host, self.port)
-        }
     }
 }
 

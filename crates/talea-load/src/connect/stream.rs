@@ -18,6 +18,11 @@ pub enum Stream {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
+/// A stream of either kind.
+trait ByteStream: AsyncRead + AsyncWrite + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> ByteStream for S {}
+
 impl Stream {
     /// Where it leads.
     /// Fails when it is not connected any more.
@@ -25,6 +30,13 @@ impl Stream {
         match self {
             Self::Plain(stream) => stream.peer_addr(),
             Self::Tls(stream) => stream.get_ref().0.peer_addr(),
+        }
+    }
+
+    fn bytes(self: Pin<&mut Self>) -> Pin<&mut dyn ByteStream> {
+        match self.get_mut() {
+            Self::Plain(stream) => Pin::new(stream),
+            Self::Tls(stream) => Pin::new(stream),
         }
     }
 }
@@ -35,10 +47,7 @@ impl AsyncRead for Stream {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_read(cx, into),
-            Self::Tls(stream) => Pin::new(stream).poll_read(cx, into),
-        }
+        self.bytes().poll_read(cx, into)
     }
 }
 
@@ -48,10 +57,7 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Self::Tls(stream) => Pin::new(stream).poll_write(cx, bytes),
-        }
+        self.bytes().poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
@@ -59,10 +65,7 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
-            Self::Tls(stream) => Pin::new(stream).poll_write_vectored(cx, parts),
-        }
+        self.bytes().poll_write_vectored(cx, parts)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -73,16 +76,10 @@ impl AsyncWrite for Stream {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_flush(cx),
-            Self::Tls(stream) => Pin::new(stream).poll_flush(cx),
-        }
+        self.bytes().poll_flush(cx)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            Self::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
-            Self::Tls(stream) => Pin::new(stream).poll_shutdown(cx),
-        }
+        self.bytes().poll_shutdown(cx)
     }
 }
