@@ -1,20 +1,13 @@
 //! The metrics of Caddy.
 
-use super::metric_set::{
-    GO_DURATIONS, LabelSource, MethodNames, MetricSet, MetricSpec, RouteNames,
-};
-use crate::labels::endpoint::UNMATCHED;
+use super::metric_set::LabelSource::{self, Handler, Method, Server, Status};
+use super::metric_set::{GO_DURATIONS, MethodNames, MetricSet, MetricSpec};
 use crate::labels::status::{OTHER, Statuses};
 
-const BASIC: &[(&str, LabelSource)] =
-    &[("server", LabelSource::Server), ("handler", LabelSource::Handler)];
+const BASIC: &[(&str, LabelSource)] = &[("server", Server), ("handler", Handler)];
 
-const ANSWERED: &[(&str, LabelSource)] = &[
-    ("server", LabelSource::Server),
-    ("handler", LabelSource::Handler),
-    ("code", LabelSource::Status),
-    ("method", LabelSource::Method),
-];
+const ANSWERED: &[(&str, LabelSource)] =
+    &[("server", Server), ("handler", Handler), ("code", Status), ("method", Method)];
 
 pub(super) const METRIC_SET: MetricSet = MetricSet {
     in_flight: MetricSpec {
@@ -32,7 +25,6 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
         help: "Number of requests resulting in middleware errors.",
         labels: BASIC,
     }),
-    outcomes: None,
     to_head: Some(MetricSpec {
         name: "caddy_http_response_duration_seconds",
         help: "Histogram of times to first byte in response bodies.",
@@ -57,7 +49,6 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     // The status that proxies log if the client closed the connection.
     statuses: Statuses::Codes { odd: OTHER, none: "499" },
     method_names: MethodNames::Sent { other: "OTHER", query: false },
-    route_names: RouteNames::Templates { unmatched: UNMATCHED },
-    host: "host",
     durations: GO_DURATIONS,
+    ..MetricSet::DEFAULT
 };

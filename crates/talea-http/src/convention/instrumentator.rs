@@ -1,27 +1,21 @@
 //! The metrics of prometheus-fastapi-instrumentator 8, for Python's FastAPI and Starlette.
 
-use super::metric_set::{LabelSource, MethodNames, MetricSet, MetricSpec, RouteNames};
-use crate::labels::status::Statuses;
+use super::metric_set::LabelSource::{self, Method, Route, Status};
+use super::metric_set::{MethodNames, MetricSet, MetricSpec, RouteNames};
 
-const HANDLER: &[(&str, LabelSource)] = &[("handler", LabelSource::Route)];
+const HANDLER: &[(&str, LabelSource)] = &[("handler", Route)];
 
 pub(super) const METRIC_SET: MetricSet = MetricSet {
     in_flight: MetricSpec {
         name: "http_requests_inprogress",
         help: "Number of HTTP requests in progress.",
-        labels: &[("method", LabelSource::Method), ("handler", LabelSource::Route)],
+        labels: &[("method", Method), ("handler", Route)],
     },
     requests: Some(MetricSpec {
         name: "http_requests_total",
         help: "Total number of requests by method, status and handler.",
-        labels: &[
-            ("handler", LabelSource::Route),
-            ("status", LabelSource::Status),
-            ("method", LabelSource::Method),
-        ],
+        labels: &[("handler", Route), ("status", Status), ("method", Method)],
     }),
-    errors: None,
-    outcomes: None,
     to_head: Some(MetricSpec {
         name: "http_request_duration_highr_seconds",
         help: "Latency with many buckets, of all requests together.",
@@ -30,7 +24,7 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     to_end: Some(MetricSpec {
         name: "http_request_duration_seconds",
         help: "Latency of requests by handler and method.",
-        labels: &[("handler", LabelSource::Route), ("method", LabelSource::Method)],
+        labels: &[("handler", Route), ("method", Method)],
     }),
     request_size: Some(MetricSpec {
         name: "http_request_size_bytes",
@@ -42,12 +36,10 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
         help: "Length of responses' bodies by handler.",
         labels: HANDLER,
     }),
-    declared_request_size: false,
-    statuses: Statuses::Classes,
     method_names: MethodNames::Declared { rest: "OTHER" },
     route_names: RouteNames::Templates { unmatched: "none" },
-    host: "host",
     durations: DURATIONS,
+    ..MetricSet::DEFAULT
 };
 
 /// Those of its metric of high resolution.

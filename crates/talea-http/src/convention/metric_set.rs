@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use talea::HttpMethod;
 
 use crate::labels::endpoint::{EndpointLabels, Methods, UNMATCHED};
-use crate::labels::status::Statuses;
+use crate::labels::status::{OTHER, Statuses};
 
-/// The metrics of a convention.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetricSet {
     pub(crate) in_flight: MetricSpec,
@@ -17,7 +16,6 @@ pub(crate) struct MetricSet {
     pub(crate) errors: Option<MetricSpec>,
     /// Counts requests when they have ended.
     pub(crate) outcomes: Option<MetricSpec>,
-    /// Time to the response's head.
     pub(crate) to_head: Option<MetricSpec>,
     /// Time to the end of the response's body.
     pub(crate) to_end: Option<MetricSpec>,
@@ -34,7 +32,26 @@ pub(crate) struct MetricSet {
     pub(crate) durations: &'static [f64],
 }
 
-/// A metric of a convention.
+impl MetricSet {
+    /// The values of the fields that a convention leaves out.
+    pub(super) const DEFAULT: Self = Self {
+        in_flight: MetricSpec { name: "", help: "", labels: &[] },
+        requests: None,
+        errors: None,
+        outcomes: None,
+        to_head: None,
+        to_end: None,
+        request_size: None,
+        response_size: None,
+        declared_request_size: false,
+        statuses: Statuses::Classes,
+        method_names: MethodNames::Declared { rest: OTHER },
+        route_names: RouteNames::Templates { unmatched: UNMATCHED },
+        host: "host",
+        durations: OTEL_DURATIONS,
+    };
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetricSpec {
     pub(crate) name: &'static str,
@@ -42,7 +59,6 @@ pub(crate) struct MetricSpec {
     pub(crate) labels: &'static [(&'static str, LabelSource)],
 }
 
-/// The source of a label's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LabelSource {
     // Of the endpoint's declaration, and of the service.
@@ -89,7 +105,6 @@ impl LabelSource {
     }
 }
 
-/// How methods are named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum MethodNames {
     /// As they are declared: a `HEAD` that a `GET` endpoint answers is a `GET`.
@@ -98,12 +113,7 @@ pub(crate) enum MethodNames {
         rest: &'static str,
     },
     /// As they are sent; unknown ones have one name.
-    Sent {
-        /// The name of unknown methods.
-        other: &'static str,
-        /// Whether `QUERY` is known.
-        query: bool,
-    },
+    Sent { other: &'static str, query: bool },
 }
 
 impl MethodNames {
@@ -112,7 +122,6 @@ impl MethodNames {
         matches!((self, methods), (Self::Sent { .. }, _) | (_, Methods::Each))
     }
 
-    /// The name for an endpoint's methods and the method that was sent.
     pub(crate) fn name(self, methods: Methods, sent: HttpMethod) -> &'static str {
         match (self, methods) {
             (Self::Declared { .. }, Methods::One(method)) => method.as_str(),
@@ -127,7 +136,6 @@ impl MethodNames {
     }
 }
 
-/// How routes are named.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RouteNames {
     /// `/items/{id}`
@@ -172,7 +180,7 @@ fn servant_segment(segment: &str) -> Option<Cow<'_, str>> {
 pub(super) const GO_DURATIONS: &[f64] =
     &[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// The thresholds of OpenTelemetry's semantic conventions.
+/// The thresholds of OpenTelemetry's semantic conventions, and of Python's official client.
 pub(super) const OTEL_DURATIONS: &[f64] =
     &[0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
 

@@ -2,34 +2,26 @@
 
 use std::borrow::Cow;
 
-use super::metric_set::{
-    LabelSource, MethodNames, MetricSet, MetricSpec, OTEL_DURATIONS, RouteNames,
-};
+use super::metric_set::LabelSource::{self, ErrorType, Method, Route, Scheme, Status, Version};
+use super::metric_set::{MethodNames, MetricSet, MetricSpec, RouteNames};
 use crate::labels::outcome::Outcome;
 use crate::labels::status::{OTHER, Statuses};
 
 const ATTRIBUTES: &[(&str, LabelSource)] = &[
-    ("http_request_method", LabelSource::Method),
-    ("url_scheme", LabelSource::Scheme),
-    ("http_route", LabelSource::Route),
-    ("http_response_status_code", LabelSource::Status),
-    ("error_type", LabelSource::ErrorType),
-    ("network_protocol_version", LabelSource::Version),
+    ("http_request_method", Method),
+    ("url_scheme", Scheme),
+    ("http_route", Route),
+    ("http_response_status_code", Status),
+    ("error_type", ErrorType),
+    ("network_protocol_version", Version),
 ];
 
 pub(super) const METRIC_SET: MetricSet = MetricSet {
     in_flight: MetricSpec {
         name: "http_server_active_requests",
         help: "Number of active HTTP server requests.",
-        labels: &[
-            ("http_request_method", LabelSource::Method),
-            ("url_scheme", LabelSource::Scheme),
-        ],
+        labels: &[("http_request_method", Method), ("url_scheme", Scheme)],
     },
-    requests: None,
-    errors: None,
-    outcomes: None,
-    to_head: None,
     to_end: Some(MetricSpec {
         name: "http_server_request_duration_seconds",
         help: "Duration of HTTP server requests.",
@@ -45,13 +37,12 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
         help: "Size of HTTP server response bodies.",
         labels: ATTRIBUTES,
     }),
-    declared_request_size: false,
     statuses: Statuses::Codes { odd: OTHER, none: "" },
     method_names: MethodNames::Sent { other: OTHER, query: true },
     // The attribute exists only if a route is available. An empty label is an absent one.
     route_names: RouteNames::Templates { unmatched: "" },
     host: "server_address",
-    durations: OTEL_DURATIONS,
+    ..MetricSet::DEFAULT
 };
 
 /// The attribute `error.type`: the reason for a failure, or empty. For a complete response it is

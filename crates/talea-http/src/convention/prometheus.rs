@@ -1,13 +1,9 @@
 //! The default convention.
 
-use super::metric_set::{
-    LabelSource, MethodNames, MetricSet, MetricSpec, OTEL_DURATIONS, RouteNames,
-};
-use crate::labels::endpoint::UNMATCHED;
-use crate::labels::status::{OTHER, Statuses};
+use super::metric_set::LabelSource::{self, Method, Outcome, Route, Status};
+use super::metric_set::{MetricSet, MetricSpec};
 
-const ENDPOINT: &[(&str, LabelSource)] =
-    &[("method", LabelSource::Method), ("route", LabelSource::Route)];
+const ENDPOINT: &[(&str, LabelSource)] = &[("method", Method), ("route", Route)];
 
 pub(super) const METRIC_SET: MetricSet = MetricSet {
     in_flight: MetricSpec {
@@ -18,21 +14,12 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     requests: Some(MetricSpec {
         name: "http_requests_total",
         help: "Requests answered, by the status of the response.",
-        labels: &[
-            ("method", LabelSource::Method),
-            ("route", LabelSource::Route),
-            ("status", LabelSource::Status),
-        ],
+        labels: &[("method", Method), ("route", Route), ("status", Status)],
     }),
-    errors: None,
     outcomes: Some(MetricSpec {
         name: "http_request_outcomes_total",
         help: "Requests that have ended, by how: complete, aborted, panicked or timed_out.",
-        labels: &[
-            ("method", LabelSource::Method),
-            ("route", LabelSource::Route),
-            ("outcome", LabelSource::Outcome),
-        ],
+        labels: &[("method", Method), ("route", Route), ("outcome", Outcome)],
     }),
     to_head: Some(MetricSpec {
         name: "http_request_duration_seconds",
@@ -54,10 +41,5 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
         help: "Bytes of a response's body that were sent.",
         labels: ENDPOINT,
     }),
-    declared_request_size: false,
-    statuses: Statuses::Classes,
-    method_names: MethodNames::Declared { rest: OTHER },
-    route_names: RouteNames::Templates { unmatched: UNMATCHED },
-    host: "host",
-    durations: OTEL_DURATIONS,
+    ..MetricSet::DEFAULT
 };

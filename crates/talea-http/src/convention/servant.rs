@@ -1,10 +1,10 @@
 //! The metrics of servant-prometheus 0.2.0.0, with its names, help and thresholds.
 
-use super::metric_set::{LabelSource, MethodNames, MetricSet, MetricSpec, RouteNames};
+use super::metric_set::LabelSource::{self, Method, Route, Status};
+use super::metric_set::{MethodNames, MetricSet, MetricSpec, RouteNames};
 use crate::labels::status::Statuses;
 
-const ENDPOINT: &[(&str, LabelSource)] =
-    &[("path", LabelSource::Route), ("method", LabelSource::Method)];
+const ENDPOINT: &[(&str, LabelSource)] = &[("path", Route), ("method", Method)];
 
 pub(super) const METRIC_SET: MetricSet = MetricSet {
     in_flight: MetricSpec {
@@ -15,28 +15,18 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     requests: Some(MetricSpec {
         name: "http_responses_total",
         help: "Total number of http responses by their statuses.",
-        labels: &[
-            ("path", LabelSource::Route),
-            ("method", LabelSource::Method),
-            ("status", LabelSource::Status),
-        ],
+        labels: &[("path", Route), ("method", Method), ("status", Status)],
     }),
-    errors: None,
-    outcomes: None,
-    to_head: None,
     to_end: Some(MetricSpec {
         name: "http_request_duration_seconds",
         help: "Request latency in seconds",
         labels: ENDPOINT,
     }),
-    request_size: None,
-    response_size: None,
-    declared_request_size: false,
     statuses: Statuses::Servant,
     method_names: MethodNames::Declared { rest: "" },
     route_names: RouteNames::Servant,
-    host: "host",
     durations: DURATIONS,
+    ..MetricSet::DEFAULT
 };
 
 /// `defaultBuckets` of its module `Servant.Prometheus.Internal.Latency`.
