@@ -103,7 +103,7 @@ impl Endpoints {
     where
         F: Fn(&Request<B>) -> Endpoint + Clone,
     {
-        EndpointLayer::new(endpoint)
+        EndpointLayer { endpoint }
     }
 
     /// Declares an endpoint whose handler has no name of its own.

@@ -22,7 +22,7 @@ use crate::meters::endpoint::Endpoint;
 /// error, the request counts as aborted.
 #[derive(Clone, Copy, Debug)]
 pub struct EndpointLayer<F> {
-    endpoint: F,
+    pub(crate) endpoint: F,
 }
 
 /// A service that is metered by an [`EndpointLayer`].
@@ -30,12 +30,6 @@ pub struct EndpointLayer<F> {
 pub struct MeteredService<S, F> {
     inner: S,
     endpoint: F,
-}
-
-impl<F> EndpointLayer<F> {
-    pub(crate) fn new(endpoint: F) -> Self {
-        Self { endpoint }
-    }
 }
 
 impl<S, F: Clone> tower_layer::Layer<S> for EndpointLayer<F> {
@@ -68,7 +62,7 @@ where
         let mut exchange = Exchange::closed();
         let count = exchange.open(meters, RequestHead::from(&request), request.body());
         let call = exchange.call();
-        let future = self.inner.call(request.map(|body| RequestBody::new(body, count)));
+        let future = self.inner.call(request.map(|inner| RequestBody { inner, count }));
         call.returned();
         MeteredFuture { future, exchange }
     }
@@ -113,5 +107,5 @@ fn watched<R: Body>(response: Response<R>, exchange: &mut Exchange) -> Response<
     };
     let (status, extensions) = (response.status(), response.extensions());
     let transfer = exchange.head(status, extensions, end).map(|head| head.begin(exchange));
-    response.map(|body| ResponseBody::new(body, transfer))
+    response.map(|inner| ResponseBody { inner, transfer })
 }

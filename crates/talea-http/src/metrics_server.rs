@@ -110,7 +110,7 @@ impl MetricsServer {
     /// # }
     /// ```
     pub fn builder(exposition: Exposition) -> MetricsServerBuilder {
-        let limits = Limits { patience: exposition.patience_limit(), ..Limits::default() };
+        let limits = Limits { patience: exposition.patience, ..Limits::default() };
         MetricsServerBuilder { exposition, routes: None, limits }
     }
 
@@ -166,16 +166,14 @@ impl MetricsServerBuilder {
         // The runtime lives and ends on this thread: the caller may be in another runtime, where
         // none may be dropped.
         let run = move || {
-            let runtime = match runtime() {
-                Ok(runtime) => runtime,
-                Err(error) => return drop(started.send(Err(error))),
+            let bind = || {
+                let runtime = runtime()?;
+                let bind = async { Server::bind(address, self.limits, Arc::new(OpenGate)) };
+                let server = runtime.block_on(bind)?;
+                io::Result::Ok((runtime, server))
             };
-            let bound = {
-                let _entered = runtime.enter();
-                Server::bind(address, self.limits, Arc::new(OpenGate))
-            };
-            let server = match bound {
-                Ok(server) => server,
+            let (runtime, server) = match bind() {
+                Ok(bound) => bound,
                 Err(error) => return drop(started.send(Err(error))),
             };
             if started.send(Ok((server.local_addr(), server.counts()))).is_err() {

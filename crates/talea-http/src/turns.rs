@@ -32,7 +32,6 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     held: usize,
-    /// In order of arrival.
     waiting: Vec<WaitingClient>,
     /// The clients that were served last, each once, the most recent at the end.
     recent: VecDeque<Client>,
@@ -177,7 +176,6 @@ impl Shared {
 }
 
 impl State {
-    /// The waiting client to serve next.
     fn take_next(&mut self) -> Option<WaitingClient> {
         let key = |waiting: &WaitingClient| {
             let last = |is: &dyn Fn(&Client) -> bool| {

@@ -107,7 +107,6 @@ fn methods_of(endpoint: &Value<'_>) -> Option<(Vec<HttpMethod>, bool)> {
     }
 }
 
-/// A value as `Debug` writes it.
 #[derive(Debug, PartialEq, Eq)]
 enum Value<'a> {
     /// A name or a number.
@@ -118,7 +117,6 @@ enum Value<'a> {
     Map(Vec<(Self, Self)>),
 }
 
-/// The fields of a struct.
 struct Fields<'a, 'b>(&'b [(&'a str, Value<'a>)]);
 
 impl<'a> Value<'a> {

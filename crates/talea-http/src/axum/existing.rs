@@ -73,7 +73,7 @@ fn meter_routes(
     let router = router.with_state(());
     match listed {
         Some(layer) => tower_layer::Layer::layer(&layer, router),
-        None => Metered::unmetered(router.layer(layer)),
+        None => Metered { inner: router.layer(layer), routes: None },
     }
 }
 

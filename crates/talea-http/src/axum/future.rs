@@ -30,7 +30,7 @@ const SENT_AT_MOST: u64 = 16 << 10;
 /// Counts a request's body as it passes. In place, since a request is large to move.
 #[inline(never)]
 pub(super) fn watch_request(body: &mut Body, count: RequestBytes) {
-    *body = boxed(RequestBody::new(std::mem::take(body), Some(count)));
+    *body = boxed(RequestBody { inner: std::mem::take(body), count: Some(count) });
 }
 
 /// A body around one of axum's. `Body::new` wraps each error in one more `Error`, and extractors look through
@@ -60,27 +60,18 @@ fn record(response: &mut Response, exchange: &mut Exchange) {
     }
 }
 
-/// Watches a response's body as it passes.
 #[inline(never)]
 fn watch_response(body: &mut Body, head: RecordedHead, exchange: &mut Exchange) {
     let transfer = Some(head.begin(exchange));
-    *body = boxed(ResponseBody::new(std::mem::take(body), transfer));
+    *body = boxed(ResponseBody { inner: std::mem::take(body), transfer });
 }
 
 pin_project! {
-    /// The future of a metered handler.
     pub(super) struct HandlerFuture<F> {
         // Dropped first, so that the handler's state is freed while the request is in flight.
         #[pin]
-        future: F,
-        exchange: Exchange,
-    }
-}
-
-impl<F> HandlerFuture<F> {
-    #[inline]
-    pub(super) fn new(future: F, exchange: Exchange) -> Self {
-        Self { future, exchange }
+        pub(super) future: F,
+        pub(super) exchange: Exchange,
     }
 }
 
@@ -232,14 +223,7 @@ pin_project! {
     /// A future that notes its panic for a meter further out.
     pub(super) struct PanicWatchFuture<F> {
         #[pin]
-        future: F,
-    }
-}
-
-impl<F> PanicWatchFuture<F> {
-    #[inline]
-    pub(super) fn new(future: F) -> Self {
-        Self { future }
+        pub(super) future: F,
     }
 }
 

@@ -14,7 +14,6 @@ use super::future::{HandlerFuture, PanicWatchFuture, ServiceFuture};
 use super::panic_note::note_panic;
 use crate::exchange::request::Exchange;
 
-/// A handler or a service with a meter.
 #[derive(Clone, Debug)]
 pub(super) struct MeteredHandler<H> {
     pub(super) inner: H,
@@ -24,6 +23,24 @@ pub(super) struct MeteredHandler<H> {
 /// A handler or a service whose meter is further out: notes panics.
 #[derive(Clone, Debug)]
 pub(super) struct PanicWatch<H>(pub(super) H);
+
+/// Adds a handler or a service to a router: with a meter if there is an endpoint, or else with a
+/// watch for panics.
+macro_rules! add {
+    ($endpoint:expr, $inner:ident => $add:expr) => {
+        match $endpoint {
+            None => {
+                let $inner = PanicWatch($inner);
+                $add
+            }
+            Some(endpoint) => {
+                let $inner = MeteredHandler { inner: $inner, endpoint };
+                $add
+            }
+        }
+    };
+}
+pub(super) use add;
 
 impl<H, T, S> Handler<T, S> for MeteredHandler<H>
 where
@@ -40,7 +57,7 @@ where
         let call = exchange.call();
         let future = self.inner.call(request, state);
         call.returned();
-        HandlerFuture::new(future, exchange)
+        HandlerFuture { future, exchange }
     }
 }
 
@@ -78,7 +95,7 @@ where
 
     #[inline]
     fn call(self, request: Request, state: S) -> Self::Future {
-        PanicWatchFuture::new(note_panic(|| self.0.call(request, state)))
+        PanicWatchFuture { future: note_panic(|| self.0.call(request, state)) }
     }
 }
 
@@ -97,6 +114,6 @@ where
 
     #[inline]
     fn call(&mut self, request: Request) -> Self::Future {
-        PanicWatchFuture::new(note_panic(|| self.0.call(request)))
+        PanicWatchFuture { future: note_panic(|| self.0.call(request)) }
     }
 }

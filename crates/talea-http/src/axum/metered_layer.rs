@@ -14,7 +14,6 @@ use super::declared_endpoint::{EndpointsByMethod, RouteEndpoints};
 use super::future::ServiceFuture;
 use crate::exchange::request::Exchange;
 
-/// A layer with a meter around it.
 #[derive(Clone, Debug)]
 pub(super) struct MeteredLayer<L> {
     layer: L,
@@ -22,7 +21,6 @@ pub(super) struct MeteredLayer<L> {
 }
 
 impl<L> MeteredLayer<L> {
-    /// Meters these endpoints around a layer.
     pub(super) fn new(layer: L, endpoints: &RouteEndpoints) -> Self {
         // Endpoints live as long as the program, and so does their index.
         Self { layer, endpoints: Box::leak(Box::new(endpoints.by_method())) }

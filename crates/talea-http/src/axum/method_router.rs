@@ -12,7 +12,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::declared_endpoint::{DeclaredEndpoint, RouteEndpoints};
-use super::handler::{MeteredHandler, PanicWatch};
+use super::handler::{MeteredHandler, PanicWatch, add};
 use super::metered_layer::MeteredLayer;
 use super::shared_layer::{SharedLayer, is_shared};
 use super::zero_sized_handler::ZeroSizedHandler;
@@ -133,9 +133,8 @@ where
     {
         for (method, one) in methods_of(filter) {
             let (endpoint, service) = (self.declare::<T>(method), service.clone());
-            self = self.and_then(move |inner, parts| match parts.declared {
-                false => inner.on_service(one, PanicWatch(service)),
-                true => inner.on_service(one, MeteredHandler { inner: service, endpoint }),
+            self = self.and_then(move |inner, parts| {
+                add!(parts.declared.then_some(endpoint), service => inner.on_service(one, service))
             });
         }
         self
@@ -148,10 +147,10 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.with_rest::<H>(Methods::Rest, move |inner, endpoint| match endpoint {
-            None => inner.fallback(PanicWatch(handler)),
-            Some(endpoint) => inner.fallback(MeteredHandler { inner: handler, endpoint }),
-        })
+        self.with_rest::<H>(
+            Methods::Rest,
+            move |inner, endpoint| add!(endpoint, handler => inner.fallback(handler)),
+        )
     }
 
     /// Answers the methods that have no handler with a service.
@@ -161,10 +160,10 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.with_rest::<T>(Methods::Rest, move |inner, endpoint| match endpoint {
-            None => inner.fallback_service(PanicWatch(service)),
-            Some(endpoint) => inner.fallback_service(MeteredHandler { inner: service, endpoint }),
-        })
+        self.with_rest::<T>(
+            Methods::Rest,
+            move |inner, endpoint| add!(endpoint, service => inner.fallback_service(service)),
+        )
     }
 
     /// Puts a layer around all handlers so far, and around the fallback.
@@ -253,7 +252,6 @@ where
         self.and_then(move |inner, parts| answer(inner, parts.rest.then_some(endpoint)))
     }
 
-    /// Adds a step to the build.
     fn and_then(
         self,
         step: impl FnOnce(routing::MethodRouter<S>, MeteredParts) -> routing::MethodRouter<S>

@@ -15,7 +15,6 @@ thread_local! {
 /// The note of the enclosing meter, kept while a meter inside watches.
 pub(super) struct OuterNote(bool);
 
-/// Begins to watch for panics that are caught inside.
 #[inline]
 pub(super) fn watch() -> OuterNote {
     OuterNote(PANICKED.replace(false))
@@ -32,7 +31,6 @@ impl OuterNote {
     }
 }
 
-/// Runs a call, and notes its panic.
 #[inline]
 pub(super) fn note_panic<T>(call: impl FnOnce() -> T) -> T {
     struct NoteOnUnwind;

@@ -13,7 +13,7 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::declared_endpoint::{DeclaredEndpoint, RouteEndpoints};
-use super::handler::{MeteredHandler, PanicWatch};
+use super::handler::{MeteredHandler, PanicWatch, add};
 use super::metered_layer::MeteredLayer;
 use super::method_router::{MeteredParts, MethodRouter};
 use super::shared_layer::{SharedLayer, is_shared};
@@ -121,14 +121,8 @@ where
         T::Future: Send + 'static,
     {
         let route = path.to_owned();
-        self.routes.push(DeclaredRoute::service::<T>(path.to_owned(), move |router, endpoint| {
-            match endpoint {
-                None => router.route_service(&route, PanicWatch(service)),
-                Some(endpoint) => {
-                    router.route_service(&route, MeteredHandler { inner: service, endpoint })
-                }
-            }
-        }));
+        let answer = move |router: ::axum::Router<S>, endpoint| add!(endpoint, service => router.route_service(&route, service));
+        self.routes.push(DeclaredRoute::single::<T>(path, Methods::Each, answer));
         self
     }
 
@@ -150,8 +144,11 @@ where
                     "/" => prefix.to_owned(),
                     route => format!("{}{route}", prefix.trim_end_matches('/')),
                 },
-                build: nested(prefix.to_owned(), declared.build),
-                ..declared
+                endpoints: declared.endpoints,
+                build: {
+                    let (prefix, build) = (prefix.to_owned(), declared.build);
+                    Box::new(move |metered| ::axum::Router::new().nest(&prefix, build(metered)))
+                },
             });
         }
         self
@@ -173,15 +170,8 @@ where
     {
         let route = format!("{}/{{*rest}}", prefix.trim_end_matches('/'));
         let prefix = prefix.to_owned();
-        self.routes.push(DeclaredRoute::service::<T>(
-            route,
-            move |router, endpoint| match endpoint {
-                None => router.nest_service(&prefix, PanicWatch(service)),
-                Some(endpoint) => {
-                    router.nest_service(&prefix, MeteredHandler { inner: service, endpoint })
-                }
-            },
-        ));
+        let answer = move |router: ::axum::Router<S>, endpoint| add!(endpoint, service => router.nest_service(&prefix, service));
+        self.routes.push(DeclaredRoute::single::<T>(&route, Methods::Each, answer));
         self
     }
 
@@ -219,10 +209,7 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.unmatched = DeclaredRoute::unmatched::<H>(move |router, endpoint| match endpoint {
-            None => router.fallback(PanicWatch(handler)),
-            Some(endpoint) => router.fallback(MeteredHandler { inner: handler, endpoint }),
-        });
+        self.unmatched = DeclaredRoute::unmatched(handler);
         self.own_fallback = true;
         self
     }
@@ -234,10 +221,8 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.unmatched = DeclaredRoute::unmatched::<T>(move |router, endpoint| match endpoint {
-            None => router.fallback_service(PanicWatch(service)),
-            Some(endpoint) => router.fallback_service(MeteredHandler { inner: service, endpoint }),
-        });
+        let answer = move |router: ::axum::Router<S>, endpoint| add!(endpoint, service => router.fallback_service(service));
+        self.unmatched = DeclaredRoute::single::<T>(UNMATCHED, Methods::Rest, answer);
         self.own_fallback = true;
         self
     }
@@ -371,30 +356,38 @@ impl<S> DeclaredRoute<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    fn unmatched<H>(answer: impl AddAnswer<S>) -> Self {
-        Self::single::<H>(UNMATCHED.to_owned(), Methods::Rest, answer)
-    }
-
-    fn service<T>(route: String, answer: impl AddAnswer<S>) -> Self {
-        Self::single::<T>(route, Methods::Each, answer)
-    }
-
-    /// A route with one endpoint, which answers every request.
-    fn single<H>(route: String, methods: Methods, answer: impl AddAnswer<S>) -> Self {
+    /// A route with one endpoint, which answers every request. `answer` adds the answer to axum's
+    /// router, with the endpoint if that is to meter itself.
+    fn single<H>(
+        route: &str,
+        methods: Methods,
+        answer: impl FnOnce(::axum::Router<S>, Option<&'static DeclaredEndpoint>) -> ::axum::Router<S>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
         let endpoint = DeclaredEndpoint::declare::<H>(methods);
         let mut endpoints = RouteEndpoints::default();
         endpoints.set_fallback(endpoint);
         let build: Build<S> =
             Box::new(move |metered| answer(::axum::Router::new(), metered.then_some(endpoint)));
-        Self { route, endpoints, build }
+        Self { route: route.to_owned(), endpoints, build }
+    }
+
+    fn unmatched<H, T>(handler: H) -> Self
+    where
+        H: Handler<T, S>,
+        T: 'static,
+    {
+        Self::single::<H>(
+            UNMATCHED,
+            Methods::Rest,
+            move |router, endpoint| add!(endpoint, handler => router.fallback(handler)),
+        )
     }
 
     fn not_found() -> Self {
-        let inner = async || StatusCode::NOT_FOUND;
-        Self::unmatched::<()>(move |router, endpoint| match endpoint {
-            None => router.fallback(PanicWatch(inner)),
-            Some(endpoint) => router.fallback(MeteredHandler { inner, endpoint }),
-        })
+        Self::unmatched(async || StatusCode::NOT_FOUND)
     }
 
     /// Answers methods that are not declared, outside of the layers so far.
@@ -407,12 +400,7 @@ where
         let build = std::mem::replace(&mut self.build, Box::new(|_| ::axum::Router::new()));
         self.build = Box::new(move |metered| {
             let router = build(metered);
-            match metered {
-                false => router.method_not_allowed_fallback(PanicWatch(handler)),
-                true => {
-                    router.method_not_allowed_fallback(MeteredHandler { inner: handler, endpoint })
-                }
-            }
+            add!(metered.then_some(endpoint), handler => router.method_not_allowed_fallback(handler))
         });
         self.endpoints.set_fallback(endpoint);
     }
@@ -442,28 +430,4 @@ where
         let build: Build<S2> = Box::new(move |metered| build(metered).with_state(state));
         DeclaredRoute { route, endpoints, build }
     }
-}
-
-fn nested<S>(prefix: String, build: Build<S>) -> Build<S>
-where
-    S: Clone + Send + Sync + 'static,
-{
-    Box::new(move |metered| ::axum::Router::new().nest(&prefix, build(metered)))
-}
-
-/// Adds the answer of a route to axum's router, with the endpoint if it meters itself.
-trait AddAnswer<S>:
-    FnOnce(::axum::Router<S>, Option<&'static DeclaredEndpoint>) -> ::axum::Router<S>
-    + Send
-    + Sync
-    + 'static
-{
-}
-
-impl<S, F> AddAnswer<S> for F where
-    F: FnOnce(::axum::Router<S>, Option<&'static DeclaredEndpoint>) -> ::axum::Router<S>
-        + Send
-        + Sync
-        + 'static
-{
 }

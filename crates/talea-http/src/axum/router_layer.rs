@@ -57,16 +57,9 @@ pub struct Layer {
 /// A service that is metered by a [`Layer`].
 #[derive(Clone, Copy, Debug)]
 pub struct Metered<S> {
-    inner: S,
+    pub(super) inner: S,
     /// `None` if a layer inside meters.
-    routes: Option<Routes>,
-}
-
-impl<S> Metered<S> {
-    /// A service that a layer inside meters.
-    pub(super) fn unmetered(inner: S) -> Self {
-        Self { inner, routes: None }
-    }
+    pub(super) routes: Option<Routes>,
 }
 
 impl Layer {

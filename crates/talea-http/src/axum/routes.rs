@@ -51,14 +51,12 @@ pub(crate) struct RouteSpec {
     /// The template that a request's path matches, and the one in its label.
     pub(crate) path: String,
     pub(crate) template: String,
-    /// The methods that it declares.
     pub(crate) methods: Vec<HttpMethod>,
     /// Whether it answers all other methods too.
     pub(crate) answers_each: bool,
 }
 
 impl RouteSpec {
-    /// A route without methods.
     pub(crate) fn new(template: &str) -> Self {
         let (path, template) = (template.to_owned(), template.to_owned());
         Self { path, template, methods: Vec::new(), answers_each: false }
@@ -76,7 +74,6 @@ impl RouteError {
         Self { message: format!("cannot list the route {method} {template}: {reason}") }
     }
 
-    /// The error for a router that does not show its routes.
     pub(crate) fn unreadable() -> Self {
         let message = "cannot read the routes of the router: this version of axum does not show \
                        them in a way that is known; list them by `routes`";
@@ -110,7 +107,6 @@ impl Routes {
         Self { table: Box::leak(Box::new(table)), paths: Box::leak(Box::default()) }
     }
 
-    /// Lists routes by methods and templates.
     pub(crate) fn list(&mut self, routes: &[(&str, &str)]) -> Result<(), RouteError> {
         let mut specs: Vec<RouteSpec> = Vec::new();
         for &(name, template) in routes {
@@ -285,7 +281,6 @@ impl fmt::Debug for Routes {
     }
 }
 
-/// The label of a method.
 #[inline]
 pub(crate) fn known_method(method: &Method) -> HttpMethod {
     // Most requests are GET.

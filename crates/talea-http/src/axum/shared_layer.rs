@@ -17,7 +17,6 @@ pub(super) fn is_shared(layers: usize) -> bool {
     layers % 4 == 0
 }
 
-/// A layer whose service is shared.
 #[derive(Clone, Debug)]
 pub(super) struct SharedLayer<L>(pub(super) L);
 

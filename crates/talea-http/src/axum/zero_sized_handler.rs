@@ -19,7 +19,6 @@ use super::declared_endpoint::DeclaredEndpoint;
 use super::future::HandlerFuture;
 use crate::exchange::request::Exchange;
 
-/// A handler without a size, whose endpoint is found by its type.
 #[derive(Clone, Debug)]
 pub(super) struct ZeroSizedHandler<H> {
     handler: H,
@@ -52,7 +51,7 @@ where
         let call = exchange.call();
         let future = self.handler.call(request, state);
         call.returned();
-        HandlerFuture::new(future, exchange)
+        HandlerFuture { future, exchange }
     }
 }
 

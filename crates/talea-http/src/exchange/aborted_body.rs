@@ -16,7 +16,6 @@ pub(super) fn clear() {
     ABORTED.set(false);
 }
 
-/// Notes that a body ended with an error.
 #[cold]
 pub(super) fn note() {
     ABORTED.set(true);

@@ -16,15 +16,8 @@ pin_project! {
     #[derive(Debug)]
     pub struct RequestBody<B> {
         #[pin]
-        inner: B,
-        count: Option<RequestBytes>,
-    }
-}
-
-impl<B> RequestBody<B> {
-    #[inline]
-    pub(crate) fn new(inner: B, count: Option<RequestBytes>) -> Self {
-        Self { inner, count }
+        pub(crate) inner: B,
+        pub(crate) count: Option<RequestBytes>,
     }
 }
 
@@ -65,15 +58,8 @@ pin_project! {
     pub struct ResponseBody<B> {
         // Dropped first, so that its state is freed while the request is in flight.
         #[pin]
-        inner: B,
-        transfer: Option<ResponseTransfer>,
-    }
-}
-
-impl<B> ResponseBody<B> {
-    #[inline]
-    pub(crate) fn new(inner: B, transfer: Option<ResponseTransfer>) -> Self {
-        Self { inner, transfer }
+        pub(crate) inner: B,
+        pub(crate) transfer: Option<ResponseTransfer>,
     }
 }
 
@@ -88,7 +74,7 @@ impl<B: Body> Body for ResponseBody<B> {
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         let mut this = self.project();
         let Some(transfer) = this.transfer else { return this.inner.poll_frame(cx) };
-        let call = transfer.call();
+        let call = transfer.exchange.call();
         let polled = this.inner.as_mut().poll_frame(cx);
         call.returned();
         let polled = ready!(polled);

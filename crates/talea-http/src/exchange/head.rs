@@ -100,7 +100,6 @@ impl Exchange {
     }
 }
 
-/// Whether a response is marked as that of a panic.
 #[inline]
 fn is_marked_panic(status: StatusCode, extensions: &Extensions) -> bool {
     status.is_server_error() && extensions.get::<CaughtPanic>().is_some()
@@ -112,7 +111,6 @@ pub(crate) fn may_be_panic(status: Option<u16>, length: Option<u64>) -> bool {
     status == Some(caught_panic::STATUS) && length == Some(caught_panic::BODY.len() as u64)
 }
 
-/// Whether a response is an error of the service.
 fn is_failure(status: StatusCode, extensions: &Extensions) -> bool {
     status.is_server_error() || extensions.get::<HandlerError>().is_some()
 }

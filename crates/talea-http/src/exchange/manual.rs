@@ -101,7 +101,7 @@ impl ManualExchange {
     pub fn failed(&mut self) {
         self.exchange.note_unwind();
         if let Some(transfer) = &mut self.transfer {
-            transfer.note_unwind();
+            transfer.exchange.note_unwind();
         }
         self.close();
     }

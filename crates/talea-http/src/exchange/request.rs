@@ -92,29 +92,17 @@ impl Exchange {
         body: &impl Body,
     ) -> Option<RequestBytes> {
         self.start();
-        let meters = self.enter(meters, request);
+        let meters = meters.request(request);
+        self.enter_at(meters, request.method);
         self.has_body = !body.is_end_stream();
         let declared = meters.declared_request_size;
         self.request_size = RequestSize::Known(if declared { declared_size(request) } else { 0 });
         if self.has_body { Some(self.request_bytes(meters)) } else { None }
     }
 
-    /// Begins the time that is measured.
     #[inline(always)]
     pub(super) fn start(&mut self) {
         self.start = Instant::now();
-    }
-
-    /// Records that the request is in flight at its endpoint.
-    #[inline(always)]
-    pub(super) fn enter(
-        &mut self,
-        meters: &'static EndpointMeters,
-        request: RequestHead<'_>,
-    ) -> &'static RequestMeters {
-        let meters = meters.request(request);
-        self.enter_at(meters, request.method);
-        meters
     }
 
     /// Records that the request is in flight at these meters.
@@ -125,12 +113,10 @@ impl Exchange {
         self.is_head = *method == Method::HEAD;
     }
 
-    /// The length of the request's body.
     pub(super) fn received(&mut self, bytes: u64) {
         self.request_size = RequestSize::Known(bytes);
     }
 
-    /// Begins a call of the service's code.
     #[inline]
     pub(crate) fn call(&mut self) -> CallGuard<'_> {
         self.begin_call();
@@ -146,7 +132,6 @@ impl Exchange {
         }
     }
 
-    /// Ends a call that returned.
     #[inline]
     pub(crate) fn end_call(&mut self) {
         if self.has_body && aborted_body::is_noted() {
@@ -154,7 +139,6 @@ impl Exchange {
         }
     }
 
-    /// Notes that a call panicked.
     #[inline]
     pub(crate) fn note_unwind(&mut self) {
         self.unwound = true;
@@ -169,7 +153,6 @@ impl Exchange {
         self.is_open()
     }
 
-    /// Whether it records its request.
     #[inline]
     #[cfg(feature = "axum")]
     pub(crate) fn is_open(&self) -> bool {
@@ -186,7 +169,7 @@ impl Exchange {
 
     /// The outcome of a request that did not complete.
     pub(super) fn abort_outcome(&self, meters: &RequestMeters, took: Duration) -> Outcome {
-        let limit = meters.families().timed_out_after;
+        let limit = meters.families.timed_out_after;
         if self.unwound {
             Outcome::Panicked
         } else if limit.is_some_and(|limit| took >= limit) {
@@ -289,7 +272,7 @@ impl Exchange {
     /// The counter for the body of a request that has one. Out of line, as most have none.
     #[inline(never)]
     fn request_bytes(&mut self, meters: &RequestMeters) -> RequestBytes {
-        let families = meters.families();
+        let families = meters.families;
         if families.declared_request_size {
             return RequestBytes::Ignored;
         }
@@ -307,7 +290,6 @@ impl Exchange {
     }
 }
 
-/// Counts a response, or that there was none.
 #[inline]
 fn count_response<'a>(
     meters: &'a RequestMeters,
@@ -322,7 +304,6 @@ fn count_response<'a>(
 }
 
 impl CallGuard<'_> {
-    /// The call returned.
     #[inline]
     pub(crate) fn returned(self) {
         self.0.end_call();

@@ -9,7 +9,6 @@ use talea::{Bytes, Histogram};
 
 use crate::meters::attributes::RequestHead;
 
-/// The size of a request, for its exchange.
 #[derive(Debug)]
 pub(super) enum RequestSize {
     /// The body counts its bytes and records them.
@@ -20,7 +19,6 @@ pub(super) enum RequestSize {
     Shared(Arc<AtomicU64>),
 }
 
-/// Counts the bytes of a request's body as they pass.
 #[derive(Debug)]
 pub(crate) enum RequestBytes {
     /// Records them when the body is dropped.

@@ -3,14 +3,13 @@
 use bytes::Buf;
 
 use super::caught_panic;
-use super::request::{CallGuard, Exchange, Latency};
+use super::request::{Exchange, Latency};
 use crate::labels::outcome::Outcome;
 use crate::meters::request::{RequestMeters, ResponseMeters};
 
-/// A request in flight while the body of its response is sent.
 #[derive(Debug)]
 pub(crate) struct ResponseTransfer {
-    exchange: Exchange,
+    pub(super) exchange: Exchange,
     meters: &'static ResponseMeters,
     /// The outcome if the whole body is sent.
     outcome: Outcome,
@@ -41,18 +40,6 @@ impl RecordedHead {
 }
 
 impl ResponseTransfer {
-    /// Begins a call of the service's code.
-    #[inline]
-    pub(super) fn call(&mut self) -> CallGuard<'_> {
-        self.exchange.call()
-    }
-
-    /// Notes a panic on its behalf.
-    pub(super) fn note_unwind(&mut self) {
-        self.exchange.note_unwind();
-    }
-
-    /// Counts a piece of the body.
     #[inline]
     pub(super) fn add(&mut self, data: Option<&impl Buf>) {
         let Some(data) = data else { return };
@@ -62,7 +49,6 @@ impl ResponseTransfer {
         }
     }
 
-    /// Counts a piece of so many bytes.
     pub(super) fn add_len(&mut self, bytes: u64) {
         self.sent += bytes;
     }

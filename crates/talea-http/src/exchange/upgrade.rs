@@ -60,7 +60,7 @@ impl Drop for OpenRequest {
     fn drop(&mut self) {
         let transfer = self.0.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let (Some(transfer), true) = (transfer, std::thread::panicking()) {
-            transfer.note_unwind();
+            transfer.exchange.note_unwind();
         }
     }
 }

@@ -34,11 +34,6 @@ struct RemainingPieces {
 }
 
 impl ExpositionBody {
-    pub(super) fn of_text(text: &'static str) -> Self {
-        Self::whole(Bytes::from_static(text.as_bytes()))
-    }
-
-    /// A body of one piece.
     pub(super) fn whole(piece: Bytes) -> Self {
         Self { next: Some(piece), rest: None }
     }

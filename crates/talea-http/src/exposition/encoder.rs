@@ -4,7 +4,6 @@ use std::io;
 
 use super::scrape_request::Coding;
 
-/// Compresses bytes into memory.
 pub(super) trait Encoder: Send {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 

@@ -25,6 +25,7 @@ use ::http::header::{
     ALLOW, CONTENT_ENCODING, CONTENT_TYPE, HeaderValue, InvalidHeaderValue, RETRY_AFTER, VARY,
 };
 use ::http::{Extensions, Request, Response, StatusCode};
+use bytes::Bytes;
 use talea::{Registry, Scrapable};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout_at};
@@ -97,7 +98,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 pub struct Exposition<S = Registry> {
     registry: S,
     scrapers: Scrapers<S>,
-    patience: Duration,
+    pub(crate) patience: Duration,
 }
 
 impl Exposition {
@@ -131,11 +132,6 @@ impl<S: Scrapable> Exposition<S> {
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
-    }
-
-    #[cfg(feature = "server")]
-    pub(crate) fn patience_limit(&self) -> Duration {
-        self.patience
     }
 
     async fn answer(
@@ -174,7 +170,7 @@ impl<S: Scrapable> Exposition<S> {
         });
         let body = match timeout_at(until, first).await {
             Ok(Ok(Ok(((first, true), pieces)))) => {
-                let stream = self.scrapers.streams().begin(pieces, client);
+                let stream = self.scrapers.streams.begin(pieces, client);
                 ExpositionBody::streamed(first, stream, self.patience, until)
             }
             Ok(Ok(Ok(((whole, false), _)))) => ExpositionBody::whole(whole),
@@ -254,7 +250,8 @@ fn refuse(
     reason: &'static str,
 ) -> Response<ExpositionBody> {
     let plain = (CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    respond(status, headers.into_iter().chain([plain]), ExpositionBody::of_text(reason))
+    let body = ExpositionBody::whole(Bytes::from_static(reason.as_bytes()));
+    respond(status, headers.into_iter().chain([plain]), body)
 }
 
 fn respond(

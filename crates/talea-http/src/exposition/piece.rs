@@ -10,18 +10,15 @@ use super::scrape_request::ScrapeRequest;
 use super::scrapers::ScraperLease;
 use super::stream::Pieces;
 
-/// The approximate length of a piece.
 const PIECE: usize = 256 << 10;
 /// Room for the last series of a piece, which ends it beyond that length.
 const BEYOND: usize = 1 << 10;
 
-/// A snapshot that is encoded piece by piece.
 pub(super) struct SnapshotPieces<S: Scrapable> {
     lease: ScraperLease<S>,
     compressor: Option<Compressor>,
 }
 
-/// Compresses a scrape as it is written.
 struct Compressor {
     /// The buffer for text before compression.
     text: Vec<u8>,

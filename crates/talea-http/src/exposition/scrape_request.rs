@@ -6,7 +6,6 @@ use ::http::header::{ACCEPT, ACCEPT_ENCODING, AsHeaderName};
 use ::http::{HeaderMap, Method, Uri};
 use talea::{Escaping, Format};
 
-/// The options of a scrape.
 #[derive(Clone, Debug)]
 pub(super) struct ScrapeRequest {
     pub(super) format: Format,
@@ -18,10 +17,8 @@ pub(super) struct ScrapeRequest {
     pub(super) timeout: Option<Duration>,
 }
 
-/// The compression of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Coding {
-    /// Not at all.
     Identity,
     #[cfg(feature = "gzip")]
     Gzip,
@@ -39,7 +36,6 @@ impl Coding {
         Self::Zstd,
     ];
 
-    /// Its name in headers.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Identity => "identity",
@@ -120,7 +116,6 @@ impl ScrapeRequest {
     }
 }
 
-/// The lines of a header as one.
 fn joined(headers: &HeaderMap, name: impl AsHeaderName) -> String {
     let lines = headers.get_all(name).into_iter().filter_map(|line| line.to_str().ok());
     lines.collect::<Vec<_>>().join(",")

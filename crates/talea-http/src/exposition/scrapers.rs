@@ -21,13 +21,12 @@ const LOOK: Duration = Duration::from_millis(100);
 pub(super) struct Scrapers<S> {
     of: S,
     turns: Turns,
-    streams: ScrapeStreams,
+    pub(super) streams: ScrapeStreams,
     /// At most one: a scraper keeps the memory of a snapshot, and most registries are scraped by
     /// one client.
     kept: Arc<Mutex<Option<Scraper<S>>>>,
 }
 
-/// A scraper on loan, with its turn.
 #[derive(Debug)]
 pub(super) struct ScraperLease<S: Scrapable> {
     pub(super) scraper: Scraper<S>,
@@ -39,11 +38,6 @@ impl<S: Scrapable> Scrapers<S> {
     pub(super) fn new(of: &S, at_once: usize) -> Self {
         let turns = Turns::new(at_once, WAITING);
         Self { of: of.clone(), turns, streams: ScrapeStreams::default(), kept: Arc::default() }
-    }
-
-    /// The scrapes whose bodies are being sent.
-    pub(super) fn streams(&self) -> &ScrapeStreams {
-        &self.streams
     }
 
     /// Waits for a turn, and displaces other scrapes by the rules of

@@ -20,7 +20,6 @@ const GRACE: Duration = Duration::from_secs(1);
 /// The time for which a scrape that makes progress keeps its turn.
 const TURN: Duration = Duration::from_secs(10);
 
-/// The pieces of a scrape.
 pub(super) trait Pieces: Send {
     /// Encodes the next piece; also returns whether there is another after it.
     fn next(&mut self) -> io::Result<(Bytes, bool)>;
@@ -41,7 +40,6 @@ pub(super) struct ScrapeStream {
 struct Progress {
     /// The time at which the client took a piece, or the next one was ready for it.
     at: Instant,
-    /// Bytes that the client took.
     bytes: u64,
 }
 
@@ -50,7 +48,6 @@ struct Progress {
 pub(super) struct ScrapeStreams(Arc<Mutex<Vec<Weak<ScrapeStream>>>>);
 
 impl ScrapeStreams {
-    /// Begins to send pieces to a client.
     pub(super) fn begin(&self, pieces: Box<dyn Pieces>, client: Client) -> Arc<ScrapeStream> {
         let now = Instant::now();
         let stream = Arc::new(ScrapeStream {
@@ -140,7 +137,6 @@ impl ScrapeStream {
         Ok((piece, more))
     }
 
-    /// Notes that the client took a piece.
     pub(super) fn note_taken(&self, bytes: usize) {
         let mut progress = self.progress();
         progress.at = Instant::now();

@@ -5,7 +5,6 @@ use talea::HttpMethod;
 /// The label `route` of requests that no declared route matched.
 pub(crate) const UNMATCHED: &str = "_unmatched";
 
-/// The label values that an endpoint's declaration gives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EndpointLabels {
     pub(crate) methods: Methods,
@@ -13,12 +12,10 @@ pub(crate) struct EndpointLabels {
     pub(crate) handler: &'static str,
 }
 
-/// The methods that an endpoint answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Methods {
     /// One; a `GET` may answer `HEAD` too.
     One(HttpMethod),
-    /// Every method.
     Each,
     /// The methods that the route does not declare.
     Rest,

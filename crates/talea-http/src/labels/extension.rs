@@ -56,7 +56,6 @@ impl ExtensionLabel {
     }
 }
 
-/// The number of combinations of the labels' values.
 pub(crate) fn combinations(labels: &[ExtensionLabel]) -> usize {
     labels.iter().map(ExtensionLabel::count).product()
 }
@@ -66,7 +65,6 @@ pub(crate) fn nth_value(labels: &[ExtensionLabel], n: usize, combination: usize)
     combination / combinations(&labels[n + 1..]) % labels[n].count()
 }
 
-/// A value as it was before it was escaped.
 fn unescaped(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut rest = text.chars();

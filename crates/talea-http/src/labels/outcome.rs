@@ -7,9 +7,7 @@ pub(crate) enum Outcome {
     Complete,
     /// The client went away, or the service or a body failed.
     Aborted,
-    /// The handler or the body panicked.
     Panicked,
-    /// It took too long.
     TimedOut,
 }
 

@@ -33,7 +33,6 @@ const SERVANT: [&str; 4] = ["2XX", "4XX", "5XX", "XXX"];
 const CODES: usize = 500;
 
 impl Statuses {
-    /// The number of values.
     pub(crate) fn count(self) -> usize {
         match self {
             Self::Classes => CLASSES.len(),
@@ -52,7 +51,6 @@ impl Statuses {
         }
     }
 
-    /// The index of a status's value.
     #[inline]
     pub(crate) fn index(self, status: Option<u16>) -> usize {
         match (self, status) {
@@ -68,7 +66,6 @@ impl Statuses {
         }
     }
 
-    /// The value with this index.
     pub(crate) fn text(self, index: usize) -> Cow<'static, str> {
         match self {
             Self::Classes => CLASSES.get(index).copied().unwrap_or(OTHER).into(),

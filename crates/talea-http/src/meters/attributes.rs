@@ -34,7 +34,6 @@ pub(super) struct RequestAttributes {
     pub(super) version: &'static str,
     /// The index of the host in the list of hosts; the length of the list for any other.
     pub(super) host: usize,
-    /// The values of the user's labels.
     pub(super) labels: Vec<usize>,
 }
 
@@ -117,7 +116,6 @@ impl AttributeIndex {
         methods * schemes * versions * (self.hosts.len() + 1) * combinations(&self.labels)
     }
 
-    /// The index of a request's combination.
     pub(super) fn index(&self, by_method: bool, request: RequestHead<'_>) -> usize {
         let mut index = if by_method { self.method(request.method) } else { 0 };
         if self.scheme {
@@ -135,7 +133,6 @@ impl AttributeIndex {
         index
     }
 
-    /// The attributes of the combination with this index.
     pub(super) fn nth(&self, by_method: bool, index: usize) -> RequestAttributes {
         let labels = combinations(&self.labels);
         let label = |n| nth_value(&self.labels, n, index % labels);
@@ -193,7 +190,6 @@ impl AttributeIndex {
     }
 }
 
-/// Whether requests can name a host in this way.
 fn is_host(host: &str) -> bool {
     host.parse::<Authority>().is_ok_and(|authority| authority.host() == host)
 }

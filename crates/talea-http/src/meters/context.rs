@@ -14,7 +14,6 @@ use crate::labels::outcome::Outcome;
 use crate::labels::status::{OTHER, StatusLabel, Statuses};
 use crate::opts::Opts;
 
-/// Everything that the labels of a request depend on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LabelContext<'a> {
     pub(super) endpoint: &'a EndpointLabels,
@@ -36,7 +35,6 @@ impl<'a> LabelContext<'a> {
     }
 }
 
-/// Makes the texts of labels.
 #[derive(Debug)]
 pub(crate) struct LabelTexts {
     pub(super) statuses: Statuses,
@@ -103,12 +101,10 @@ impl LabelTexts {
         }
     }
 
-    /// The number of combinations of the response's labels.
     pub(super) fn response_combinations(&self) -> usize {
         combinations(&self.response_labels)
     }
 
-    /// The combination that a response has.
     #[inline]
     pub(super) fn response_combination(&self, extensions: &Extensions) -> usize {
         let add = |all, label: &ExtensionLabel| all * label.count() + label.value(extensions);

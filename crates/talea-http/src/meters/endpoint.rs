@@ -60,7 +60,6 @@ impl EndpointMeters {
         }
     }
 
-    /// The meters of a request that arrives.
     #[inline]
     pub(crate) fn request(&'static self, request: RequestHead<'_>) -> &'static RequestMeters {
         // Mostly there is one, and no attribute to look at.

@@ -15,7 +15,6 @@ use super::context::{LabelContext, LabelTexts};
 use crate::convention::metric_set::{LabelSource, MetricSet, MetricSpec, Stage};
 use crate::opts::Opts;
 
-/// The metrics that all endpoints share.
 #[derive(Debug)]
 pub(crate) struct Families {
     pub(super) in_flight: MetricFamily<UpDownCounter>,
@@ -130,7 +129,6 @@ impl Registration<'_> {
     }
 }
 
-/// A family with the handles of its series.
 pub(crate) struct MetricFamily<M: talea::Metric> {
     family: Family<DynamicLabels, M>,
     labels: Vec<LabelSource>,

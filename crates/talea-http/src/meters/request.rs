@@ -29,10 +29,9 @@ pub(crate) struct RequestMeters {
     pub(crate) declared_request_size: bool,
     /// Whether requests that failed are counted.
     pub(crate) counts_errors: bool,
-    /// The number of combinations of the response's labels.
     response_labels: usize,
     statuses: Statuses,
-    families: &'static Families,
+    pub(crate) families: &'static Families,
     endpoint: EndpointLabels,
     attributes: RequestAttributes,
 }
@@ -89,10 +88,6 @@ impl RequestMeters {
         }
     }
 
-    pub(crate) fn families(&self) -> &'static Families {
-        self.families
-    }
-
     /// Creates the series of likely responses and outcomes; if no response is likely, the series which
     /// do not depend on them.
     pub(super) fn create_likely(&self) {
@@ -146,7 +141,6 @@ impl RequestMeters {
         })
     }
 
-    /// The meters of an outcome.
     #[inline]
     pub(crate) fn outcome<'a>(
         &self,

@@ -58,10 +58,9 @@ impl Protocols {
         counts: Arc<Counts>,
         stopping: watch::Receiver<bool>,
     ) -> Self {
-        let requests = Arc::new(Requests::new(app, gate.clone()));
         Self {
+            requests: Arc::new(Requests { app, gate: gate.clone() }),
             gate,
-            requests,
             counts,
             stopping,
             #[cfg(feature = "http2")]

@@ -14,13 +14,11 @@ use super::limits::Limits;
 use super::phase::Phase;
 use crate::turns::source_of;
 
-/// The open connections.
 #[derive(Debug)]
 pub(super) struct Connections {
     limits: Limits,
     counts: Arc<Counts>,
     table: Mutex<Table>,
-    /// Notified when the last connection ends.
     empty: Notify,
 }
 
@@ -43,7 +41,7 @@ struct OpenConnection {
 #[derive(Debug)]
 pub(super) struct Entry {
     connections: Arc<Connections>,
-    id: u64,
+    pub(super) id: u64,
 }
 
 impl Connections {
@@ -100,7 +98,6 @@ impl Connections {
         }
     }
 
-    /// Waits until no connection is open.
     pub(super) async fn none_open(&self) {
         loop {
             let emptied = self.empty.notified();
@@ -111,7 +108,6 @@ impl Connections {
         }
     }
 
-    /// Closes all connections.
     pub(super) fn close_all(&self) {
         for (_, open) in self.table().open.drain() {
             open.phase.reset();
@@ -160,12 +156,6 @@ impl Connections {
 
     fn table(&self) -> MutexGuard<'_, Table> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Entry {
-    pub(super) fn id(&self) -> u64 {
-        self.id
     }
 }
 

@@ -12,7 +12,6 @@ use tokio::net::TcpStream;
 
 use super::transport::Transport;
 
-/// A boxed future.
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Decides how connections are accepted and which requests reach the application.

@@ -24,14 +24,12 @@ pub(super) enum HeadProgress {
     Started,
 }
 
-/// Follows the heads and frames of a connection.
 #[derive(Debug)]
 pub(super) enum HeadTracker {
     /// So many bytes of the preface, and nothing else.
     Unknown(usize),
     /// HTTP/1: bytes that come while nothing is answered belong to a head.
     Http1,
-    /// HTTP/2.
     Http2(Frames),
 }
 
@@ -48,11 +46,6 @@ pub(super) struct Frames {
 }
 
 impl HeadTracker {
-    pub(super) fn new() -> Self {
-        Self::Unknown(0)
-    }
-
-    /// Takes bytes that were read.
     pub(super) fn read(&mut self, bytes: &[u8]) -> HeadProgress {
         match self {
             Self::Unknown(matched) => {
@@ -118,57 +111,47 @@ impl Frames {
 
 #[cfg(test)]
 mod tests {
+    use super::HeadProgress::{Complete, Continued, Started};
     use super::*;
 
     const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
     #[test]
-    fn http_2_is_complete_between_frames() {
-        let mut heads = HeadTracker::new();
-        assert_eq!(heads.read(&[PREFACE, SETTINGS].concat()), HeadProgress::Complete);
-        assert_eq!(heads.read(SETTINGS), HeadProgress::Complete);
-    }
-
-    #[test]
     fn http_2_is_incomplete_within_the_preface() {
         for at in 1..PREFACE.len() {
-            let mut heads = HeadTracker::new();
-            assert_eq!(heads.read(&PREFACE[..at]), HeadProgress::Continued, "{at}");
-            assert_eq!(heads.read(&PREFACE[at..]), HeadProgress::Complete, "{at}");
+            let mut heads = HeadTracker::Unknown(0);
+            assert_eq!(heads.read(&PREFACE[..at]), Continued, "{at}");
+            assert_eq!(heads.read(&PREFACE[at..]), Complete, "{at}");
         }
     }
 
     #[test]
-    fn http_2_is_incomplete_within_a_frame() {
-        let mut heads = HeadTracker::new();
-        heads.read(PREFACE);
-        assert_eq!(heads.read(&SETTINGS[..4]), HeadProgress::Started);
-        assert_eq!(heads.read(&SETTINGS[4..5]), HeadProgress::Continued);
+    fn http_2_is_incomplete_within_a_frame_or_a_header_block_of_several() {
         let end_and_begin = [&SETTINGS[5..], &SETTINGS[..1]].concat();
-        assert_eq!(heads.read(&end_and_begin), HeadProgress::Started);
-        assert_eq!(heads.read(&SETTINGS[1..]), HeadProgress::Complete);
-    }
-
-    #[test]
-    fn http_2_is_incomplete_within_a_header_block_of_several_frames() {
-        let mut heads = HeadTracker::new();
-        heads.read(PREFACE);
-        assert_eq!(heads.read(&[0, 0, 2, HEADERS, 0, 0, 0, 0, 1, 7]), HeadProgress::Started);
-        assert_eq!(heads.read(&[7]), HeadProgress::Continued);
-        assert_eq!(heads.read(&[0, 0, 1, CONTINUATION, 0, 0, 0, 0, 1, 7]), HeadProgress::Continued);
-        assert_eq!(
-            heads.read(&[0, 0, 1, CONTINUATION, END_HEADERS, 0, 0, 0, 1]),
-            HeadProgress::Continued
-        );
-        assert_eq!(heads.read(&[7]), HeadProgress::Complete);
+        let mut heads = HeadTracker::Unknown(0);
+        for (bytes, expected) in [
+            (&[PREFACE, SETTINGS].concat()[..], Complete),
+            (SETTINGS, Complete),
+            (&SETTINGS[..4], Started),
+            (&SETTINGS[4..5], Continued),
+            (&end_and_begin, Started),
+            (&SETTINGS[1..], Complete),
+            (&[0, 0, 2, HEADERS, 0, 0, 0, 0, 1, 7], Started),
+            (&[7], Continued),
+            (&[0, 0, 1, CONTINUATION, 0, 0, 0, 0, 1, 7], Continued),
+            (&[0, 0, 1, CONTINUATION, END_HEADERS, 0, 0, 0, 1], Continued),
+            (&[7], Complete),
+        ] {
+            assert_eq!(heads.read(bytes), expected, "{bytes:?}");
+        }
     }
 
     #[test]
     fn other_bytes_are_a_head_of_http_1() {
         for begin in ["G", "PRI ", "PRI * HTTP/1"] {
-            let mut heads = HeadTracker::new();
+            let mut heads = HeadTracker::Unknown(0);
             heads.read(begin.as_bytes());
-            assert_eq!(heads.read(b"/ HTTP/1.1\r\n"), HeadProgress::Continued);
+            assert_eq!(heads.read(b"/ HTTP/1.1\r\n"), Continued);
             assert!(matches!(heads, HeadTracker::Http1), "{begin}");
         }
     }

@@ -130,7 +130,7 @@ fn begin(
 ) {
     let phase = Arc::new(Phase::new());
     let Some(entry) = connections.admit(client.ip(), &phase) else { return };
-    let id = entry.id();
+    let id = entry.id;
     let served = protocols.clone().serve(tcp, client, phase);
     let task = tokio::spawn(async move {
         served.await;

@@ -20,7 +20,6 @@ pub(super) struct Phase(Mutex<State>);
 #[derive(Debug)]
 struct State {
     heads: HeadTracker,
-    /// Whether the handshake goes on.
     handshake: bool,
     /// The time since which no request is being answered, if none is.
     idle: Instant,
@@ -34,7 +33,6 @@ struct State {
     reset: bool,
 }
 
-/// The state of one response.
 #[derive(Debug)]
 struct ResponseState {
     id: u64,
@@ -51,7 +49,7 @@ struct ResponseState {
 impl Phase {
     pub(super) fn new() -> Self {
         Self(Mutex::new(State {
-            heads: HeadTracker::new(),
+            heads: HeadTracker::Unknown(0),
             handshake: true,
             idle: Instant::now(),
             head: None,
@@ -69,7 +67,6 @@ impl Phase {
         state.idle = Instant::now();
     }
 
-    /// Notes bytes that were read.
     pub(super) fn note_read(&self, bytes: &[u8]) {
         let mut state = self.state();
         let progress = state.heads.read(bytes);
@@ -95,7 +92,6 @@ impl Phase {
         }
     }
 
-    /// Whether unsent bytes are to be dropped.
     pub(super) fn is_reset(&self) -> bool {
         self.state().reset
     }
@@ -177,7 +173,6 @@ impl ResponseGuard {
         Self { phase: phase.clone(), id }
     }
 
-    /// Notes that the gate let the request through.
     pub(super) fn admitted(&self) {
         self.note(|response| response.admitted = true);
     }
@@ -190,7 +185,6 @@ impl ResponseGuard {
         });
     }
 
-    /// Notes that hyper asks for a piece.
     pub(super) fn polled(&self) {
         self.note(|response| {
             response.polled = true;
@@ -200,7 +194,6 @@ impl ResponseGuard {
         });
     }
 
-    /// Notes that a piece was handed to hyper.
     pub(super) fn piece_given(&self) {
         self.note(|response| {
             response.polled = false;
@@ -209,7 +202,6 @@ impl ResponseGuard {
         });
     }
 
-    /// Notes that a piece was written.
     pub(super) fn piece_taken(&self) {
         self.note(|response| {
             response.pieces -= 1;
@@ -246,19 +238,19 @@ mod tests {
         phase
     }
 
-    fn later(duration: Duration) -> Instant {
-        Instant::now() + duration
+    /// The default limit that is exceeded after a time, if one is.
+    fn exceeded_after(phase: &Phase, time: Duration) -> Option<Reason> {
+        phase.exceeded(&Limits::default(), Instant::now() + time)
     }
 
     #[test]
     fn a_handshake_has_the_time_of_a_head() {
-        let limits = Limits::default();
+        let Limits { header_time, .. } = Limits::default();
         let phase = Phase::new();
-        assert_eq!(phase.exceeded(&limits, later(limits.header_time / 2)), None);
-        let over = later(limits.header_time * 2);
-        assert_eq!(phase.exceeded(&limits, over), Some(Reason::Handshake));
+        assert_eq!(exceeded_after(&phase, header_time / 2), None);
+        assert_eq!(exceeded_after(&phase, header_time * 2), Some(Reason::Handshake));
         phase.handshake_done();
-        assert_eq!(phase.exceeded(&limits, over), None);
+        assert_eq!(exceeded_after(&phase, header_time * 2), None);
     }
 
     #[test]
@@ -274,43 +266,41 @@ mod tests {
 
     #[test]
     fn a_slow_application_is_not_the_clients_fault() {
-        let limits = Limits::default();
+        let Limits { idle_time, .. } = Limits::default();
         let phase = connected();
         let guard = ResponseGuard::begin(&phase);
-        assert_eq!(phase.exceeded(&limits, later(limits.idle_time * 2)), None);
+        assert_eq!(exceeded_after(&phase, idle_time * 2), None);
         guard.head_given();
         guard.polled();
         guard.piece_given();
         guard.polled();
         guard.piece_taken();
-        assert_eq!(phase.exceeded(&limits, later(limits.idle_time * 2)), None);
+        assert_eq!(exceeded_after(&phase, idle_time * 2), None);
     }
 
     #[test]
     fn a_piece_that_is_not_taken_is_the_clients_fault() {
-        let limits = Limits::default();
         let phase = connected();
         let guard = ResponseGuard::begin(&phase);
-        let over = later(limits.patience * 2);
+        let exceeded = || exceeded_after(&phase, Limits::default().patience * 2);
         guard.head_given();
-        assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "the head alone was given");
+        assert_eq!(exceeded(), Some(Reason::Unread), "the head alone was given");
         guard.polled();
         guard.piece_given();
         guard.polled();
-        assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "another was asked for");
+        assert_eq!(exceeded(), Some(Reason::Unread), "another was asked for");
         guard.piece_given();
         guard.piece_taken();
-        assert_eq!(phase.exceeded(&limits, over), Some(Reason::Unread), "one of two was taken");
+        assert_eq!(exceeded(), Some(Reason::Unread), "one of two was taken");
     }
 
     #[test]
     fn a_body_that_comes_during_a_response_is_no_head() {
-        let limits = Limits::default();
         let phase = connected();
         phase.note_read(b"POST / HTTP/1.1\r\n\r\n");
         let guard = ResponseGuard::begin(&phase);
         phase.note_read(b"body");
         drop(guard);
-        assert_eq!(phase.exceeded(&limits, later(limits.header_time * 2)), None);
+        assert_eq!(exceeded_after(&phase, Limits::default().header_time * 2), None);
     }
 }

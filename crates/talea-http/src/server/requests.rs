@@ -15,18 +15,13 @@ use super::body::WatchedBody;
 use super::gate::Gate;
 use super::phase::{Phase, ResponseGuard};
 
-/// The application behind its gate.
 #[derive(Debug)]
 pub(super) struct Requests {
-    app: Router,
-    gate: Arc<dyn Gate>,
+    pub(super) app: Router,
+    pub(super) gate: Arc<dyn Gate>,
 }
 
 impl Requests {
-    pub(super) fn new(app: Router, gate: Arc<dyn Gate>) -> Self {
-        Self { app, gate }
-    }
-
     /// Answers one request. Its body is dropped unread, so that it takes no memory.
     pub(super) async fn answer(
         self: Arc<Self>,

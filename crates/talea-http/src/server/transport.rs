@@ -11,7 +11,6 @@ use tokio::net::TcpStream;
 
 use super::phase::Phase;
 
-/// The bytes of a connection in both directions.
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
