@@ -12,7 +12,6 @@ use talea::Registry;
 use talea_http::{MetricsServer, axum::meter};
 use tokio::net::TcpListener;
 
-/// The existing service.
 fn service() -> Router {
     let hello = async |Path(name): Path<String>| format!("Hello, {name}!\n");
     Router::new().route("/hello/{name}", get(hello))

@@ -6,7 +6,6 @@
 //! hundred times waits for itself and does not delay others. If too many wait, the newest client of
 //! the source with the most waiting clients is refused.
 
-use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::fmt;
 use std::future::Future;
@@ -203,35 +202,16 @@ impl State {
     /// waiting clients, if these are at least two more than those of the new client's source; or,
     /// within that source, of a name by the same rule.
     fn refused_for(&self, client: &Client) -> Option<usize> {
-        let of_source = |source: Option<IpAddr>| {
-            self.waiting.iter().filter(move |waiting| waiting.client.source == source)
-        };
-        let mut sources: HashMap<Option<IpAddr>, usize> = HashMap::new();
-        for waiting in &self.waiting {
-            *sources.entry(waiting.client.source).or_default() += 1;
-        }
-        let most = sources.values().copied().max()?;
-        let own = sources.get(&client.source).copied().unwrap_or(0);
-        let (source, own_of_name) = if most >= own + 2 {
-            let (source, _) = sources.into_iter().find(|(_, count)| *count == most)?;
-            (source, None)
-        } else {
-            (client.source, Some(of_source(client.source)))
-        };
-        let mut names: HashMap<&[u8], usize> = HashMap::new();
-        for waiting in of_source(source) {
-            *names.entry(&waiting.client.name).or_default() += 1;
-        }
-        let most = names.values().copied().max()?;
-        if let Some(own) = own_of_name {
-            let own = own.filter(|waiting| waiting.client.name == client.name).count();
-            if most < own + 2 {
-                return None;
-            }
-        }
-        self.waiting.iter().rposition(|waiting| {
-            waiting.client.source == source && names[&*waiting.client.name] == most
-        })
+        let clients = || self.waiting.iter().map(|waiting| &waiting.client);
+        let of_source = |client| clients().filter(|other| other.shares_source(client)).count();
+        let of_client = |client| clients().filter(|other| *other == client).count();
+        // Of several maxima, the last: the newest.
+        let most = clients().max_by_key(|&client| of_source(client))?;
+        let is_of_other_source = of_source(most) >= of_source(client) + 2;
+        let source = if is_of_other_source { most } else { client };
+        let among = clients().enumerate().filter(|(_, other)| other.shares_source(source));
+        let (refused, most) = among.max_by_key(|&(_, client)| of_client(client))?;
+        (is_of_other_source || of_client(most) >= of_client(client) + 2).then_some(refused)
     }
 }
 

@@ -30,9 +30,10 @@ fn routes_in(text: &str) -> Option<Vec<RouteSpec>> {
     if !reader.rest.is_empty() {
         return None;
     }
-    let path_router = router.structure("Router")?.field("path_router")?.structure("PathRouter")?;
-    let endpoints = path_router.field("routes")?.map()?;
-    let paths = path_router.field("node")?.structure("Node")?.field("paths")?.map()?;
+    let path_router = router.field("Router", "path_router")?;
+    let Value::Map(endpoints) = path_router.field("PathRouter", "routes")? else { return None };
+    let paths = path_router.field("PathRouter", "node")?.field("Node", "paths")?;
+    let Value::Map(paths) = paths else { return None };
     if endpoints.len() != paths.len() {
         return None;
     }
@@ -79,26 +80,25 @@ fn methods_of(endpoint: &Value<'_>) -> Option<(Vec<HttpMethod>, bool)> {
     match (*kind, inner.as_slice()) {
         // A service.
         ("Route", [Value::Name("Route")]) => Some((Vec::new(), true)),
-        ("MethodRouter", [router]) => {
-            let router = router.structure("MethodRouter")?;
+        ("MethodRouter", [router @ Value::Struct(_, fields)]) => {
             // A method that is not known here would be counted as one that is not declared.
-            if router.0.len() != METHODS.len() + 2 {
+            if fields.len() != METHODS.len() + 2 {
                 return None;
             }
-            router.field("fallback")?;
+            let field = |name| router.field("MethodRouter", name);
+            field("fallback")?;
             let mut declared = Vec::new();
             for (name, method) in METHODS {
-                match router.field(name)? {
+                match field(name)? {
                     Value::Name("None") => {}
                     Value::Name("Route" | "BoxedHandler") => declared.push(method),
                     _ => return None,
                 }
             }
             // `any` skips the header that lists allowed methods, as all are.
-            let answers_each = match router.field("allow_header")? {
+            let answers_each = match field("allow_header")? {
                 Value::Name("Skip") => true,
-                Value::Name("None") => false,
-                Value::Tuple("Bytes", _) => false,
+                Value::Name("None") | Value::Tuple("Bytes", _) => false,
                 _ => return None,
             };
             Some((declared, answers_each))
@@ -117,27 +117,12 @@ enum Value<'a> {
     Map(Vec<(Self, Self)>),
 }
 
-struct Fields<'a, 'b>(&'b [(&'a str, Value<'a>)]);
-
 impl<'a> Value<'a> {
-    fn structure(&self, name: &str) -> Option<Fields<'a, '_>> {
-        match self {
-            Self::Struct(found, fields) if *found == name => Some(Fields(fields)),
-            _ => None,
-        }
-    }
-
-    fn map(&self) -> Option<&[(Self, Self)]> {
-        match self {
-            Self::Map(entries) => Some(entries),
-            _ => None,
-        }
-    }
-}
-
-impl<'a, 'b> Fields<'a, 'b> {
-    fn field(&self, name: &str) -> Option<&'b Value<'a>> {
-        self.0.iter().find(|(found, _)| *found == name).map(|(_, value)| value)
+    /// A field of a struct of this name.
+    fn field(&self, structure: &str, name: &str) -> Option<&Value<'a>> {
+        let Self::Struct(found, fields) = self else { return None };
+        let mut fields = fields.iter().filter(|_| *found == structure);
+        fields.find(|(field, _)| *field == name).map(|(_, value)| value)
     }
 }
 
@@ -149,18 +134,10 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn value(&mut self) -> Option<Value<'a>> {
         if self.takes("{") {
-            let entry = |reader: &mut Self| {
-                let key = reader.value()?;
-                reader.takes(": ").then_some(())?;
-                Some((key, reader.value()?))
-            };
-            return self.list("}", entry).map(Value::Map);
-        }
-        if self.takes("\"") {
-            return self.text().map(Value::Text);
+            return self.list("}", |reader| reader.pair(Self::value)).map(Value::Map);
         }
         // Bytes are read as text, since their value is not used.
-        if self.takes("b\"") {
+        if self.takes("\"") || self.takes("b\"") {
             return self.text().map(Value::Text);
         }
         let name = self.name()?;
@@ -168,14 +145,16 @@ impl<'a> Reader<'a> {
             return self.list(")", Self::value).map(|values| Value::Tuple(name, values));
         }
         if self.takes(" { ") {
-            let field = |reader: &mut Self| {
-                let name = reader.name()?;
-                reader.takes(": ").then_some(())?;
-                Some((name, reader.value()?))
-            };
-            return self.list(" }", field).map(|fields| Value::Struct(name, fields));
+            let fields = self.list(" }", |reader| reader.pair(Self::name))?;
+            return Some(Value::Struct(name, fields));
         }
         Some(Value::Name(name))
+    }
+
+    fn pair<K>(&mut self, key: fn(&mut Self) -> Option<K>) -> Option<(K, Value<'a>)> {
+        let key = key(self)?;
+        self.takes(": ").then_some(())?;
+        Some((key, self.value()?))
     }
 
     fn list<T>(

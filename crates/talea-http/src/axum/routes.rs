@@ -169,15 +169,12 @@ impl Routes {
 /// The reason for which axum refuses a template that `matchit` takes.
 fn fault_in_template(template: &str) -> Option<&'static str> {
     let begins = |sign: char| template.split('/').any(|segment| segment.starts_with(sign));
-    if !template.starts_with('/') {
-        Some("it must begin with \"/\"")
-    } else if begins(':') {
-        Some("a segment begins with \":\"; axum writes a parameter as {name}")
-    } else if begins('*') {
-        Some("a segment begins with \"*\"; axum writes a wildcard as {*name}")
-    } else {
-        None
-    }
+    let faults = [
+        (!template.starts_with('/'), "it must begin with \"/\""),
+        (begins(':'), "a segment begins with \":\"; axum writes a parameter as {name}"),
+        (begins('*'), "a segment begins with \"*\"; axum writes a wildcard as {*name}"),
+    ];
+    faults.into_iter().find_map(|(is_there, fault)| is_there.then_some(fault))
 }
 
 /// The name of every method, in a list of routes.

@@ -1,12 +1,10 @@
 //! Compression of a scrape, for each coding that is built in.
 
-use std::io;
+use std::io::{self, Write};
 
 use super::scrape_request::Coding;
 
-pub(super) trait Encoder: Send {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
-
+pub(super) trait Encoder: Write + Send {
     /// Writes what is still buffered, and the end.
     fn finish(&mut self) -> io::Result<()>;
 
@@ -35,10 +33,6 @@ pub(super) fn encoder(coding: Coding) -> io::Result<Option<Box<dyn Encoder>>> {
 
 #[cfg(feature = "gzip")]
 impl Encoder for flate2::write::GzEncoder<Vec<u8>> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        io::Write::write_all(self, bytes)
-    }
-
     fn finish(&mut self) -> io::Result<()> {
         self.try_finish()
     }
@@ -50,10 +44,6 @@ impl Encoder for flate2::write::GzEncoder<Vec<u8>> {
 
 #[cfg(feature = "zstd")]
 impl Encoder for zstd::stream::write::Encoder<'static, Vec<u8>> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        io::Write::write_all(self, bytes)
-    }
-
     fn finish(&mut self) -> io::Result<()> {
         self.do_finish()
     }

@@ -53,7 +53,7 @@ impl<S: Scrapable> Pieces for SnapshotPieces<S> {
         while more && encoder.written().len() < PIECE {
             text.clear();
             more = scraper.write_some(text, PIECE);
-            encoder.write(text)?;
+            encoder.write_all(text)?;
         }
         if !more {
             encoder.finish()?;

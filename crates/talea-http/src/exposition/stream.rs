@@ -90,27 +90,21 @@ impl ScrapeStreams {
         if waited < GRACE {
             return;
         }
-        let of_source = |client: &Client| {
-            running.iter().filter(|stream| stream.client.shares_source(client)).count()
-        };
-        let of_connection =
-            |client: &Client| running.iter().filter(|stream| stream.client == *client).count();
-        let (own_of_source, own_of_connection) = (of_source(client), of_connection(client));
-        let slowest = |among: &dyn Fn(&ScrapeStream) -> bool| {
-            let among = running.iter().filter(|stream| among(stream));
+        let clients = || running.iter().map(|stream| &stream.client);
+        let of_source =
+            |client: &Client| clients().filter(|other| other.shares_source(client)).count();
+        let of_client = |client: &Client| clients().filter(|other| *other == client).count();
+        let (own_of_source, own) = (of_source(client), of_client(client));
+        let rules: [&dyn Fn(&ScrapeStream) -> bool; 3] = [
+            &|other| of_source(&other.client) >= own_of_source + 2,
+            &|other| other.client.shares_source(client) && of_client(&other.client) >= own + 2,
+            &|other| since(other.began) >= TURN,
+        ];
+        let slowest = rules.into_iter().find_map(|rule| {
+            let among = running.iter().filter(|stream| rule(stream));
             among.min_by(|one, other| one.rate(now).total_cmp(&other.rate(now)))
-        };
-        let slowest = slowest(&|stream| of_source(&stream.client) >= own_of_source + 2)
-            .or_else(|| {
-                slowest(&|stream| {
-                    stream.client.shares_source(client)
-                        && of_connection(&stream.client) >= own_of_connection + 2
-                })
-            })
-            .or_else(|| slowest(&|stream| since(stream.began) >= TURN));
-        if let Some(slowest) = slowest {
-            slowest.give_up();
-        }
+        });
+        slowest.map(|slowest| slowest.give_up());
     }
 
     /// The scrapes that have a snapshot in memory.

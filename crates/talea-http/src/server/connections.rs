@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::net::IpAddr;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -53,7 +54,7 @@ impl Connections {
     /// it; `None` if all are busy with responses.
     pub(super) fn admit(self: &Arc<Self>, client: IpAddr, phase: &Arc<Phase>) -> Option<Entry> {
         let mut table = self.table();
-        self.counts.accept();
+        self.counts.accepted.fetch_add(1, Relaxed);
         if table.open.len() >= self.limits.connections.max(1) && !self.make_room(&mut table) {
             self.counts.close(Reason::Refused);
             return None;

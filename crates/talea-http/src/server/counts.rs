@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[derive(Debug, Default)]
 pub struct Counts {
     open: AtomicU64,
-    accepted: AtomicU64,
+    pub(super) accepted: AtomicU64,
     closed: [AtomicU64; Reason::ALL.len()],
-    accept_errors: AtomicU64,
+    pub(super) accept_errors: AtomicU64,
 }
 
 impl Counts {
@@ -33,20 +33,12 @@ impl Counts {
         self.accept_errors.load(Relaxed)
     }
 
-    pub(super) fn accept(&self) {
-        self.accepted.fetch_add(1, Relaxed);
-    }
-
     pub(super) fn set_open(&self, connections: usize) {
         self.open.store(connections as u64, Relaxed);
     }
 
     pub(super) fn close(&self, reason: Reason) {
         self.closed[reason as usize].fetch_add(1, Relaxed);
-    }
-
-    pub(super) fn accept_failed(&self) {
-        self.accept_errors.fetch_add(1, Relaxed);
     }
 }
 

@@ -29,6 +29,7 @@ use std::future::Future;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use ::axum::Router;
@@ -106,7 +107,7 @@ impl Server {
                 // The system has no room, for example no free descriptor.
                 Err(_) => {
                     if listener::has_pending_connection(&listener) {
-                        counts.accept_failed();
+                        counts.accept_errors.fetch_add(1, Relaxed);
                         connections.close_one();
                     }
                     tokio::time::sleep(ACCEPT_PAUSE).await;
