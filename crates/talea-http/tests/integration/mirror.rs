@@ -11,7 +11,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
 use talea::Value;
-use tower::{Service, service_fn};
+use tower::service_fn;
+use tower::util::BoxCloneSyncService;
 
 use crate::support::counts::{recorded, registry};
 use crate::support::requests::{ask, text};
@@ -102,10 +103,20 @@ async fn assert_equal(
     routes
 }
 
-fn assert_contains(routes: &[String], expected: &[&str]) {
-    for one in expected {
-        assert!(routes.iter().any(|route| route == one), "{one} is not among {routes:?}");
-    }
+/// Each test compares declarations, and requires that some endpoints are among those recorded.
+macro_rules! mirrors {
+    ($($name:ident: $([$($route:literal),*] { $($declaration:tt)* })+)*) => {$(
+        #[tokio::test]
+        async fn $name() {
+            $(
+                let routes = assert_equal(both! { $($declaration)* }).await;
+                let expected: &[&str] = &[$($route),*];
+                for one in expected {
+                    assert!(routes.iter().any(|route| route == one), "{one} of {routes:?}");
+                }
+            )+
+        }
+    )*};
 }
 
 async fn named(path: Option<MatchedPath>, method: Method, uri: Uri) -> String {
@@ -113,19 +124,10 @@ async fn named(path: Option<MatchedPath>, method: Method, uri: Uri) -> String {
 }
 
 /// A service that answers with its name and the path that it sees.
-fn service(
-    name: &'static str,
-) -> impl Service<
-    Request,
-    Response = Response,
-    Error = Infallible,
-    Future = impl Send + Future<Output = Result<Response, Infallible>>,
-> + Clone
-+ Send
-+ Sync {
-    service_fn(move |request: Request| {
+fn service(name: &'static str) -> BoxCloneSyncService<Request, Response, Infallible> {
+    BoxCloneSyncService::new(service_fn(move |request: Request| {
         ready(Ok(format!("{name} {}", request.uri().path()).into_response()))
-    })
+    }))
 }
 
 /// A layer that marks responses, and refuses requests with the method [`REFUSED`].
@@ -146,93 +148,148 @@ async fn marked(State(mark): State<&'static str>, request: Request, next: Next) 
     response
 }
 
-#[tokio::test]
-async fn methods_and_filters() {
-    let routes = assert_equal(both! {
-        Router::new()
-            .route("/x", get(named).post(named).delete(named).options(named))
-            .route("/y", on(MethodFilter::PUT.or(MethodFilter::GET).or(MethodFilter::TRACE), named))
-            .route("/items/{id}", head(named).get(named).connect(named).patch(named))
-    })
-    .await;
-    assert_contains(
-        &routes,
-        &[
-            "DELETE /x 2xx",
-            "GET /y 2xx",
-            "TRACE /y 2xx",
-            "HEAD /items/{id} 2xx",
-            "_OTHER /y 4xx",
-            "_OTHER _unmatched 4xx",
-        ],
-    );
+async fn sorry() -> (StatusCode, &'static str) {
+    (StatusCode::METHOD_NOT_ALLOWED, "sorry")
 }
 
-#[tokio::test]
-async fn any_method() {
-    let routes = assert_equal(both! {
-        Router::new()
-            .route("/x", any(named))
-            .route("/y", any(named).post(async || "posted"))
-            .route("/items/{id}", any_service(service("any")))
-            .route_service("/files/{*path}", service("files"))
-    })
-    .await;
-    for method in ["GET", "HEAD", "PUT", "CONNECT", "QUERY", "_OTHER"] {
-        assert_contains(&routes, &[&format!("{method} /x 2xx")]);
-    }
-}
-
-#[tokio::test]
-async fn services_by_method() {
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get_service(service("got")).post(named).put_service(service("put")))
-            .route("/y", on_service(MethodFilter::PATCH.or(MethodFilter::DELETE), service("on")))
-            .route("/", delete_service(service("root")).fallback_service(service("else")))
-            .fallback_service(service("lost"))
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn nested_services_and_wildcards() {
-    let routes = assert_equal(both! {
-        Router::new()
-            .nest_service("/api", service("api"))
-            .route("/files/{*path}", get(named))
-            .route("/items/{id}", get(named))
-    })
-    .await;
-    assert_contains(&routes, &["GET /api/{*rest} 2xx", "GET /files/{*path} 2xx"]);
-}
-
-#[tokio::test]
-async fn layers_on_methods() {
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get(named).layer(mark!("a")).post(named))
-            .route("/y", get(named).post(named).route_layer(mark!("b")).put(named))
-            .route("/items/{id}", get(named).fallback(named).layer(mark!("c")).layer(mark!("d")))
-            .route("/", any(named).layer(mark!("e")))
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn layers_on_methods_and_on_the_router() {
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get(named).layer(mark!("a")).post(named))
-            .layer(mark!("r"))
-            .route("/y", get(named).post(named).route_layer(mark!("b")).put(named))
-            .route_layer(mark!("s"))
-            .route("/items/{id}", get(named).fallback(named).layer(mark!("c")))
-            .fallback(named)
-            .layer(mark!("t"))
-            .route("/", get(named))
-    })
-    .await;
+mirrors! {
+    methods_and_filters:
+        ["DELETE /x 2xx", "GET /y 2xx", "TRACE /y 2xx", "HEAD /items/{id} 2xx", "_OTHER /y 4xx",
+         "_OTHER _unmatched 4xx"] {
+            Router::new()
+                .route("/x", get(named).post(named).delete(named).options(named))
+                .route(
+                    "/y",
+                    on(MethodFilter::PUT.or(MethodFilter::GET).or(MethodFilter::TRACE), named),
+                )
+                .route("/items/{id}", head(named).get(named).connect(named).patch(named))
+        }
+    any_method:
+        ["GET /x 2xx", "HEAD /x 2xx", "PUT /x 2xx", "CONNECT /x 2xx", "QUERY /x 2xx",
+         "_OTHER /x 2xx"] {
+            Router::new()
+                .route("/x", any(named))
+                .route("/y", any(named).post(async || "posted"))
+                .route("/items/{id}", any_service(service("any")))
+                .route_service("/files/{*path}", service("files"))
+        }
+    services_by_method:
+        [] {
+            Router::new()
+                .route("/x", get_service(service("got")).post(named).put_service(service("put")))
+                .route(
+                    "/y",
+                    on_service(MethodFilter::PATCH.or(MethodFilter::DELETE), service("on")),
+                )
+                .route("/", delete_service(service("root")).fallback_service(service("else")))
+                .fallback_service(service("lost"))
+        }
+    nested_services_and_wildcards:
+        ["GET /api/{*rest} 2xx", "GET /files/{*path} 2xx"] {
+            Router::new()
+                .nest_service("/api", service("api"))
+                .route("/files/{*path}", get(named))
+                .route("/items/{id}", get(named))
+        }
+    layers_on_methods:
+        [] {
+            Router::new()
+                .route("/x", get(named).layer(mark!("a")).post(named))
+                .route("/y", get(named).post(named).route_layer(mark!("b")).put(named))
+                .route(
+                    "/items/{id}",
+                    get(named).fallback(named).layer(mark!("c")).layer(mark!("d")),
+                )
+                .route("/", any(named).layer(mark!("e")))
+        }
+    layers_on_methods_and_on_the_router:
+        [] {
+            Router::new()
+                .route("/x", get(named).layer(mark!("a")).post(named))
+                .layer(mark!("r"))
+                .route("/y", get(named).post(named).route_layer(mark!("b")).put(named))
+                .route_layer(mark!("s"))
+                .route("/items/{id}", get(named).fallback(named).layer(mark!("c")))
+                .fallback(named)
+                .layer(mark!("t"))
+                .route("/", get(named))
+        }
+    layers_around_services_and_nests:
+        ["GET /api/x 2xx", "_OTHER _unmatched 2xx", "_OTHER _unmatched 4xx", "_OTHER /api/x 4xx"] {
+            Router::new()
+                .nest(
+                    "/api",
+                    Router::new()
+                        .route("/", get(named))
+                        .route("/x", get(named).layer(mark!("a")))
+                        .nest_service("/x/y", service("deep"))
+                        .fallback(named)
+                        .layer(mark!("n")),
+                )
+                .nest_service("/files", service("files"))
+                .fallback(async || (StatusCode::IM_A_TEAPOT, "outer"))
+                .layer(mark!("o"))
+        }
+    method_routers_merge:
+        [] {
+            Router::new()
+                .route("/x", get(named).merge(post(named).layer(mark!("p"))))
+                .route("/y", get(named).layer(mark!("g")).merge(put(named).fallback(named)))
+                .layer(mark!("r"))
+        }
+    one_path_in_two_calls:
+        ["GET /x 2xx", "POST /x 2xx", "_OTHER /x 4xx"] {
+            Router::new().route("/x", get(named)).route("/x", post(named)).layer(mark!("r"))
+        }
+        [] {
+            Router::new().route("/x", get(named)).route("/x", post(named).fallback(named))
+        }
+        [] {
+            Router::new().route("/x", get(named)).layer(mark!("a")).route("/x", post(named))
+        }
+    methods_without_a_handler:
+        [] {
+            Router::new()
+                .route("/x", get(named))
+                .route("/y", get(named).fallback(named))
+                .method_not_allowed_fallback(sorry)
+                .route("/", get(named))
+        }
+        [] {
+            Router::new()
+                .route("/x", get(named).layer(mark!("m")))
+                .layer(mark!("r"))
+                .method_not_allowed_fallback(sorry)
+        }
+        [] {
+            Router::new()
+                .route("/x", get(named))
+                .method_not_allowed_fallback(sorry)
+                .layer(mark!("r"))
+        }
+    a_fallback_that_is_reset:
+        [] {
+            Router::new().route("/x", get(named)).fallback(named).reset_fallback()
+        }
+        [] {
+            Router::new()
+                .route("/x", get(named))
+                .fallback(named)
+                .merge(Router::new().route("/y", get(named)).fallback(named).reset_fallback())
+        }
+    state_and_extensions:
+        [] {
+            let hello = async |State(name): State<&'static str>, Extension(n): Extension<u8>| {
+                format!("{name} {n}")
+            };
+            Router::new()
+                .route("/x", get(hello))
+                .route("/y", get(async |State(name): State<&'static str>| name).with_state("own"))
+                .nest("/api", Router::new().route("/x", post(hello)).with_state("inner"))
+                .layer(Extension(7u8))
+                .fallback(async |State(name): State<&'static str>| name)
+                .with_state("outer")
+        }
 }
 
 #[tokio::test]
@@ -250,116 +307,6 @@ async fn layers_of_which_some_are_shared() {
         }})
         .await;
     }
-}
-
-#[tokio::test]
-async fn layers_around_services_and_nests() {
-    let routes = assert_equal(both! {
-        Router::new()
-            .nest(
-                "/api",
-                Router::new()
-                    .route("/", get(named))
-                    .route("/x", get(named).layer(mark!("a")))
-                    .nest_service("/x/y", service("deep"))
-                    .fallback(named)
-                    .layer(mark!("n")),
-            )
-            .nest_service("/files", service("files"))
-            .fallback(async || (StatusCode::IM_A_TEAPOT, "outer"))
-            .layer(mark!("o"))
-    })
-    .await;
-    assert_contains(
-        &routes,
-        &["GET /api/x 2xx", "_OTHER _unmatched 2xx", "_OTHER _unmatched 4xx", "_OTHER /api/x 4xx"],
-    );
-}
-
-#[tokio::test]
-async fn method_routers_merge() {
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get(named).merge(post(named).layer(mark!("p"))))
-            .route("/y", get(named).layer(mark!("g")).merge(put(named).fallback(named)))
-            .layer(mark!("r"))
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn one_path_in_two_calls() {
-    let routes = assert_equal(both! {
-        Router::new().route("/x", get(named)).route("/x", post(named)).layer(mark!("r"))
-    })
-    .await;
-    assert_contains(&routes, &["GET /x 2xx", "POST /x 2xx", "_OTHER /x 4xx"]);
-    assert_equal(both! {
-        Router::new().route("/x", get(named)).route("/x", post(named).fallback(named))
-    })
-    .await;
-    assert_equal(both! {
-        Router::new().route("/x", get(named)).layer(mark!("a")).route("/x", post(named))
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn methods_without_a_handler() {
-    let sorry = async || (StatusCode::METHOD_NOT_ALLOWED, "sorry");
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get(named))
-            .route("/y", get(named).fallback(named))
-            .method_not_allowed_fallback(sorry)
-            .route("/", get(named))
-    })
-    .await;
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get(named).layer(mark!("m")))
-            .layer(mark!("r"))
-            .method_not_allowed_fallback(sorry)
-    })
-    .await;
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get(named))
-            .method_not_allowed_fallback(sorry)
-            .layer(mark!("r"))
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_fallback_that_is_reset() {
-    assert_equal(both! {
-        Router::new().route("/x", get(named)).fallback(named).reset_fallback()
-    })
-    .await;
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get(named))
-            .fallback(named)
-            .merge(Router::new().route("/y", get(named)).fallback(named).reset_fallback())
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn state_and_extensions() {
-    let hello =
-        async |State(name): State<&'static str>, Extension(n): Extension<u8>| format!("{name} {n}");
-    assert_equal(both! {
-        Router::new()
-            .route("/x", get(hello))
-            .route("/y", get(async |State(name): State<&'static str>| name).with_state("own"))
-            .nest("/api", Router::new().route("/x", post(hello)).with_state("inner"))
-            .layer(Extension(7u8))
-            .fallback(async |State(name): State<&'static str>| name)
-            .with_state("outer")
-    })
-    .await;
 }
 
 #[tokio::test]
