@@ -1,5 +1,6 @@
 //! The metrics, labels and values of each convention.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 
 use axum::Extension;
@@ -7,13 +8,14 @@ use axum::body::Body;
 use axum::handler::Handler;
 use axum::http::{Request, StatusCode};
 use axum::response::{IntoResponse, Response};
-use http_body_util::BodyExt;
 use talea::{LabelValue, Registry};
+use talea_http::Convention::{self, Caddy, OpenTelemetry, Prometheus, Servant};
 use talea_http::axum::{Router, get, post};
-use talea_http::{Convention, HandlerError, Opts};
+use talea_http::{HandlerError, Opts};
 use tower::ServiceExt;
 
 use crate::support::counts::registry;
+use crate::support::requests::text;
 
 async fn list() -> &'static str {
     "items"
@@ -39,11 +41,10 @@ fn app(registry: &Registry, opts: Opts) -> axum::Router {
         .metered_by(&opts.register(registry).unwrap())
 }
 
-async fn send(app: &axum::Router, request: Request<Body>) -> Option<Response> {
-    let answer = tokio::spawn(app.clone().oneshot(request)).await;
-    let response = answer.ok()?.unwrap();
-    let (head, body) = response.into_parts();
-    Some(Response::from_parts(head, body.collect().await.unwrap().to_bytes().into()))
+/// Sends a request to its end, which may be a panic.
+async fn send(app: &axum::Router, request: Request<Body>) {
+    let app = app.clone();
+    let _ = tokio::spawn(async { text(app.oneshot(request).await.unwrap()).await }).await;
 }
 
 async fn ask(app: &axum::Router, method: &str, uri: &str, body: &'static str) {
@@ -51,93 +52,73 @@ async fn ask(app: &axum::Router, method: &str, uri: &str, body: &'static str) {
     send(app, request).await;
 }
 
-/// One request of each kind.
 async fn ask_all(app: &axum::Router) {
-    ask(app, "GET", "/items", "").await;
-    ask(app, "HEAD", "/items", "").await;
-    ask(app, "POST", "/items", "12345").await;
-    ask(app, "GET", "/items/7", "").await;
-    ask(app, "POST", "/broken", "").await;
-    ask(app, "GET", "/nowhere", "").await;
-    ask(app, "ODD", "/items", "").await;
+    for (method, uri, body) in [
+        ("GET", "/items", ""),
+        ("HEAD", "/items", ""),
+        ("POST", "/items", "12345"),
+        ("GET", "/items/7", ""),
+        ("POST", "/broken", ""),
+        ("GET", "/nowhere", ""),
+        ("ODD", "/items", ""),
+    ] {
+        ask(app, method, uri, body).await;
+    }
 }
 
-/// The names and types of metrics, as a scrape shows them.
-fn families(registry: &Registry) -> Vec<String> {
-    let text = registry.snapshot().to_text();
-    let types = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
-    types.filter(|line| !line.starts_with("talea_")).map(str::to_owned).collect()
-}
+const CONVENTIONS: [Convention; 4] = [Prometheus, OpenTelemetry, Servant, Caddy];
+
+/// The metrics of each convention, with their types, and whether they are there from the start.
+const METRICS: [(Convention, bool, &str); 21] = [
+    (Prometheus, true, "http_exchange_duration_seconds histogram"),
+    (Prometheus, true, "http_request_body_size_bytes histogram"),
+    (Prometheus, true, "http_request_duration_seconds histogram"),
+    (Prometheus, true, "http_request_outcomes_total counter"),
+    (Prometheus, true, "http_requests_in_flight gauge"),
+    (Prometheus, true, "http_requests_total counter"),
+    (Prometheus, true, "http_response_body_size_bytes histogram"),
+    (OpenTelemetry, true, "http_server_active_requests gauge"),
+    (OpenTelemetry, false, "http_server_request_body_size_bytes histogram"),
+    (OpenTelemetry, false, "http_server_request_duration_seconds histogram"),
+    (OpenTelemetry, false, "http_server_response_body_size_bytes histogram"),
+    (Servant, true, "http_request_duration_seconds histogram"),
+    (Servant, true, "http_requests_in_flight gauge"),
+    (Servant, true, "http_responses_total counter"),
+    (Caddy, true, "caddy_http_request_errors_total counter"),
+    (Caddy, true, "caddy_http_requests_in_flight gauge"),
+    (Caddy, true, "caddy_http_requests_total counter"),
+    (Caddy, false, "caddy_http_request_duration_seconds histogram"),
+    (Caddy, false, "caddy_http_request_size_bytes histogram"),
+    (Caddy, false, "caddy_http_response_duration_seconds histogram"),
+    (Caddy, false, "caddy_http_response_size_bytes histogram"),
+];
 
 /// The tests in `cases` check the series of these metrics.
 #[tokio::test]
 async fn each_convention_has_its_metrics() {
-    for (convention, from_the_start, with_requests) in [
-        (
-            Convention::Prometheus,
-            &[
-                "http_exchange_duration_seconds histogram",
-                "http_request_body_size_bytes histogram",
-                "http_request_duration_seconds histogram",
-                "http_request_outcomes_total counter",
-                "http_requests_in_flight gauge",
-                "http_requests_total counter",
-                "http_response_body_size_bytes histogram",
-            ][..],
-            &[][..],
-        ),
-        (
-            Convention::OpenTelemetry,
-            &["http_server_active_requests gauge"],
-            &[
-                "http_server_request_body_size_bytes histogram",
-                "http_server_request_duration_seconds histogram",
-                "http_server_response_body_size_bytes histogram",
-            ],
-        ),
-        (
-            Convention::Servant,
-            &[
-                "http_request_duration_seconds histogram",
-                "http_requests_in_flight gauge",
-                "http_responses_total counter",
-            ],
-            &[],
-        ),
-        (
-            Convention::Caddy,
-            &[
-                "caddy_http_request_errors_total counter",
-                "caddy_http_requests_in_flight gauge",
-                "caddy_http_requests_total counter",
-            ],
-            &[
-                "caddy_http_request_duration_seconds histogram",
-                "caddy_http_request_size_bytes histogram",
-                "caddy_http_response_duration_seconds histogram",
-                "caddy_http_response_size_bytes histogram",
-            ],
-        ),
-    ] {
+    for convention in CONVENTIONS {
         let registry = registry();
+        let assert_shown = |before_requests: bool| {
+            let of_it = METRICS.into_iter().filter(|(of, from_start, _)| {
+                *of == convention && (*from_start || !before_requests)
+            });
+            let expected: BTreeSet<&str> = of_it.map(|(.., metric)| metric).collect();
+            let text = registry.snapshot().to_text();
+            let shown = text.lines().filter_map(|line| line.strip_prefix("# TYPE "));
+            let shown: BTreeSet<&str> = shown.filter(|line| !line.starts_with("talea_")).collect();
+            assert_eq!(shown, expected, "{convention:?}");
+        };
         let app = app(&registry, Opts::new().detailed().convention(convention));
-        assert_families(&registry, from_the_start);
+        assert_shown(true);
         ask_all(&app).await;
-        assert_families(&registry, &[from_the_start, with_requests].concat());
+        assert_shown(false);
     }
-}
-
-fn assert_families(registry: &Registry, expected: &[&str]) {
-    let (mut found, mut expected) = (families(registry), expected.to_vec());
-    found.sort_unstable();
-    expected.sort_unstable();
-    assert_eq!(found, expected);
 }
 
 #[tokio::test]
 async fn servants_help_and_thresholds_are_those_of_the_library() {
     let registry = registry();
-    let app = app(&registry, Opts::new().convention(Convention::Servant));
+    let app = app(&registry, Opts::new().convention(Servant));
     ask_all(&app).await;
     let text = registry.snapshot().to_text();
     for line in [
@@ -160,7 +141,7 @@ async fn servants_help_and_thresholds_are_those_of_the_library() {
 #[tokio::test]
 async fn caddys_request_size_includes_headers_and_body() {
     let registry = registry();
-    let opts = Opts::new().convention(Convention::Caddy).server("edge").hosts(&["a.example"]);
+    let opts = Opts::new().convention(Caddy).server("edge").hosts(&["a.example"]);
     let app = app(&registry, opts);
     let request = Request::post("/items")
         .header("host", "A.example")
@@ -194,7 +175,7 @@ mod orders {
 #[tokio::test]
 async fn caddys_handlers_of_one_name_have_series_of_their_own() {
     let registry = registry();
-    let endpoints = Opts::new().convention(Convention::Caddy).register(&registry).unwrap();
+    let endpoints = Opts::new().convention(Caddy).register(&registry).unwrap();
     let app = Router::new()
         .route("/users", get(users::list))
         .route("/orders", get(orders::list))
@@ -204,28 +185,21 @@ async fn caddys_handlers_of_one_name_have_series_of_their_own() {
         .route("/value", get(StatusCode::OK))
         .route("/other-value", get(StatusCode::ACCEPTED))
         .metered_by(&endpoints);
-    for path in ["/users", "/orders", "/closures", "/value", "/other-value"] {
-        ask(&app, "GET", path, "").await;
-    }
-    ask(&app, "GET", "/layered/users", "").await;
-    ask(&app, "GET", "/layered/orders", "").await;
-    ask(&app, "POST", "/closures", "").await;
-    let counts = |handler: &str| {
-        let labels = [("handler", handler)];
-        registry.snapshot().total("caddy_http_requests_total", &labels).unwrap_or(-1.0)
-    };
     let handlers = [
-        "integration::conventions::users::list",
-        "integration::conventions::orders::list",
-        "GET /closures",
-        "POST /closures",
-        "GET /layered/users",
-        "GET /layered/orders",
-        "GET /value",
-        "GET /other-value",
+        ("GET", "/users", "integration::conventions::users::list"),
+        ("GET", "/orders", "integration::conventions::orders::list"),
+        ("GET", "/closures", "GET /closures"),
+        ("POST", "/closures", "POST /closures"),
+        ("GET", "/layered/users", "GET /layered/users"),
+        ("GET", "/layered/orders", "GET /layered/orders"),
+        ("GET", "/value", "GET /value"),
+        ("GET", "/other-value", "GET /other-value"),
     ];
-    for handler in handlers {
-        assert_eq!(counts(handler), 1.0, "{handler}");
+    for (method, path, handler) in handlers {
+        ask(&app, method, path, "").await;
+        let labels = [("handler", handler)];
+        let counted = registry.snapshot().total("caddy_http_requests_total", &labels);
+        assert_eq!(counted, Some(1.0), "{handler}");
     }
     // There is no other series: the answer to undeclared methods is no handler of its own.
     let snapshot = registry.snapshot();
@@ -233,7 +207,6 @@ async fn caddys_handlers_of_one_name_have_series_of_their_own() {
     assert_eq!(all, handlers.len(), "{}", snapshot.to_text());
 }
 
-/// An error that marks its responses.
 struct NotFound;
 
 impl IntoResponse for NotFound {
@@ -245,7 +218,7 @@ impl IntoResponse for NotFound {
 #[tokio::test]
 async fn caddys_errors_are_those_that_handlers_return() {
     let registry = registry();
-    let endpoints = Opts::new().convention(Convention::Caddy).register(&registry).unwrap();
+    let endpoints = Opts::new().convention(Caddy).register(&registry).unwrap();
     let streams = async || {
         let body = Body::from_stream(futures_util::stream::iter([Ok::<_, Infallible>("piece")]));
         (Extension(HandlerError), body)
@@ -298,9 +271,7 @@ enum Cache {
 
 #[tokio::test]
 async fn the_users_labels_are_on_every_metric() {
-    for convention in
-        [Convention::Prometheus, Convention::OpenTelemetry, Convention::Servant, Convention::Caddy]
-    {
+    for convention in CONVENTIONS {
         let registry = registry();
         let endpoints = Opts::new()
             .convention(convention)
@@ -333,8 +304,8 @@ async fn the_users_labels_are_on_every_metric() {
             }
         }
         let duration = match convention {
-            Convention::OpenTelemetry => "shop_http_server_request_duration_seconds",
-            Convention::Caddy => "shop_caddy_http_request_duration_seconds",
+            OpenTelemetry => "shop_http_server_request_duration_seconds",
+            Caddy => "shop_caddy_http_request_duration_seconds",
             _ => "shop_http_request_duration_seconds",
         };
         for (plan, cache, expected) in

@@ -11,7 +11,7 @@ use talea_http::Convention;
 use tower::ServiceExt;
 
 use crate::cases::metering::{BoxService, METERINGS};
-use crate::cases::series::{ended, in_flight};
+use crate::cases::series::{CONVENTIONS, ended, in_flight};
 use crate::cases::server::Setup;
 use crate::cases::witness::Witness;
 
@@ -34,23 +34,12 @@ const VERSIONS: [Version; 4] =
 type EmptyRequest = Request<Empty<Bytes>>;
 
 #[test]
-fn a_scanner_creates_no_series_under_prometheus_names() {
-    scan(Convention::Prometheus);
-}
-
-#[test]
-fn a_scanner_creates_no_series_under_opentelemetrys_names() {
-    scan(Convention::OpenTelemetry);
-}
-
-#[test]
-fn a_scanner_creates_no_series_under_servants_names() {
-    scan(Convention::Servant);
-}
-
-#[test]
-fn a_scanner_creates_no_series_under_caddys_names() {
-    scan(Convention::Caddy);
+fn a_scanner_creates_no_series() {
+    std::thread::scope(|scope| {
+        for convention in CONVENTIONS {
+            scope.spawn(move || scan(convention));
+        }
+    });
 }
 
 fn scan(convention: Convention) {
@@ -75,7 +64,7 @@ fn scan(convention: Convention) {
                 send(&service, request).await;
             }
             let made = all(&registry.snapshot());
-            assert_eq!(made.difference(&before).next(), None, "{metering:?}");
+            assert_eq!(made.difference(&before).next(), None, "{convention:?} {metering:?}");
             assert_eq!(by_host.values().sum::<u64>(), witness.calls());
             assert_all_recorded(convention, &registry.snapshot(), &by_host);
         }
@@ -87,7 +76,6 @@ async fn send(service: &BoxService<Empty<Bytes>>, request: EmptyRequest) {
     answer.into_body().collect().await.unwrap();
 }
 
-/// Requests with every combination of labels.
 fn each_kind() -> impl Iterator<Item = EmptyRequest> {
     let methods = METHODS.into_iter();
     let lines = methods.flat_map(|method| PATHS.into_iter().map(move |path| (method, path)));
@@ -104,7 +92,6 @@ fn request(method: &str, uri: &str, host: &str, version: Version) -> EmptyReques
     request.version(version).body(Empty::new()).unwrap()
 }
 
-/// The names and labels of all series.
 fn all(snapshot: &Snapshot) -> BTreeSet<String> {
     let mut all = BTreeSet::new();
     for family in snapshot.families() {
@@ -142,7 +129,6 @@ fn assert_all_recorded(convention: Convention, snapshot: &Snapshot, by_host: &By
     assert_eq!(in_flight(snapshot), 0.0);
 }
 
-/// Makes up requests.
 struct Random(u64);
 
 impl Random {
