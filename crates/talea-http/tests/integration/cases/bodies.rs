@@ -7,16 +7,14 @@ use std::task::{Context, Poll};
 use axum::body::Bytes;
 use axum::http::HeaderMap;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Empty, Full};
+use http_body_util::{BodyExt, Full};
 use hyper::body::{Body, Frame, SizeHint};
 
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(crate) type BoxBody = UnsyncBoxBody<Bytes, io::Error>;
 
-/// The bytes of a piece of a streamed body.
 pub(crate) const PIECE: u64 = 1_000;
 
-/// The end of a streamed body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Complete,
@@ -85,17 +83,8 @@ impl Body for Pieces {
     }
 }
 
-/// A body in memory.
 pub(crate) fn whole(bytes: u64) -> BoxBody {
-    Full::from(vec![b'x'; bytes as usize]).map_err(|never| match never {}).boxed_unsync()
-}
-
-pub(crate) fn empty() -> BoxBody {
-    Empty::new().map_err(|never| match never {}).boxed_unsync()
-}
-
-pub(crate) fn pieces(pieces: Pieces) -> BoxBody {
-    pieces.boxed_unsync()
+    boxed(Full::from(vec![b'x'; bytes as usize]))
 }
 
 pub(crate) fn boxed<B>(body: B) -> BoxBody

@@ -11,10 +11,9 @@ pub(crate) enum Protocol {
 
 use Protocol::{Http1, Http2};
 
-/// The behavior of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
-    /// Body a body, and reads the whole response.
+    /// Sends a body, and reads the whole response.
     Asks(Body),
     /// Resets once some of its body was read.
     ResetsInRequest,
@@ -24,22 +23,18 @@ pub(crate) enum Client {
     ResetsInResponse,
     /// Resets a connection of HTTP/2 once it has some of the response.
     ResetsConnection,
-    /// Closes its side of the connection once the handler runs.
     Closes,
-    /// Body so many requests on one connection, one after the other or pipelined.
+    /// Sends so many requests on one connection, one after the other or pipelined.
     Keeps(usize),
     Pipelines(usize),
-    /// Body so many requests at once, each in a stream of HTTP/2.
+    /// Sends so many requests at once, each in a stream of HTTP/2.
     Multiplexes(usize),
-    /// Body a body after `100 Continue`.
+    /// Sends a body after `100 Continue`.
     Expects(u64),
-    /// Uses HTTP/1.0.
     IsOld,
-    /// Upgrades to a WebSocket.
     Upgrades,
 }
 
-/// The body that a client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Body {
     Nothing,
@@ -55,7 +50,6 @@ pub(crate) enum Outcome {
     TimedOut,
 }
 
-/// The expected record of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected {
     pub(crate) method: &'static str,
@@ -74,13 +68,11 @@ pub(crate) struct Case {
     pub(crate) client: Client,
     pub(crate) path: &'static str,
     pub(crate) protocols: &'static [Protocol],
-    /// The ways of metering in which it is possible.
-    meterings: &'static [Metering],
+    pub(crate) meterings: &'static [Metering],
     pub(crate) setup: Setup,
-    expected: Expected,
+    pub(crate) expected: Expected,
 }
 
-/// A request with a complete response.
 pub(crate) const fn ask(method: &'static str, path: &'static str) -> Case {
     Case {
         client: Client::Asks(Body::Nothing),
@@ -151,21 +143,11 @@ impl Case {
         Self { expected: Expected { outcome, ..self.expected }, ..self }
     }
 
-    /// The bytes that the server reads, if they are certain.
     pub(crate) const fn request(self, request: Option<u64>) -> Self {
         Self { expected: Expected { request, ..self.expected }, ..self }
     }
 
-    /// The bytes that the server sends, if they are certain.
     pub(crate) const fn response(self, response: Option<u64>) -> Self {
         Self { expected: Expected { response, ..self.expected }, ..self }
-    }
-
-    pub(crate) fn is_possible(&self, metering: Metering) -> bool {
-        self.meterings.contains(&metering)
-    }
-
-    pub(crate) fn expected(&self) -> Expected {
-        self.expected
     }
 }

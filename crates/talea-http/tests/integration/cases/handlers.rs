@@ -3,6 +3,7 @@
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use axum::body::Bytes;
 use axum::http::{Request, Response, StatusCode, header};
@@ -14,13 +15,10 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::Role;
 
-use crate::cases::bodies::{
-    BoxBody, BoxError, End, PIECE, Pieces, boxed, empty, panics, pieces, whole,
-};
+use crate::cases::bodies::{BoxBody, BoxError, End, PIECE, Pieces, boxed, panics, whole};
 use crate::cases::routes::Behavior;
 use crate::cases::witness::Record;
 
-/// The length of the body in memory.
 pub(crate) const MEMORY: u64 = 1_000;
 /// More than is treated as sent.
 pub(crate) const LONG: u64 = 64 << 10;
@@ -37,30 +35,30 @@ where
     B::Error: Into<BoxError>,
 {
     if let Some(record) = request.extensions().get::<Arc<Record>>() {
-        record.set_running();
+        record.is_running.store(true, SeqCst);
     }
     match behavior {
         Behavior::Memory => Response::new(whole(MEMORY)),
-        Behavior::Empty => Response::new(empty()),
+        Behavior::Empty => Response::new(whole(0)),
         Behavior::Long => Response::new(whole(LONG)),
         Behavior::Status => status(status_in_path(&request)).map(|_| whole(10)),
         Behavior::StatusAlone => status(status_in_path(&request)),
-        Behavior::Streams => Response::new(pieces(Pieces::new(STREAMED / PIECE, End::Complete))),
-        Behavior::StreamsKnown => Response::new(pieces(Pieces::of_known_length(STREAMED / PIECE))),
+        Behavior::Streams => Response::new(boxed(Pieces::new(STREAMED / PIECE, End::Complete))),
+        Behavior::StreamsKnown => Response::new(boxed(Pieces::of_known_length(STREAMED / PIECE))),
         Behavior::StreamsTrailers => {
-            Response::new(pieces(Pieces::new(STREAMED / PIECE, End::Trailers)))
+            Response::new(boxed(Pieces::new(STREAMED / PIECE, End::Trailers)))
         }
-        Behavior::StreamsForEver => Response::new(pieces(Pieces::new(u64::MAX, End::Complete))),
-        Behavior::StreamsForLong => Response::new(pieces(Pieces::of_known_length(FOR_LONG))),
+        Behavior::StreamsForEver => Response::new(boxed(Pieces::new(u64::MAX, End::Complete))),
+        Behavior::StreamsForLong => Response::new(boxed(Pieces::of_known_length(FOR_LONG))),
         Behavior::StreamsDeclared => declared(STREAMED),
         Behavior::StreamsTooMuch => declared(STREAMED - PIECE / 2),
         Behavior::StreamsTooLittle => declared(STREAMED + 1),
         Behavior::Reads => match reads(request.into_body()).await {
-            true => Response::new(empty()),
+            true => Response::new(whole(0)),
             false => status(StatusCode::BAD_REQUEST),
         },
         Behavior::ReadsOn => match reads(request.into_body()).await {
-            true => Response::new(empty()),
+            true => Response::new(whole(0)),
             false => pending().await,
         },
         Behavior::Echoes => Response::new(boxed(request.into_body())),
@@ -70,27 +68,25 @@ where
             pending().await
         }
         Behavior::Panics => panics(),
-        Behavior::BodyPanics => Response::new(pieces(Pieces::new(BROKEN / PIECE, End::Panic))),
-        Behavior::BodyFails => Response::new(pieces(Pieces::new(BROKEN / PIECE, End::Error))),
+        Behavior::BodyPanics => Response::new(boxed(Pieces::new(BROKEN / PIECE, End::Panic))),
+        Behavior::BodyFails => Response::new(boxed(Pieces::new(BROKEN / PIECE, End::Error))),
         Behavior::Upgrades => upgrade(request),
         Behavior::PanicsAtOnce | Behavior::Errs => unreachable!("handled earlier"),
     }
 }
 
-/// The status in a path.
 fn status_in_path<B>(request: &Request<B>) -> StatusCode {
     request.uri().path().rsplit('/').next().unwrap().parse().unwrap()
 }
 
 pub(crate) fn status(status: StatusCode) -> Response<BoxBody> {
-    let mut response = Response::new(empty());
+    let mut response = Response::new(whole(0));
     *response.status_mut() = status;
     response
 }
 
-/// A streamed response whose head declares so many bytes.
 fn declared(bytes: u64) -> Response<BoxBody> {
-    let mut response = Response::new(pieces(Pieces::new(STREAMED / PIECE, End::Complete)));
+    let mut response = Response::new(boxed(Pieces::new(STREAMED / PIECE, End::Complete)));
     response.headers_mut().insert(header::CONTENT_LENGTH, bytes.into());
     response
 }

@@ -20,7 +20,6 @@ pub(crate) fn cors() -> CorsLayer {
     CorsLayer::new().allow_origin(Any).allow_methods(Any)
 }
 
-/// The response of a service with a layer around it.
 pub(crate) async fn respond_within<S, B>(
     layer: RouteLayer,
     service: S,

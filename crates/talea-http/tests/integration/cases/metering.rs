@@ -15,7 +15,7 @@ use tower::util::BoxCloneService;
 use tower::{Layer, ServiceExt, service_fn};
 use tower_http::catch_panic::CatchPanicLayer;
 
-use crate::cases::bodies::{BoxBody, BoxError, empty, panics};
+use crate::cases::bodies::{BoxBody, BoxError, panics, whole};
 use crate::cases::handlers::{respond, status};
 use crate::cases::layers::{cors, respond_within, time_limit};
 use crate::cases::routes::{Behavior, ROUTES, Route, RouteLayer, of_path};
@@ -23,7 +23,6 @@ use crate::cases::witness::{Witness, Witnessed, WitnessedBody};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Metering {
-    /// Talea's router.
     Declared,
     /// axum's router, with the layer added by `Router::layer`.
     RouterLayer,
@@ -52,32 +51,31 @@ impl Metering {
         B: HttpBody<Data = Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
+        /// The service with the witness around it.
+        macro_rules! witnessed {
+            ($inner:expr) => {
+                Witnessed { inner: $inner, witness }.boxed_clone()
+            };
+        }
         let axum = |request: Request<WitnessedBody<B>>| request.map(Body::new);
         match self {
-            Self::Declared => {
-                let inner = declared(endpoints).map_request(axum);
-                Witnessed { inner, witness }.boxed_clone()
-            }
+            Self::Declared => witnessed!(declared(endpoints).map_request(axum)),
             Self::RouterLayer => {
                 let layer = talea_http::axum::Layer::by(endpoints);
-                let inner = plain().layer(layer).map_request(axum);
-                Witnessed { inner, witness }.boxed_clone()
+                witnessed!(plain().layer(layer).map_request(axum))
             }
             Self::Existing => {
-                let inner = talea_http::axum::meter_by(plain(), endpoints).map_request(axum);
-                Witnessed { inner, witness }.boxed_clone()
+                witnessed!(talea_http::axum::meter_by(plain(), endpoints).map_request(axum))
             }
             Self::Outside => {
                 let listed: Vec<_> =
                     ROUTES.iter().map(|route| (route.method, route.template)).collect();
                 let layer = talea_http::axum::Layer::by(endpoints).routes(&listed).unwrap();
-                let inner = layer.layer(fallible(plain())).map_request(axum);
-                Witnessed { inner, witness }.boxed_clone()
+                witnessed!(layer.layer(fallible(plain())).map_request(axum))
             }
             Self::Typed => {
                 let layer = endpoints.layer(finder(endpoints));
-                let inner = layer.layer(service_fn(typed::<WitnessedBody<B>>));
-                Witnessed { inner, witness }.boxed_clone()
+                witnessed!(layer.layer(service_fn(typed::<WitnessedBody<B>>)))
             }
         }
     }
@@ -148,7 +146,6 @@ async fn upgrades(socket: WebSocketUpgrade) -> impl IntoResponse {
     })
 }
 
-/// The routes in a service without a framework.
 fn typed<B>(
     request: Request<RequestBody<B>>,
 ) -> impl Future<Output = Result<Response<BoxBody>, io::Error>> + Send
@@ -174,7 +171,7 @@ where
         // In HTTP/1, hyper removes the body itself.
         let has_no_body = request.method() == Method::HEAD && request.version() == Version::HTTP_2;
         let response = respond_within(route.layer, service, request).await?;
-        Ok(if has_no_body { response.map(|_| empty()) } else { response })
+        Ok(if has_no_body { response.map(|_| whole(0)) } else { response })
     }
 }
 

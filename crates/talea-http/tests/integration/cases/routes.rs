@@ -1,6 +1,5 @@
 //! The routes of the service under test.
 
-/// A route, its handler's behavior, and the layer around the handler.
 #[derive(Clone, Copy)]
 pub(crate) struct Route {
     pub(crate) method: &'static str,
@@ -9,18 +8,14 @@ pub(crate) struct Route {
     pub(crate) layer: RouteLayer,
 }
 
-/// The behavior of a handler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Behavior {
-    /// Responds with a buffered body, or none.
     Memory,
     Empty,
     Long,
     /// Responds with the status in the path, and a body, which HTTP forbids for some.
     Status,
-    /// Responds with the status in the path and no body.
     StatusAlone,
-    /// Responds with a streamed body.
     Streams,
     StreamsKnown,
     StreamsTrailers,
@@ -35,9 +30,7 @@ pub(crate) enum Behavior {
     Reads,
     /// Reads the request's body, and never responds if that fails.
     ReadsOn,
-    /// Streams the request's body back.
     Echoes,
-    /// Does not read the request's body.
     Ignores,
     Never,
     PanicsAtOnce,

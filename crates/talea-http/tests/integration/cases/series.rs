@@ -76,7 +76,6 @@ pub(crate) fn add_expected(series: &mut Series, convention: Convention, made: &M
     }
 }
 
-/// The text of a request's labels of these names.
 fn labels(convention: Convention, made: &MadeRequest<'_>, names: &[&str]) -> String {
     let MadeRequest { metering, expected, record } = made;
     let value = |name: &str| match (convention, name) {
@@ -97,18 +96,10 @@ fn labels(convention: Convention, made: &MadeRequest<'_>, names: &[&str]) -> Str
         }
         (_, "handler") => handler(*metering, expected),
         (_, "server") => "srv0".to_owned(),
-        (_, "outcome") => match expected.outcome {
-            Outcome::Complete => "complete".to_owned(),
-            Outcome::Aborted => "aborted".to_owned(),
-            Outcome::Panicked => "panicked".to_owned(),
-            Outcome::TimedOut => "timed_out".to_owned(),
-        },
+        (_, "outcome") => outcome(expected.outcome).0.to_owned(),
         (_, "error_type") => match (expected.outcome, expected.status) {
             (Outcome::Complete, Some(status @ 500..=599)) => status.to_string(),
-            (Outcome::Complete, _) => String::new(),
-            (Outcome::Aborted, _) => "aborted".to_owned(),
-            (Outcome::Panicked, _) => "panic".to_owned(),
-            (Outcome::TimedOut, _) => "timeout".to_owned(),
+            (other, _) => outcome(other).1.to_owned(),
         },
         (_, "url_scheme") => "http".to_owned(),
         (_, "network_protocol_version") => match record.version {
@@ -130,6 +121,16 @@ fn sent(method: &'static str, other: &'static str) -> &'static str {
     }
 }
 
+/// The labels `outcome` and `error_type`.
+fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
+    match outcome {
+        Outcome::Complete => ("complete", ""),
+        Outcome::Aborted => ("aborted", "aborted"),
+        Outcome::Panicked => ("panicked", "panic"),
+        Outcome::TimedOut => ("timed_out", "timeout"),
+    }
+}
+
 /// Whether no declared endpoint answers. The layer on the router does not know declared methods.
 fn is_undeclared(metering: Metering, expected: &Expected) -> bool {
     expected.declared == "_OTHER"
@@ -139,12 +140,8 @@ fn is_undeclared(metering: Metering, expected: &Expected) -> bool {
 fn handler(metering: Metering, expected: &Expected) -> String {
     match (metering, expected.route, expected.declared) {
         // Functions are named by their paths.
-        (Metering::Declared, "/memory", "GET") => "integration::cases::metering::memory".to_owned(),
-        (Metering::Declared, "/upgrades", "GET") => {
-            "integration::cases::metering::upgrades".to_owned()
-        }
-        (Metering::Declared, "/panics-at-once", "GET") => {
-            "integration::cases::metering::panics_at_once".to_owned()
+        (Metering::Declared, route @ ("/memory" | "/upgrades" | "/panics-at-once"), "GET") => {
+            format!("integration::cases::metering::{}", route[1..].replace('-', "_"))
         }
         _ if is_undeclared(metering, expected) => "_unmatched".to_owned(),
         (Metering::RouterLayer, route, _) => route.to_owned(),
@@ -165,7 +162,6 @@ fn status(convention: Convention, status: Option<u16>) -> String {
     }
 }
 
-/// The series of a snapshot that are not 0.
 pub(crate) fn recorded(snapshot: &Snapshot) -> Series {
     let mut recorded = Series::new();
     for family in snapshot.families().filter(|family| is_of_http(family.name())) {
@@ -192,7 +188,6 @@ pub(crate) fn is_of_http(name: &str) -> bool {
     name.starts_with("http_") || name.starts_with("caddy_http_")
 }
 
-/// The number of requests in flight.
 pub(crate) fn in_flight(snapshot: &Snapshot) -> f64 {
     let names =
         ["http_requests_in_flight", "http_server_active_requests", "caddy_http_requests_in_flight"];

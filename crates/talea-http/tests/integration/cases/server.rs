@@ -1,7 +1,6 @@
 //! A server on loopback, the requests to it, and whether all of them were recorded.
 
 use std::net::SocketAddr;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -29,12 +28,10 @@ use crate::support::wait::until;
 /// than the meter.
 const TIME_LIMIT: Duration = Duration::from_millis(10);
 
-/// The options of a server.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Setup {
     /// Whether a service outside of the meter limits the time of requests.
     pub(crate) limited: bool,
-    /// The hosts that are listed.
     pub(crate) hosts: &'static [&'static str],
 }
 
@@ -96,17 +93,15 @@ impl Server {
     /// A number for a request that is made now.
     pub(crate) fn name(&self, case: &Case) -> u64 {
         let name = self.names.fetch_add(1, SeqCst);
-        self.requests.lock().unwrap().push((name, case.expected()));
+        self.requests.lock().unwrap().push((name, case.expected));
         name
     }
 
-    /// Waits until a request's record meets a condition.
     pub(crate) async fn wait_for(&self, name: u64, is: impl Fn(&Record) -> bool) {
         let met = || self.witness.record(name).is_some_and(|record| is(&record));
         until(&format!("a request by {:?} {:?}", self.metering, self.convention), met).await;
     }
 
-    /// Asserts that a request is in flight.
     pub(crate) fn assert_in_flight(&self) {
         let in_flight = in_flight(&self.registry.snapshot());
         assert!(in_flight >= 1.0, "{in_flight}, {:?} {:?}", self.metering, self.convention);
@@ -190,23 +185,17 @@ async fn accept(listener: TcpListener, protocol: Protocol, service: BoxService<I
 }
 
 /// Serves a connection. Errors and panics are part of some cases.
-fn connection(
-    stream: TcpStream,
-    protocol: Protocol,
-    service: BoxService<Incoming>,
-) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+async fn connection(stream: TcpStream, protocol: Protocol, service: BoxService<Incoming>) {
     stream.set_nodelay(true).unwrap();
     let (io, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
-    match protocol {
+    let _ = match protocol {
         Protocol::Http1 => {
-            let serving = http1::Builder::new().serve_connection(io, service).with_upgrades();
-            Box::pin(async move { drop(serving.await) })
+            http1::Builder::new().serve_connection(io, service).with_upgrades().await
         }
         Protocol::Http2 => {
-            let serving = http2::Builder::new(TokioExecutor::new()).serve_connection(io, service);
-            Box::pin(async move { drop(serving.await) })
+            http2::Builder::new(TokioExecutor::new()).serve_connection(io, service).await
         }
-    }
+    };
 }
 
 fn differences(expected: &Series, found: &Series) -> Vec<String> {

@@ -7,7 +7,7 @@ use crate::cases::case::Outcome::{Aborted, Panicked, TimedOut};
 use crate::cases::case::{Body, Case, ask, get, post};
 use crate::cases::client;
 use crate::cases::handlers::{BROKEN, LONG, MEMORY, STREAMED};
-use crate::cases::metering::{METERINGS, Metering};
+use crate::cases::metering::Metering;
 use crate::cases::series::CONVENTIONS;
 use crate::cases::server::Server;
 
@@ -141,7 +141,7 @@ fn run(name: &'static str, case: Case) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut all = JoinSet::new();
-        for metering in METERINGS.into_iter().filter(|&metering| case.is_possible(metering)) {
+        for &metering in case.meterings {
             for convention in CONVENTIONS {
                 all.spawn(async move {
                     let server = Server::start(metering, convention, case.setup).await;

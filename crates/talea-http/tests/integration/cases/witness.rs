@@ -17,20 +17,18 @@ use crate::cases::bodies::{BoxBody, BoxError, boxed};
 /// The header in which a client numbers its request.
 pub(crate) const NAME: &str = "x-name";
 
-/// Records all requests of a server.
 #[derive(Default)]
 pub(crate) struct Witness {
     calls: AtomicU64,
     records: Mutex<HashMap<u64, Arc<Record>>>,
 }
 
-/// The record of one request.
 #[derive(Default)]
 pub(crate) struct Record {
     pub(crate) version: Version,
     /// The size of its line, its headers and the declared body.
     pub(crate) declared_size: u64,
-    is_running: AtomicBool,
+    pub(crate) is_running: AtomicBool,
     /// The bytes of both bodies that passed.
     request: AtomicU64,
     response: AtomicU64,
@@ -39,7 +37,6 @@ pub(crate) struct Record {
 }
 
 impl Witness {
-    /// The number of requests that arrived.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.load(SeqCst)
     }
@@ -48,28 +45,22 @@ impl Witness {
         self.records.lock().unwrap().get(&name).cloned()
     }
 
-    /// Whether no request is being processed.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.records.lock().unwrap().values().all(|record| record.is_over())
     }
 }
 
 impl Record {
-    /// Notes that the handler runs.
-    pub(crate) fn set_running(&self) {
-        self.is_running.store(true, SeqCst);
-    }
-
-    pub(crate) fn is_running(&self) -> bool {
-        self.is_running.load(SeqCst)
-    }
-
     pub(crate) fn request(&self) -> u64 {
         self.request.load(SeqCst)
     }
 
     pub(crate) fn response(&self) -> u64 {
         self.response.load(SeqCst)
+    }
+
+    pub(crate) fn is_running(&self) -> bool {
+        self.is_running.load(SeqCst)
     }
 
     pub(crate) fn is_over(&self) -> bool {
@@ -92,7 +83,6 @@ impl Drop for Hold {
     }
 }
 
-/// A service with its witness.
 #[derive(Clone)]
 pub(crate) struct Witnessed<S> {
     pub(crate) inner: S,
@@ -157,7 +147,6 @@ fn declared_size<B>(request: &Request<B>) -> u64 {
     (request.method().as_str().len() + target.len() + version.len() + headers) as u64 + body
 }
 
-/// A body whose bytes are counted by the witness.
 pub(crate) struct WitnessedBody<B> {
     inner: Pin<Box<B>>,
     counts: fn(&Record) -> &AtomicU64,

@@ -1,14 +1,13 @@
 //! hyper's client, which reads whole responses.
 
-use axum::http::{Request, Response, Uri};
+use axum::http::{Request, Uri};
 use futures_util::future::join_all;
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::task::AbortHandle;
 
-use crate::cases::bodies::{BoxBody, End, PIECE, Pieces, empty, pieces, whole};
+use crate::cases::bodies::{BoxBody, End, PIECE, Pieces, boxed, whole};
 use crate::cases::case::{Body, Case, Outcome, Protocol};
 use crate::cases::server::Server;
 use crate::cases::witness::NAME;
@@ -17,7 +16,6 @@ pub(super) async fn send(case: &Case, server: &Server, protocol: Protocol, body:
     Connection::open(server, protocol).await.sender.ask(case, server, body).await;
 }
 
-/// Body so many requests on one connection, one after the other.
 pub(super) async fn send_in_turn(case: &Case, server: &Server, protocol: Protocol, times: usize) {
     let mut connection = Connection::open(server, protocol).await;
     for _ in 0..times {
@@ -25,7 +23,6 @@ pub(super) async fn send_in_turn(case: &Case, server: &Server, protocol: Protoco
     }
 }
 
-/// Body so many requests at once on one connection of HTTP/2.
 pub(super) async fn send_at_once(case: &Case, server: &Server, times: usize) {
     let connection = Connection::open(server, Protocol::Http2).await;
     let ask = async |_| match &connection.sender {
@@ -53,13 +50,11 @@ impl Connection {
         match protocol {
             Protocol::Http1 => {
                 let (sends, drives) = http1::handshake(io).await.unwrap();
-                let drives = tokio::spawn(drives).abort_handle();
-                Self { sender: Sender::Http1(sends), drives }
+                Self { sender: Sender::Http1(sends), drives: tokio::spawn(drives).abort_handle() }
             }
             Protocol::Http2 => {
                 let (sends, drives) = http2::handshake(TokioExecutor::new(), io).await.unwrap();
-                let drives = tokio::spawn(drives).abort_handle();
-                Self { sender: Sender::Http2(sends), drives }
+                Self { sender: Sender::Http2(sends), drives: tokio::spawn(drives).abort_handle() }
             }
         }
     }
@@ -73,12 +68,12 @@ impl Drop for Connection {
 
 impl Sender {
     async fn ask(&mut self, case: &Case, server: &Server, body: Body) {
-        let expected = case.expected();
+        let expected = case.expected;
         let name = server.name(case);
         let mut request = Request::new(match body {
-            Body::Nothing => empty(),
+            Body::Nothing => whole(0),
             Body::Whole(bytes) => whole(bytes),
-            Body::Streamed(bytes) => pieces(Pieces::new(bytes / PIECE, End::Complete)),
+            Body::Streamed(bytes) => boxed(Pieces::new(bytes / PIECE, End::Complete)),
         });
         *request.method_mut() = expected.method.parse().unwrap();
         request.headers_mut().insert(NAME, name.into());
@@ -98,10 +93,14 @@ impl Sender {
                 sends.send_request(request).await
             }
         };
-        let read = match answer {
-            Ok(answer) => read(answer).await,
-            Err(error) => Err(error),
+        let read = async {
+            let (head, body) = answer?.into_parts();
+            Ok::<_, hyper::Error>((
+                head.status.as_u16(),
+                body.collect().await?.to_bytes().len() as u64,
+            ))
         };
+        let read = read.await;
         match expected.outcome {
             Outcome::Complete => {
                 let (status, bytes) = read.unwrap();
@@ -117,12 +116,4 @@ impl Sender {
             }
         }
     }
-}
-
-async fn read(mut answer: Response<Incoming>) -> Result<(u16, u64), hyper::Error> {
-    let mut bytes = 0;
-    while let Some(frame) = answer.frame().await {
-        bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
-    }
-    Ok((answer.status().as_u16(), bytes))
 }

@@ -7,7 +7,6 @@ mod socket;
 use crate::cases::case::{Case, Client, Protocol};
 use crate::cases::server::Server;
 
-/// Runs a case once.
 pub(crate) async fn run(case: &Case, server: &Server, protocol: Protocol) {
     match (case.client, protocol) {
         (Client::Asks(body), _) => hyper::send(case, server, protocol, body).await,

@@ -11,7 +11,6 @@ use crate::cases::case::{Case, Client, Protocol};
 use crate::cases::server::Server;
 use crate::cases::witness::NAME;
 
-/// Resets a stream.
 pub(super) async fn reset_stream(case: &Case, server: &Server) {
     let (name, mut request) =
         OpenRequest::open(case, server, case.client == Client::ResetsInRequest).await;
@@ -31,7 +30,6 @@ pub(super) async fn reset_stream(case: &Case, server: &Server) {
     server.wait_for(name, |record| record.is_over()).await;
 }
 
-/// Resets a connection with a stream in it.
 pub(super) async fn reset_connection(case: &Case, server: &Server) {
     let (_, mut request) = OpenRequest::open(case, server, false).await;
     request.read_some().await;
@@ -54,7 +52,7 @@ impl OpenRequest {
         let (sends, connection) = h2::client::handshake(socket).await.unwrap();
         let drives = tokio::spawn(connection).abort_handle();
         let request = Request::builder()
-            .method(case.expected().method)
+            .method(case.expected.method)
             .uri(format!("http://shop.example{}", case.path))
             .header(NAME, name)
             .body(())

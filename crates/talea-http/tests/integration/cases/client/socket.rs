@@ -18,7 +18,6 @@ pub(super) const SOME: u64 = 3_000;
 /// The length that it declares.
 const MORE: u64 = 100_000;
 
-/// Runs a case.
 pub(super) async fn run(case: &Case, server: &Server) {
     let stream = server.connect(Protocol::Http1).await;
     let mut socket = Socket { stream, read: Vec::new() };
@@ -60,7 +59,7 @@ pub(super) async fn run(case: &Case, server: &Server) {
             let extra =
                 format!("content-length: {bytes}\r\nexpect: 100-continue\r\nconnection: close\r\n");
             socket.send_head(case, server, &extra).await;
-            if case.expected().request == Some(bytes) {
+            if case.expected.request == Some(bytes) {
                 socket.read_until(|read| read.starts_with(b"HTTP/1.1 100 Continue\r\n")).await;
                 socket.send_bytes(bytes).await;
             }
@@ -96,12 +95,12 @@ struct Socket {
 
 fn head(case: &Case, version: &str, name: u64, extra: &str) -> String {
     let Case { path, .. } = case;
-    let method = case.expected().method;
+    let method = case.expected.method;
     format!("{method} {path} HTTP/{version}\r\nhost: shop.example\r\n{NAME}: {name}\r\n{extra}\r\n")
 }
 
 impl Socket {
-    /// Body a request's head; returns its number.
+    /// Sends a request's head; returns its number.
     async fn send_head(&mut self, case: &Case, server: &Server, extra: &str) -> u64 {
         let name = server.name(case);
         self.stream.write_all(head(case, "1.1", name, extra).as_bytes()).await.unwrap();
