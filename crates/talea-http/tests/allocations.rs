@@ -7,22 +7,23 @@ use std::task::{Context, Waker};
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
+use axum::handler::Handler;
 use densa_alloc::{CountingAllocator, thread_stats};
 use futures_util::stream;
 use http_body::{Body as HttpBody, Frame};
 use http_body_util::{BodyExt, StreamBody};
 use hyper::{Method, Response};
 use talea::Registry;
+use talea_http::Convention::{self, Caddy, OpenTelemetry, Prometheus, Servant};
 use talea_http::axum::{Layer, Router, get, meter_by, post};
-use talea_http::{Convention, Endpoints, Opts, RequestBody};
+use talea_http::{Endpoints, Opts, RequestBody};
 use tower::util::MapRequestLayer;
 use tower::{Layer as _, Service, ServiceExt, service_fn};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::system();
 
-const CONVENTIONS: [Convention; 4] =
-    [Convention::Prometheus, Convention::OpenTelemetry, Convention::Servant, Convention::Caddy];
+const CONVENTIONS: [Convention; 4] = [Prometheus, OpenTelemetry, Servant, Caddy];
 const TIMES: u64 = 100;
 
 fn endpoints(convention: Convention) -> Endpoints {
@@ -98,21 +99,13 @@ fn sends(path: &'static str) -> impl Fn() -> Request {
     move || Request::builder().method("POST").uri(path).body(Body::new(pieces())).unwrap()
 }
 
-fn bare_get<H, T>(handler: H) -> u64
-where
-    H: axum::handler::Handler<T, ()>,
-    T: 'static,
-{
+fn bare_get<H: Handler<T, ()>, T: 'static>(handler: H) -> u64 {
     let bare = axum::Router::new().route("/x", axum::routing::get(handler)).with_state(());
     allocations(bare, asks("/x"))
 }
 
 /// The first declaration of a handler, in a router of its own that is metered.
-fn declared_get<H, T>(convention: Convention, handler: H) -> u64
-where
-    H: axum::handler::Handler<T, ()>,
-    T: 'static,
-{
+fn declared_get<H: Handler<T, ()>, T: 'static>(convention: Convention, handler: H) -> u64 {
     let router = Router::new().route("/x", get(handler));
     allocations(router.metered_by(&endpoints(convention)).with_state(()), asks("/x"))
 }
@@ -120,31 +113,31 @@ where
 #[test]
 fn a_declared_function_allocates_nothing() {
     let bare = bare_get(hello::<0>);
-    assert_eq!(declared_get(Convention::Prometheus, hello::<1>), bare);
-    assert_eq!(declared_get(Convention::OpenTelemetry, hello::<2>), bare);
-    assert_eq!(declared_get(Convention::Servant, hello::<3>), bare);
-    assert_eq!(declared_get(Convention::Caddy, hello::<4>), bare);
+    assert_eq!(declared_get(Prometheus, hello::<1>), bare);
+    assert_eq!(declared_get(OpenTelemetry, hello::<2>), bare);
+    assert_eq!(declared_get(Servant, hello::<3>), bare);
+    assert_eq!(declared_get(Caddy, hello::<4>), bare);
 }
 
 #[test]
 fn a_function_that_is_declared_again_allocates_once() {
     let bare = bare_get(hello::<10>);
-    assert_eq!(declared_get(Convention::Prometheus, hello::<11>), bare);
-    assert_eq!(declared_get(Convention::Prometheus, hello::<11>), bare + 1);
+    assert_eq!(declared_get(Prometheus, hello::<11>), bare);
+    assert_eq!(declared_get(Prometheus, hello::<11>), bare + 1);
     // A closure with a size is cloned into an allocation by axum anyway.
     let text = "hello".to_owned();
     let closure = move || std::future::ready(text.len().to_string());
     let bare = bare_get(closure.clone());
-    assert_eq!(declared_get(Convention::Prometheus, closure), bare);
+    assert_eq!(declared_get(Prometheus, closure), bare);
 }
 
 #[test]
 fn a_streamed_response_of_a_declared_router_allocates_once() {
     let bare = bare_get(streams::<0>);
-    assert_eq!(declared_get(Convention::Prometheus, streams::<1>), bare + 1);
-    assert_eq!(declared_get(Convention::OpenTelemetry, streams::<2>), bare + 1);
-    assert_eq!(declared_get(Convention::Servant, streams::<3>), bare + 1);
-    assert_eq!(declared_get(Convention::Caddy, streams::<4>), bare + 1);
+    assert_eq!(declared_get(Prometheus, streams::<1>), bare + 1);
+    assert_eq!(declared_get(OpenTelemetry, streams::<2>), bare + 1);
+    assert_eq!(declared_get(Servant, streams::<3>), bare + 1);
+    assert_eq!(declared_get(Caddy, streams::<4>), bare + 1);
 }
 
 #[test]
@@ -155,11 +148,11 @@ fn a_request_with_a_body_allocates_the_watched_body() {
     }
     let bare = axum::Router::new().route("/x", axum::routing::post(reads::<0>)).with_state(());
     let bare = allocations(bare, sends("/x"));
-    assert_eq!(declared::<1>(Convention::Prometheus), bare + 1);
+    assert_eq!(declared::<1>(Prometheus), bare + 1);
     // Its size has labels that are known only at the end, so both bodies share the count.
-    assert_eq!(declared::<2>(Convention::OpenTelemetry), bare + 2);
-    assert_eq!(declared::<3>(Convention::Servant), bare + 1);
-    assert_eq!(declared::<4>(Convention::Caddy), bare + 1);
+    assert_eq!(declared::<2>(OpenTelemetry), bare + 2);
+    assert_eq!(declared::<3>(Servant), bare + 1);
+    assert_eq!(declared::<4>(Caddy), bare + 1);
 }
 
 #[test]
@@ -180,7 +173,7 @@ fn an_existing_router_allocates_nothing_with_any_number_of_layers() {
         }
         // The watched body, as with every router.
         let bare = allocations(plain().with_state(()), sends("/items"));
-        let metered = meter_by(plain(), &endpoints(Convention::Prometheus));
+        let metered = meter_by(plain(), &endpoints(Prometheus));
         assert_eq!(allocations(metered, sends("/items")), bare + 1, "{layers} layers");
     }
 }
@@ -198,11 +191,7 @@ fn a_layer_around_a_router_allocates_nothing() {
 
 #[test]
 fn a_layer_in_the_router_allocates_as_any_layer_does() {
-    fn costs<H, T>(handler: H, expected: u64)
-    where
-        H: axum::handler::Handler<T, ()>,
-        T: 'static,
-    {
+    fn costs<H: Handler<T, ()>, T: 'static>(handler: H, expected: u64) {
         let plain = || axum::Router::new().route("/x", axum::routing::get(handler.clone()));
         let bare = bare_get(handler.clone());
         let nothing = MapRequestLayer::new(|request: Request| request);
@@ -235,7 +224,7 @@ fn a_request_allocates_no_more_than_by_axum_with_any_number_of_layers() {
             (0..layers).fold(router, |router, _| router.layer(nothing()))
         };
         unmetered.push(allocations(own().unmetered().with_state(()), asks("/x")));
-        let router = own().metered_by(&endpoints(Convention::Prometheus));
+        let router = own().metered_by(&endpoints(Prometheus));
         metered.push(allocations(router.with_state(()), asks("/x")));
     }
     assert_eq!(metered, unmetered, "metering allocates nothing");
@@ -258,11 +247,11 @@ fn a_layer_around_a_service_allocates_nothing_even_for_streams() {
     let asks = || hyper::Request::new(pieces());
     assert_eq!(allocations(service_fn(typed::<Pieces>), asks), 0);
     for (convention, expected) in [
-        (Convention::Prometheus, 0),
+        (Prometheus, 0),
         // The size of a request has labels that are known only at the end.
-        (Convention::OpenTelemetry, 1),
-        (Convention::Servant, 0),
-        (Convention::Caddy, 0),
+        (OpenTelemetry, 1),
+        (Servant, 0),
+        (Caddy, 0),
     ] {
         let endpoints = endpoints(convention);
         let endpoint = endpoints.declare(&Method::GET, "/");

@@ -86,7 +86,6 @@ impl Large {
         unzipped.get_ref().0
     }
 
-    /// Begins to scrape and then stops reading.
     fn stall(&self) -> TcpStream {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n").unwrap();
@@ -123,7 +122,6 @@ impl Large {
     }
 }
 
-/// Counts the bytes that are written.
 struct Count(usize);
 
 impl Write for Count {
@@ -137,7 +135,6 @@ impl Write for Count {
     }
 }
 
-/// The length of a scrape.
 fn expected(format: Format) -> usize {
     let mut scraper = REGISTRY.scraper();
     scraper.format(format, Escaping::default());

@@ -65,7 +65,6 @@ fn ask(app: &axum::Router, path: &str, parent: Option<&str>) {
     });
 }
 
-/// The lines of a page that have exemplars.
 fn exemplars(registry: &Registry) -> Vec<String> {
     let mut scraper = registry.scraper();
     scraper.format(Format::OpenMetrics, Escaping::default());

@@ -36,7 +36,6 @@ fn limit() -> TimeoutLayer {
     TimeoutLayer::with_status_code(StatusCode::REQUEST_TIMEOUT, Duration::from_secs(3600))
 }
 
-/// Routes for axum's router and for Talea's.
 macro_rules! app {
     ($router:path, $routing:path) => {{
         use $router as Router;

@@ -1,16 +1,16 @@
 //! The responses to scrapes, over real connections.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use axum::http::{Method, StatusCode};
 use talea::{Counter, Escaping, Format, Gauge, Histogram, Opts, Registry, Seconds};
 use talea_http::{Exposition, MetricsServer};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::support::client::{self, ask, get, loopback};
 use crate::support::requests;
-use crate::support::wait::until;
 
 const OPENMETRICS: &str = "application/openmetrics-text;version=1.0.0";
 const PROTOBUF: &str = "application/vnd.google.protobuf;\
@@ -30,30 +30,17 @@ fn serve(exposition: Exposition) -> MetricsServer {
     MetricsServer::builder(exposition).bind(loopback()).unwrap()
 }
 
-/// Keeps snapshots of a registry from ending until it is released.
-#[derive(Clone, Default)]
-struct Hold(Arc<[AtomicBool; 2]>);
-
-impl Hold {
-    fn on_snapshots_of(registry: &Registry) -> Self {
-        let hold = Self::default();
-        let held = hold.clone();
-        registry.on_snapshot(move || {
-            held.0[0].store(true, Ordering::Relaxed);
-            while !held.0[1].load(Ordering::Relaxed) {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        });
-        hold
-    }
-
-    fn began(&self) -> bool {
-        self.0[0].load(Ordering::Relaxed)
-    }
-
-    fn release(&self) {
-        self.0[1].store(true, Ordering::Relaxed);
-    }
+/// Keeps snapshots of a registry from ending until the sender is dropped. The receiver gets one
+/// message for each that begins.
+fn hold_snapshots(registry: &Registry) -> (mpsc::Sender<()>, UnboundedReceiver<()>) {
+    let (release, held) = mpsc::channel();
+    let (begins, began) = unbounded_channel();
+    let held = Mutex::new(held);
+    registry.on_snapshot(move || {
+        let _ = begins.send(());
+        let _ = held.lock().unwrap().recv();
+    });
+    (release, began)
 }
 
 fn scraped(registry: &Registry, format: Format, escaping: Escaping) -> Vec<u8> {
@@ -190,16 +177,16 @@ async fn it_is_a_service_for_any_router() {
 #[tokio::test]
 async fn more_scrapes_at_once_than_are_allowed_get_503() {
     let registry = some_metrics();
-    let hold = Hold::on_snapshots_of(&registry);
+    let (release, mut began) = hold_snapshots(&registry);
     let server = serve(Exposition::new(&registry).at_once(1));
     let address = server.local_addr();
     let first = tokio::spawn(async move { get(address, "/metrics", &[]).await });
-    until("a snapshot begins", || hold.began()).await;
+    began.recv().await.unwrap();
     // The server answers while a snapshot is being taken.
     let second = get(address, "/metrics", &[]).await;
     assert_eq!(second.status, StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(second.header("retry-after"), "1");
-    hold.release();
+    drop(release);
     assert_eq!(first.await.unwrap().status, StatusCode::OK);
     assert_eq!(get(address, "/metrics", &[]).await.status, StatusCode::OK);
 }
@@ -207,12 +194,12 @@ async fn more_scrapes_at_once_than_are_allowed_get_503() {
 #[tokio::test]
 async fn a_snapshot_that_takes_longer_than_the_scraper_waits_is_a_503() {
     let registry = some_metrics();
-    let hold = Hold::on_snapshots_of(&registry);
+    let (release, _began) = hold_snapshots(&registry);
     let server = serve(Exposition::new(&registry));
     let within = |seconds| [("x-prometheus-scrape-timeout-seconds", seconds)];
     let answer = get(server.local_addr(), "/metrics", &within("0.05")).await;
     assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
-    hold.release();
+    drop(release);
     let answer = get(server.local_addr(), "/metrics", &within("120")).await;
     assert_eq!(answer.status, StatusCode::OK);
 }

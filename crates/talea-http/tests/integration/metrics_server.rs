@@ -6,31 +6,26 @@ use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use axum::http::Method;
 use futures_util::stream::repeat_with;
 use talea::{Counter, Opts};
 use talea_http::server::Reason;
 use talea_http::{Exposition, Limits, MetricsServer};
 
-use crate::support::client::{ask, get, loopback};
+use crate::support::client::{get, loopback};
 use crate::support::counts::registry;
 use crate::support::wait::until;
 
 #[tokio::test]
-async fn a_scrape_has_the_right_type_and_the_newest_values() {
+async fn a_scrape_has_the_newest_values() {
     let registry = registry();
     let counter: Counter = registry.register(Opts::new("x", "Things.")).unwrap();
     let server = MetricsServer::bind(loopback(), &registry).unwrap();
     for n in 0..3 {
         let answer = get(server.local_addr(), "/metrics", &[]).await;
-        assert_eq!(answer.status, 200);
-        let content_type = answer.header("content-type");
-        assert!(content_type.starts_with("text/plain; version=0.0.4; charset=utf-8"));
         let end = format!("# TYPE x_total counter\nx_total {n}\n");
         assert!(answer.text().ends_with(&end), "{answer:?}");
         counter.inc();
     }
-    assert_eq!(ask(server.local_addr(), Method::POST, "/metrics", &[]).await.status, 405);
     assert_eq!(get(server.local_addr(), "/else", &[]).await.status, 404);
 }
 
@@ -50,17 +45,27 @@ async fn the_default_registry_is_served_by_one_call_with_a_page_that_leads_to_it
     assert!(format!("{error:?}").starts_with("cannot listen on 127.0.0.1:"), "{error:?}");
 }
 
-/// The address of a network for documents, which no machine has (RFC 5737).
+/// Within a runtime too, where a runtime must not be dropped.
 #[tokio::test]
 async fn an_address_that_cannot_be_listened_on_has_the_advice_that_fits() {
     let server = MetricsServer::bind(loopback(), &registry()).unwrap();
-    for (address, advice) in [
-        (server.local_addr(), "stop the program that listens there, or choose another port"),
-        (([192, 0, 2, 1], 9464).into(), "choose an address of this machine"),
+    let taken = server.local_addr();
+    for (address, kind, advice) in [
+        (
+            taken,
+            ErrorKind::AddrInUse,
+            "stop the program that listens there, or choose another port",
+        ),
+        // A network for documents, which no machine has (RFC 5737).
+        (([192, 0, 2, 1], 9464).into(), ErrorKind::AddrNotAvailable, "choose an address of this"),
     ] {
-        let error = MetricsServer::bind(address, &registry()).unwrap_err().to_string();
+        let error = MetricsServer::bind(address, &registry()).unwrap_err();
+        assert_eq!(error.kind(), kind, "{address}");
+        let error = error.to_string();
         assert!(error.contains(&address.to_string()) && error.contains(advice), "{error}");
     }
+    drop(server);
+    TcpListener::bind(taken).unwrap();
 }
 
 #[tokio::test]
@@ -70,19 +75,6 @@ async fn it_serves_further_routes() {
     let server = builder.routes(routes).bind(loopback()).unwrap();
     assert_eq!(get(server.local_addr(), "/hello", &[]).await.text(), "hello");
     assert_eq!(get(server.local_addr(), "/", &[]).await.status, 404);
-}
-
-/// Within a runtime too, where a runtime must not be dropped.
-#[tokio::test]
-async fn a_taken_port_is_an_error_and_a_dropped_server_frees_its_port() {
-    let registry = registry();
-    let server = MetricsServer::bind(loopback(), &registry).unwrap();
-    let address = server.local_addr();
-    let error = MetricsServer::bind(address, &registry).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::AddrInUse);
-    assert!(error.to_string().contains(&address.to_string()), "{error}");
-    drop(server);
-    TcpListener::bind(address).unwrap();
 }
 
 #[tokio::test]
@@ -112,16 +104,8 @@ async fn connections_that_exceed_a_limit_are_closed() {
     let wide = Limits::default();
     for (text, limits, reason) in [
         ("", Limits { idle_time: short, ..wide }, Reason::Idle),
-        (
-            "GET /metrics HTTP/1.1\r\nhost: x\r\n",
-            Limits { header_time: short, ..wide },
-            Reason::Head,
-        ),
-        (
-            "GET /endless HTTP/1.1\r\nhost: x\r\n\r\n",
-            Limits { patience: short, ..wide },
-            Reason::Unread,
-        ),
+        ("GET / HTTP/1.1\r\nhost: x\r\n", Limits { header_time: short, ..wide }, Reason::Head),
+        ("GET /endless HTTP/1.0\r\n\r\n", Limits { patience: short, ..wide }, Reason::Unread),
     ] {
         let endless = axum::routing::get(async || {
             let pieces = repeat_with(|| Ok::<_, Infallible>("x".repeat(1 << 14)));

@@ -18,11 +18,7 @@ use tower::ServiceExt;
 const SERIES: u64 = 20_000;
 const AT_ONCE: usize = 4;
 
-fn exposition() -> Exposition {
-    exposition_of(SERIES)
-}
-
-fn exposition_of(series: u64) -> Exposition {
+fn exposition(series: u64) -> Exposition {
     let config = Config { series: series * 2, ..Config::with_len(series * 512) };
     let registry = Registry::with_config(config).unwrap();
     let opts = Opts::new("orders", "Orders accepted.").limit(series);
@@ -33,35 +29,26 @@ fn exposition_of(series: u64) -> Exposition {
     Exposition::new(&registry).at_once(AT_ONCE)
 }
 
-async fn scrape_within(
-    exposition: &Exposition,
-    host: u8,
-    seconds: u64,
-) -> Response<ExpositionBody> {
-    scrape_over(exposition, SocketAddr::from(([10, 0, 0, host], 1000)), seconds).await
-}
+/// The time that a scraper waits, unless a test says otherwise.
+const SECONDS: u64 = 120;
 
-async fn scrape_over(
+async fn scrape(
     exposition: &Exposition,
-    client: SocketAddr,
+    (host, port): (u8, u16),
     seconds: u64,
 ) -> Response<ExpositionBody> {
     let request = Request::get("/metrics")
         .header("x-prometheus-scrape-timeout-seconds", seconds)
-        .extension(ConnectInfo(client))
+        .extension(ConnectInfo(SocketAddr::from(([10, 0, 0, host], port))))
         .body(Body::empty())
         .unwrap();
     exposition.clone().oneshot(request).await.unwrap()
 }
 
-async fn scrape(exposition: &Exposition, host: u8) -> Response<ExpositionBody> {
-    scrape_within(exposition, host, 120).await
-}
-
 /// A scrape that gets a turn, and the time that it waited.
 async fn admitted(exposition: &Exposition, host: u8) -> (ExpositionBody, Duration) {
     let began = Instant::now();
-    let response = scrape(exposition, host).await;
+    let response = scrape(exposition, (host, 1000), SECONDS).await;
     assert_eq!(response.status(), StatusCode::OK);
     (response.into_body(), began.elapsed())
 }
@@ -72,14 +59,10 @@ fn assert_refused(response: &Response<ExpositionBody>) {
 }
 
 async fn is_whole(body: ExpositionBody) -> bool {
-    match body.collect().await {
-        Ok(body) => {
-            let lines = body.to_bytes().split(|byte| *byte == b'\n').count() as u64;
-            assert!(lines > SERIES, "{lines}");
-            true
-        }
-        Err(_) => false,
-    }
+    let Ok(body) = body.collect().await else { return false };
+    let lines = body.to_bytes().split(|byte| *byte == b'\n').count() as u64;
+    assert!(lines > SERIES, "{lines}");
+    true
 }
 
 /// The bodies of scrapes that hold all turns.
@@ -114,7 +97,9 @@ async fn is_whole_slowly(mut body: ExpositionBody, pause: Duration) -> bool {
 /// As many scrapes as can wait, over one connection.
 async fn fill_queue(exposition: &Exposition) -> JoinSet<StatusCode> {
     let clones = std::iter::repeat_n(exposition.clone(), 16);
-    let waiting = clones.map(async |exposition| scrape(&exposition, 1).await.status()).collect();
+    let waiting = clones
+        .map(async |exposition| scrape(&exposition, (1, 1000), SECONDS).await.status())
+        .collect();
     tokio::task::yield_now().await;
     waiting
 }
@@ -126,7 +111,7 @@ const EACH: [u8; AT_ONCE] = [1, 2, 3, 4];
 
 #[tokio::test(start_paused = true)]
 async fn clients_that_take_nothing_do_not_keep_others_out() {
-    let exposition = exposition();
+    let exposition = exposition(SERIES);
     let mut stalled = take_turns(&exposition, ONE).await;
     // More clients that take nothing arrive, all of the same address.
     for _ in 0..10 {
@@ -141,7 +126,7 @@ async fn clients_that_take_nothing_do_not_keep_others_out() {
 
 #[tokio::test(start_paused = true)]
 async fn a_source_with_all_turns_gives_one_to_another() {
-    let exposition = exposition();
+    let exposition = exposition(SERIES);
     let slow = slow_clients(&exposition, ONE, HALF_SECOND).await;
     let (body, waited) = admitted(&exposition, 2).await;
     // Scrapes that make progress are left alone for a second.
@@ -153,11 +138,11 @@ async fn a_source_with_all_turns_gives_one_to_another() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_with_all_turns_gives_one_to_another_of_its_address() {
-    let exposition = exposition();
+    let exposition = exposition(SERIES);
     let _slow = slow_clients(&exposition, ONE, HALF_SECOND).await;
     let _waiting = fill_queue(&exposition).await;
     let began = Instant::now();
-    let response = scrape_over(&exposition, SocketAddr::from(([10, 0, 0, 1], 2000)), 120).await;
+    let response = scrape(&exposition, (1, 2000), SECONDS).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
     assert!(is_whole(response.into_body()).await);
@@ -165,11 +150,11 @@ async fn a_connection_with_all_turns_gives_one_to_another_of_its_address() {
 
 #[tokio::test(start_paused = true)]
 async fn slow_clients_with_a_turn_each_are_left_alone() {
-    let exposition = exposition();
+    let exposition = exposition(SERIES);
     let slow = slow_clients(&exposition, EACH, HALF_SECOND).await;
     // It waits half of its own time, which is too short for the others to end.
     let began = Instant::now();
-    assert_refused(&scrape_within(&exposition, 9, 4).await);
+    assert_refused(&scrape(&exposition, (9, 1000), 4).await);
     assert_eq!(began.elapsed().as_secs(), 2);
     assert!(slow.join_all().await.into_iter().all(|whole| whole));
 }
@@ -177,10 +162,10 @@ async fn slow_clients_with_a_turn_each_are_left_alone() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_for_which_others_wait_is_bounded_in_time() {
     // Some 18 pieces, each taken within 0.9 s: no client is stalled, and no source has more turns.
-    let exposition = exposition_of(3 * SERIES);
+    let exposition = exposition(3 * SERIES);
     let slow = slow_clients(&exposition, EACH, Duration::from_millis(900)).await;
     sleep(Duration::from_secs(4)).await;
-    assert_refused(&scrape_within(&exposition, 9, 10).await);
+    assert_refused(&scrape(&exposition, (9, 1000), 10).await);
     sleep(Duration::from_secs(1)).await;
     let (body, waited) = admitted(&exposition, 9).await;
     assert!((1..=2).contains(&waited.as_secs()), "{waited:?}");
@@ -191,7 +176,7 @@ async fn a_turn_for_which_others_wait_is_bounded_in_time() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_ends_goes_to_a_scrape_that_waits() {
-    let exposition = exposition();
+    let exposition = exposition(SERIES);
     let mut held = take_turns(&exposition, EACH).await;
     let waits = tokio::spawn({
         let exposition = exposition.clone();
@@ -210,11 +195,11 @@ async fn a_turn_that_ends_goes_to_a_scrape_that_waits() {
 
 #[tokio::test(start_paused = true)]
 async fn the_seventeenth_waiting_scrape_of_a_source_is_refused_at_once() {
-    let exposition = exposition();
+    let exposition = exposition(SERIES);
     let held = take_turns(&exposition, ONE).await;
     let waits = fill_queue(&exposition).await;
     let began = Instant::now();
-    assert_refused(&scrape(&exposition, 1).await);
+    assert_refused(&scrape(&exposition, (1, 1000), SECONDS).await);
     assert_eq!(began.elapsed(), Duration::ZERO);
     // Another source takes the place of one of them.
     let (body, _) = admitted(&exposition, 2).await;

@@ -7,7 +7,6 @@ use tokio::time::sleep;
 /// The time that anything may take on a busy machine.
 pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 
-/// Polls until a condition is true.
 pub(crate) async fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     let start = Instant::now();
     while !is_true() {
