@@ -19,7 +19,6 @@ use crate::threads::ThreadPlan;
 
 pub(super) struct Client {
     plan: Arc<ThreadPlan>,
-    /// From 0.
     number: u64,
     meters: Meters,
     session: Session,
@@ -28,7 +27,6 @@ pub(super) struct Client {
     samples: Option<Vec<Sample>>,
 }
 
-/// The results of a client.
 pub(super) struct Ending {
     pub(super) at: Instant,
     pub(super) tally: Tally,
@@ -53,13 +51,8 @@ impl Client {
         Self { session, values, samples, tally: Tally::default(), plan, number, meters }
     }
 
-    /// Runs the scenario again and again.
     pub(super) async fn run(mut self, until: Until, mut stop: Stop) -> Ending {
-        tokio::select! {
-            biased;
-            () = stop.requested() => {}
-            () = self.iterate(until) => {}
-        }
+        stop.cuts(self.iterate(until)).await;
         self.ended()
     }
 
@@ -77,11 +70,7 @@ impl Client {
                 served.fetch_add(1, Release);
             }
         };
-        tokio::select! {
-            biased;
-            () = stop.requested() => {}
-            () = serving => {}
-        }
+        stop.cuts(serving).await;
         self.ended()
     }
 
@@ -114,10 +103,9 @@ impl Client {
 
     /// Runs the scenario once: its first request was to be made at an instant, and none is made
     /// after another. False if that came.
-    async fn iteration(&mut self, intended: Option<Instant>, end: Option<Instant>) -> bool {
+    async fn iteration(&mut self, mut intended: Option<Instant>, end: Option<Instant>) -> bool {
         let plan = Arc::clone(&self.plan);
         self.values.begin(&plan.plan.scenario.variables);
-        let mut intended = intended;
         for (n, step) in plan.plan.scenario.steps.iter().enumerate() {
             let begun = Instant::now();
             if end.is_some_and(|end| begun >= end) {

@@ -171,11 +171,9 @@ impl fmt::Display for RequestError {
     }
 }
 
-/// Why an exchange gave no answer.
 pub(super) enum NoAnswer {
     /// The connection was closed before any of the request went out, which is where it was.
     Unsent,
-    /// The request went out.
     Sent(RequestError),
 }
 
@@ -225,15 +223,9 @@ impl Connection {
             None => return Err(NoAnswer::Sent(RequestError::ClosedBeforeAnswer)),
             Some(Err(mut error)) => {
                 *request = error.take_message();
-                return Err(match request {
-                    Some(_) => {
-                        *waiting = false;
-                        NoAnswer::Unsent
-                    }
-                    None => {
-                        NoAnswer::Sent(trouble(error.error(), RequestError::ClosedBeforeAnswer))
-                    }
-                });
+                *waiting = request.is_none();
+                let trouble = trouble(error.error(), RequestError::ClosedBeforeAnswer);
+                return Err(if *waiting { NoAnswer::Sent(trouble) } else { NoAnswer::Unsent });
             }
             Some(Ok(answer)) => (answer.status(), answer.into_body()),
         };
@@ -292,10 +284,8 @@ impl Driver {
                 coalescing.look();
                 if self.has_ended(&mut context) {
                     // It may have brought what the work waits for with its last breath.
-                    return match work.as_mut().poll(&mut context) {
-                        Poll::Ready(done) => Poll::Ready(Some(done)),
-                        Poll::Pending => Poll::Ready(None),
-                    };
+                    let done = work.as_mut().poll(&mut context).map(Some);
+                    return if done.is_ready() { done } else { Poll::Ready(None) };
                 }
                 if coalescing.wait() {
                     return Poll::Pending;
@@ -309,11 +299,7 @@ impl Driver {
 
     /// Reads and writes what can be now; whether the connection is closed.
     fn has_ended(&mut self, context: &mut Context<'_>) -> bool {
-        if let Some(running) = &mut self.running {
-            if running.as_mut().poll(context).is_ready() {
-                self.running = None;
-            }
-        }
+        self.running.take_if(|running| running.as_mut().poll(context).is_ready());
         self.running.is_none()
     }
 }

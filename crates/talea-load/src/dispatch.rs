@@ -30,7 +30,6 @@ pub(super) struct OpenLoad {
     pub(super) starved: u64,
 }
 
-/// How often a stop is checked for.
 const STOP_CHECK_EVERY: Duration = Duration::from_millis(50);
 
 impl Dispatch {

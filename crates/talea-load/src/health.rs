@@ -5,7 +5,6 @@ use std::time::Duration;
 use talea::HistogramSnapshot;
 
 use crate::figures::{counted, measured};
-use crate::outcome::in_ms;
 
 /// How a load's generator fared.
 #[derive(Clone, Debug)]
@@ -29,11 +28,6 @@ const BUSY: f64 = 0.9;
 const TOO_SHORT: Duration = Duration::from_millis(100);
 
 impl Health {
-    /// A quantile of how late clients took what arrived, in milliseconds.
-    pub fn late_ms(&self, quantile: f64) -> Option<f64> {
-        in_ms(&self.late, quantile)
-    }
-
     /// Processor time a second; 1 is one core.
     pub fn cores(&self) -> f64 {
         self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)

@@ -22,7 +22,6 @@ const DONE: &str = "load_requests_done_total";
 #[derive(Clone)]
 pub struct Meters {
     registry: Registry,
-    /// By step.
     response_times: Arc<[Histogram<Seconds>]>,
     heads: Histogram<Seconds>,
     pub(super) connects: Histogram<Seconds>,
@@ -113,19 +112,16 @@ impl Window {
         self.times(Meters::RESPONSE_TIME, &[])
     }
 
-    /// The response times of each step of the scenario.
     pub(super) fn step_times(&self) -> Vec<HistogramSnapshot> {
         let steps = 0..self.meters.response_times.len();
         let times = |step: usize| self.times(Meters::RESPONSE_TIME, &[(STEP, &step.to_string())]);
         steps.map(times).collect()
     }
 
-    /// How long answers took to their heads.
     pub(super) fn head_times(&self) -> HistogramSnapshot {
         self.times(HEAD, &[])
     }
 
-    /// How long connections took to open.
     pub(super) fn connect_times(&self) -> HistogramSnapshot {
         self.times(CONNECT, &[])
     }

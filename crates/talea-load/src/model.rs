@@ -194,7 +194,6 @@ impl FromStr for Rate {
     }
 }
 
-/// Arrivals a second.
 fn rate_of(text: &str) -> Result<f64, String> {
     let found = text.parse().ok().filter(|rate: &f64| (1e-3..=1e6).contains(rate));
     found.ok_or_else(|| format!("found the rate {text:?}, expected 0.001 to 1000000 a second"))
@@ -242,26 +241,20 @@ mod tests {
     }
 
     #[test]
-    fn even_arrivals_are_counted_as_they_come() {
+    fn even_arrivals_are_counted_as_they_come_and_at_once() {
+        let open = |stages: Vec<Stage>| Arrivals { stages, poisson: false };
+        let counted = |arrivals| Model::Open { arrivals, at_most: 1 }.iterations();
+        let years = vec!["1000000:36500d".parse().unwrap()];
+        assert_eq!(counted(open(years)), Some(36_500 * 86_400 * 1_000_000));
         let mut random = Rng::with_seed(3);
         for _ in 0..2_000 {
             let rate = 10f64.powf(random.f64() * 6.0 - 3.0);
             let rates = [rate, rate.round().max(1.0), 1.0 / rate.round().max(1.0)];
-            let millis = random.u64(1..=5_000);
-            let stages = rates.map(|rate| Stage { rate, time: Duration::from_millis(millis) });
-            let arrivals = Arrivals { stages: stages.to_vec(), poisson: false };
-            let (offsets, at_most) = (arrivals.offsets(0).count() as u64, 1);
-            let model = Model::Open { arrivals, at_most };
-            assert_eq!(model.iterations(), Some(offsets), "{model}");
+            let time = Duration::from_millis(random.u64(1..=5_000));
+            let arrivals = open(rates.map(|rate| Stage { rate, time }).to_vec());
+            let offsets = arrivals.offsets(0).count() as u64;
+            assert_eq!(counted(arrivals), Some(offsets), "{rates:?} for {time:?}");
         }
-    }
-
-    #[test]
-    fn a_load_of_years_is_counted_at_once() {
-        let stage = "1000000:36500d".parse().unwrap();
-        let arrivals = Arrivals { stages: vec![stage], poisson: false };
-        let model = Model::Open { arrivals, at_most: 1 };
-        assert_eq!(model.iterations(), Some(36_500 * 86_400 * 1_000_000));
     }
 
     #[test]

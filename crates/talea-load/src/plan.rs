@@ -13,11 +13,11 @@ use crate::target::Target;
 pub struct Plan {
     /// The URL that the scenario's paths stand behind.
     pub target: Target,
-    /// The service.
-    pub scenario: Arc<Scenario>,
     /// The requests of a client.
-    pub model: Model,
+    pub scenario: Arc<Scenario>,
     /// When requests are made.
+    pub model: Model,
+    /// The version of HTTP.
     pub protocol: Protocol,
     /// How long a client waits for a connection or an answer.
     pub timeout: Duration,

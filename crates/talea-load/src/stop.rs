@@ -37,6 +37,15 @@ impl Stop {
         *self.0.borrow()
     }
 
+    /// Runs some work to its end, or until a stop is requested.
+    pub(crate) async fn cuts(&mut self, work: impl Future<Output = ()>) {
+        tokio::select! {
+            biased;
+            () = self.requested() => {}
+            () = work => {}
+        }
+    }
+
     /// Waits until a stop is requested.
     pub async fn requested(&mut self) {
         if self.0.wait_for(|asked| *asked).await.is_err() {

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::figures::{bytes, measured, measured_or_none, whole};
-use crate::outcome::{Outcome, Phases};
+use crate::outcome::{Outcome, Phases, in_ms};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::steps::StepSummary;
@@ -127,7 +127,7 @@ impl Summary {
             client_p9999_ms: outcome.quantile_ms(0.9999),
             phases: outcome.phases(),
             steps: StepSummary::all_of(&plan.scenario, outcome),
-            late_p99_ms: outcome.health.late_ms(0.99),
+            late_p99_ms: in_ms(&outcome.health.late, 0.99),
             starved: outcome.health.starved,
             generator_cores: outcome.health.cores(),
             limits: outcome.limits(),

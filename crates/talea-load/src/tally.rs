@@ -80,7 +80,6 @@ impl Tally {
 }
 
 impl Failure {
-    /// The place of the step that failed.
     pub(super) fn step(self) -> usize {
         match self {
             Self::Status(step, _)

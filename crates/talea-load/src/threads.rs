@@ -6,7 +6,6 @@
 //! time a request.
 
 use std::future::Future;
-use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,10 +53,11 @@ impl Threads {
     pub(super) fn start(plan: &Plan) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
         let threads = plan.model.clients().div_ceil(CLIENTS_PER_THREAD).clamp(1, cores);
-        let runtimes = (0..threads).map(|_| begin());
-        let runtimes = runtimes
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| format!("no thread for clients can be started: {error}"))?;
+        let mut runtime = Builder::new_multi_thread();
+        runtime.worker_threads(1).thread_name("clients").enable_all();
+        let runtimes = (0..threads).map(|_| runtime.build()).collect::<Result<Vec<_>, _>>();
+        let runtimes =
+            runtimes.map_err(|error| format!("no thread for clients can be started: {error}"))?;
         let started = Instant::now();
         let threads = runtimes.into_iter().map(|runtime| {
             let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;
@@ -88,8 +88,4 @@ impl Threads {
         let runtime = thread.runtime.as_ref().expect("it is there until the thread is dropped");
         runtime.spawn(task(thread.plan.clone()))
     }
-}
-
-fn begin() -> io::Result<Runtime> {
-    Builder::new_multi_thread().worker_threads(1).thread_name("clients").enable_all().build()
 }

@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// One time limit for a sequence of waits.
 pub(super) struct TimeLimit {
     limit: Duration,
     /// None before the first wait, so that it is one of the runtime that waits.

@@ -82,9 +82,7 @@ pub struct Capture {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ExpectedStatus {
-    /// 200 to 299.
     AnySuccess,
-    /// One of these.
     OneOf(Vec<StatusCode>),
 }
 

@@ -138,23 +138,23 @@ fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
     }
     let mut variables = Vec::new();
     for (name, source) in file.variables {
-        let at = source.span();
-        check_name(&name).map_err(|message| (at.clone(), message))?;
-        let source = source_of(source.into_inner()).map_err(|message| (at, message))?;
+        check_name(&name).map_err(at(&source))?;
+        let fault = at(&source);
+        let source = source_of(source.into_inner()).map_err(fault)?;
         variables.push(Variable { name, source });
     }
     // A captured variable can be named anywhere: whether it is there shows when it runs.
     for step in &file.step {
         for captured in step.as_ref().capture.keys() {
             let name = captured.as_ref();
-            check_name(name).map_err(|message| (captured.span(), message))?;
+            check_name(name).map_err(at(captured))?;
             match variables.iter().find(|known| known.name == *name) {
                 None => variables.push(Variable { name: name.clone(), source: Source::Captured }),
                 Some(Variable { source: Source::Captured, .. }) => {}
                 Some(_) => {
                     let message =
                         format!("{name} is among the variables too; capture another name");
-                    return Err((captured.span(), message));
+                    return Err(at(captured)(message));
                 }
             }
         }
@@ -167,20 +167,24 @@ fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
 
 fn metrics(text: &BTreeMap<Spanned<String>, Spanned<String>>) -> Result<Metrics, Fault> {
     let mut metrics = Metrics::default();
-    for (key, value) in text {
-        match key.as_ref().as_str() {
-            "names" => metrics.base = value.as_ref().clone(),
-            other => metrics.overrides.push((other.to_owned(), value.as_ref().clone())),
-        }
+    let (base, overrides): (Vec<_>, Vec<_>) =
+        text.iter().partition(|(key, _)| key.as_ref() == "names");
+    if let [(_, base)] = base[..] {
+        Names::built_in(base.as_ref()).map_err(at(base))?;
+        metrics.base.clone_from(base.as_ref());
     }
     // Whether the names are good is seen one by one, so that the error has its line.
-    let base = text.iter().find(|(key, _)| key.as_ref() == "names");
-    let at = base.map_or(0..0, |(_, value)| value.span());
-    let mut names = Names::built_in(&metrics.base).map_err(|message| (at, message))?;
-    for (key, value) in text.iter().filter(|(key, _)| key.as_ref() != "names") {
-        names.set(key.as_ref(), value.as_ref()).map_err(|message| (key.span(), message))?;
+    for (key, value) in overrides {
+        metrics.overrides.push((key.as_ref().clone(), value.as_ref().clone()));
+        metrics.names(None).map_err(at(key))?;
     }
     Ok(metrics)
+}
+
+/// Adds the place of a text to a message about it.
+fn at<T>(text: &Spanned<T>) -> impl FnOnce(String) -> Fault + use<T> {
+    let place = text.span();
+    move |message| (place, message)
 }
 
 fn check_name(name: &str) -> Result<(), String> {
@@ -207,7 +211,7 @@ fn source_of(text: VariableText) -> Result<Source, String> {
 }
 
 fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> {
-    let at = text.span();
+    let fault = at(&text);
     let text = text.into_inner();
     let mut place = |name: &str| {
         variables.iter().position(|variable| variable.name == name).ok_or_else(|| {
@@ -221,7 +225,7 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
     let mut template = |text: &Spanned<String>, form| {
         let mut template = Template::default();
         let pushed = template.push(text.as_ref(), form, &mut place);
-        pushed.map(|()| template).map_err(|message| (text.span(), message))
+        pushed.map(|()| template).map_err(at(text))
     };
 
     let method = method(&text.method)?;
@@ -235,23 +239,22 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
     let mut headers = HeaderMap::new();
     let mut filled_headers = Vec::new();
     for (name, value) in &text.headers {
-        let message =
-            |error| (name.span(), format!("found the header {:?}: {error}", name.as_ref()));
-        let header: HeaderName =
-            name.as_ref().parse().map_err(|_| message("that is no header's name"))?;
+        let header: HeaderName = name.as_ref().parse().map_err(|_| {
+            at(name)(format!("found the header {:?}: that is no header's name", name.as_ref()))
+        })?;
         let filled = template(value, Form::Plain)?;
         match filled.constant() {
             Some(text) => {
-                let message =
-                    |_| (value.span(), format!("found {text:?}, which no header can hold"));
-                headers.insert(header, HeaderValue::from_str(text).map_err(message)?);
+                let value = HeaderValue::from_str(text)
+                    .map_err(|_| at(value)(format!("found {text:?}, which no header can hold")));
+                headers.insert(header, value?);
             }
             None => filled_headers.push((header, filled)),
         }
     }
     let body = match (&text.json, &text.body) {
         (Some(_), Some(body)) => {
-            return Err((body.span(), "found json and body, expected one of them".to_owned()));
+            return Err(at(body)("found json and body, expected one of them".to_owned()));
         }
         (None, None) => None,
         (None, Some(body)) => Some(template(body, Form::Plain)?),
@@ -260,8 +263,7 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
                 .entry(CONTENT_TYPE)
                 .or_insert_with(|| HeaderValue::from_static("application/json"));
             let mut body = Template::default();
-            push_json(json.as_ref(), &mut body, &mut place)
-                .map_err(|message| (json.span(), message))?;
+            push_json(json.as_ref(), &mut body, &mut place).map_err(at(json))?;
             Some(body)
         }
     };
@@ -269,9 +271,9 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
         if !pointer.as_ref().is_empty() && !pointer.as_ref().starts_with('/') {
             let message =
                 format!("found {:?}, expected a JSON pointer such as /data/id", pointer.as_ref());
-            return Err((pointer.span(), message));
+            return Err(at(pointer)(message));
         }
-        let variable = place(name.as_ref()).map_err(|message| (name.span(), message))?;
+        let variable = place(name.as_ref()).map_err(at(name))?;
         Ok(Capture { variable, pointer: pointer.as_ref().clone() })
     });
     let captures = captures.collect::<Result<_, _>>()?;
@@ -289,7 +291,7 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
         method,
     };
     if step.name.is_empty() {
-        return Err((at, "found an empty name, expected one, or none at all".to_owned()));
+        return Err(fault("found an empty name, expected one, or none at all".to_owned()));
     }
     Ok(step)
 }

@@ -138,8 +138,6 @@ pub struct Names {
     /// The built-in names that they begin with.
     pub base: String,
     selectors: BTreeMap<Quantity, Selector>,
-    /// Whether durations are in milliseconds rather than seconds.
-    milliseconds: bool,
 }
 
 const BUILT_IN: [(&str, &str); 3] = [
@@ -159,8 +157,7 @@ impl Names {
         };
         let table: BTreeMap<String, String> =
             toml::from_str(text).map_err(|error| error.to_string())?;
-        let mut names =
-            Self { base: base.to_owned(), selectors: BTreeMap::new(), milliseconds: false };
+        let mut names = Self { base: base.to_owned(), selectors: BTreeMap::new() };
         for (key, value) in &table {
             names.set(key, value)?;
         }
@@ -178,12 +175,7 @@ impl Names {
             self.selectors.remove(&quantity);
             return Ok(());
         }
-        let selector = Selector::parse(metric)?;
-        if quantity == Quantity::Duration {
-            self.milliseconds =
-                selector.name.ends_with("_milliseconds") || selector.name.ends_with("_ms");
-        }
-        self.selectors.insert(quantity, selector);
+        self.selectors.insert(quantity, Selector::parse(metric)?);
         Ok(())
     }
 
@@ -200,7 +192,8 @@ impl Names {
     /// The factor that converts a duration to seconds. Its metric's name says it: one that
     /// ends with `_milliseconds` or `_ms` is in milliseconds.
     pub fn seconds(&self) -> f64 {
-        if self.milliseconds { 1e-3 } else { 1.0 }
+        let name = self.get(Quantity::Duration).map_or("", |selector| &selector.name);
+        if name.ends_with("_milliseconds") || name.ends_with("_ms") { 1e-3 } else { 1.0 }
     }
 }
 
@@ -242,8 +235,7 @@ mod tests {
         names.set("tasks", "").unwrap();
         assert_eq!(names.get(Quantity::Requests).unwrap().name, "hits_total");
         assert_eq!(names.get(Quantity::Tasks), None);
-        assert!(
-            names.set("requets", "x").unwrap_err().contains("expected names or one of requests")
-        );
+        let error = names.set("requets", "x").unwrap_err();
+        assert!(error.contains("expected names or one of requests"), "{error}");
     }
 }

@@ -35,7 +35,9 @@ impl Values {
                 // It is there from the iteration before.
                 (Source::Fixed(_), Some(_)) => {}
                 (Source::Fixed(text), None) => *value = Some(CapturedValue::text(text)),
-                (Source::Random(range), _) => *value = Some(CapturedValue::number(random, range)),
+                (Source::Random(range), _) => {
+                    *value = Some(CapturedValue::number(random.i64(range.clone())));
+                }
                 (Source::Choice(texts), _) => {
                     *value = random.choice(texts).map(|text| CapturedValue::text(text));
                 }
@@ -44,7 +46,6 @@ impl Values {
         }
     }
 
-    /// The value of the variable at a place.
     pub(crate) fn get(&self, variable: usize) -> Option<&CapturedValue> {
         self.values.get(variable)?.as_ref()
     }
@@ -63,8 +64,9 @@ impl CapturedValue {
         Self { text: text.to_owned(), is_text: true }
     }
 
-    fn number(random: &mut Rng, range: &RangeInclusive<i64>) -> Self {
-        Self { text: random.i64(range.clone()).to_string(), is_text: false }
+    /// A number, or a truth value.
+    fn number(value: impl ToString) -> Self {
+        Self { text: value.to_string(), is_text: false }
     }
 
     /// The value at a JSON pointer of an answer, if it is a text, a number or a truth value.
@@ -72,9 +74,7 @@ impl CapturedValue {
         let answer: Json = serde_json::from_slice(answer).ok()?;
         match answer.pointer(pointer)? {
             Json::String(text) => Some(Self::text(text)),
-            found @ (Json::Number(_) | Json::Bool(_)) => {
-                Some(Self { text: found.to_string(), is_text: false })
-            }
+            found @ (Json::Number(_) | Json::Bool(_)) => Some(Self::number(found)),
             Json::Null | Json::Array(_) | Json::Object(_) => None,
         }
     }
@@ -87,7 +87,7 @@ mod tests {
     #[test]
     fn the_value_at_a_pointer_is_captured_with_its_kind() {
         let answer = br#"{"data":{"id":7,"name":"a\"b","on":true,"none":null,"all":[{"x":1}]}}"#;
-        let number = |text: &str| Some(CapturedValue { text: text.to_owned(), is_text: false });
+        let number = |text| Some(CapturedValue::number(text));
         for (pointer, expected) in [
             ("/data/id", number("7")),
             ("/data/name", Some(CapturedValue::text("a\"b"))),

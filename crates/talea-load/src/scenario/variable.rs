@@ -12,7 +12,6 @@ pub struct Variable {
 
 #[derive(Clone, Debug)]
 pub enum Source {
-    /// Always the same.
     Fixed(String),
     /// A whole number from the one to the other, anew for each iteration.
     Random(RangeInclusive<i64>),
