@@ -36,7 +36,6 @@ pub(crate) trait Connector: fmt::Debug + Send + Sync + 'static {
     fn close(connection: Self::Connection) -> impl Future<Output = ()> + Send;
 }
 
-/// The parts of a pool.
 #[derive(Debug)]
 pub(crate) struct Plan<C> {
     pub(crate) name: PoolName,
@@ -46,12 +45,10 @@ pub(crate) struct Plan<C> {
     pub(crate) connector: C,
 }
 
-/// Open connections.
 #[derive(Debug)]
 pub(crate) struct Pool<C: Connector> {
     plan: Plan<C>,
     connections: Arc<OpenConnections<C>>,
-    /// As many turns as connections.
     turns: Arc<Semaphore>,
     /// Wakes all waiters: no connection will become free.
     gone: Notify,
@@ -78,7 +75,6 @@ pub(crate) struct PooledConnection<C: Connector> {
     turn: Option<OwnedSemaphorePermit>,
     connections: Arc<OpenConnections<C>>,
     connect_limit: Duration,
-    /// Whether its last query succeeded.
     is_ready: bool,
 }
 

@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
 use std::time::Duration;
 use talea::{Error, Family, Gauge, Histogram, LabelValue, Labels, Metrics, Registry, Seconds};
 
-/// A pool of the service.
 #[derive(Debug, Clone, Copy, LabelValue)]
 pub(crate) enum PoolName {
     /// SQLite's one connection that writes.
@@ -61,14 +60,12 @@ struct Families {
     connection_wait_time: Family<Pool, Histogram<Seconds>>,
 }
 
-/// Shows pools in a registry.
 #[derive(Debug)]
 pub(crate) struct PoolMetrics {
     registry: Registry,
     families: Families,
 }
 
-/// The present state of a pool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connections {
     pub(crate) used: u32,

@@ -26,7 +26,6 @@ impl<S: Send + Sync> FromRequestParts<S> for ItemId {
     }
 }
 
-/// The body `{"item":{"value":true}}`.
 #[derive(Debug)]
 pub(crate) struct ItemBody {
     /// None when the item names no value; null is not a value.
@@ -62,17 +61,10 @@ impl<S: Send + Sync> FromRequest<S> for ItemBody {
 /// A body that came but is not an item is 422, whatever is wrong with it; a body
 /// that is too large, or broke off, keeps its own status.
 fn refuse(rejection: &JsonRejection) -> ErrorAnswer {
-    let status = match rejection {
-        JsonRejection::BytesRejection(broken) => broken.status(),
-        _ => StatusCode::UNPROCESSABLE_ENTITY,
-    };
     let found = rejection.body_text();
-    let message = if status == StatusCode::UNPROCESSABLE_ENTITY {
-        format!(
-            r#"{found}; expected {{"item":{{"value":true}}}} with the content type application/json"#
-        )
-    } else {
-        found
-    };
-    ErrorAnswer::new(status, message)
+    if let JsonRejection::BytesRejection(broken) = rejection {
+        return ErrorAnswer::new(broken.status(), found);
+    }
+    let expected = r#"expected {"item":{"value":true}} with the content type application/json"#;
+    ErrorAnswer::new(StatusCode::UNPROCESSABLE_ENTITY, format!("{found}; {expected}"))
 }

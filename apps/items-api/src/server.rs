@@ -101,7 +101,6 @@ async fn accept(
     }
 }
 
-/// The client left before it was accepted.
 fn is_of_the_client(error: &io::Error) -> bool {
     matches!(
         error.kind(),

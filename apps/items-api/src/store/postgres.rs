@@ -70,13 +70,21 @@ fn is_passing(error: &Error) -> bool {
     }
 }
 
-/// A row of an item.
 type Row = (i64, bool);
 
 impl From<Row> for Item {
     fn from((id, value): Row) -> Item {
         Item { id, value }
     }
+}
+
+/// Runs a query by a connection of the pool, when it is the caller's turn.
+macro_rules! run {
+    ($items:expr, $query:expr, $run:ident) => {{
+        let mut connection = $items.pool.take().await?;
+        let outcome = $query.$run(&mut *connection).await;
+        connection.finish(outcome)?
+    }};
 }
 
 impl PostgresItems {
@@ -115,54 +123,33 @@ impl PostgresItems {
     }
 
     pub(super) async fn list(&self) -> Result<String> {
-        let mut connection = self.pool.take().await?;
-        let outcome = sqlx::query_scalar(LIST).fetch_one(&mut *connection).await;
-        Ok(connection.finish(outcome)?)
+        Ok(run!(self, sqlx::query_scalar(LIST), fetch_one))
     }
 
     pub(super) async fn find(&self, id: i64) -> Result<Option<Item>> {
-        let mut connection = self.pool.take().await?;
-        let outcome = sqlx::query_as::<_, Row>("SELECT id, value FROM items WHERE id = $1")
-            .bind(id)
-            .fetch_optional(&mut *connection)
-            .await;
-        Ok(connection.finish(outcome)?.map(Item::from))
+        let find = sqlx::query_as::<_, Row>("SELECT id, value FROM items WHERE id = $1");
+        Ok(run!(self, find.bind(id), fetch_optional).map(Item::from))
     }
 
     pub(super) async fn create(&self, value: bool) -> Result<Item> {
-        let mut connection = self.pool.take().await?;
-        let outcome =
-            sqlx::query_as::<_, Row>("INSERT INTO items (value) VALUES ($1) RETURNING id, value")
-                .bind(value)
-                .fetch_one(&mut *connection)
-                .await;
-        Ok(connection.finish(outcome)?.into())
+        let create = "INSERT INTO items (value) VALUES ($1) RETURNING id, value";
+        let create = sqlx::query_as::<_, Row>(create).bind(value);
+        Ok(run!(self, create, fetch_one).into())
     }
 
     pub(super) async fn update(&self, id: i64, value: bool) -> Result<Option<Item>> {
-        let mut connection = self.pool.take().await?;
-        let outcome = sqlx::query_as::<_, Row>(
-            "UPDATE items SET value = $1 WHERE id = $2 RETURNING id, value",
-        )
-        .bind(value)
-        .bind(id)
-        .fetch_optional(&mut *connection)
-        .await;
-        Ok(connection.finish(outcome)?.map(Item::from))
+        let update = "UPDATE items SET value = $1 WHERE id = $2 RETURNING id, value";
+        let update = sqlx::query_as::<_, Row>(update).bind(value).bind(id);
+        Ok(run!(self, update, fetch_optional).map(Item::from))
     }
 
     pub(super) async fn delete(&self, id: i64) -> Result<bool> {
-        let mut connection = self.pool.take().await?;
-        let deleted =
-            sqlx::query("DELETE FROM items WHERE id = $1").bind(id).execute(&mut *connection).await;
-        let deleted = connection.finish(deleted)?;
-        Ok(deleted.rows_affected() > 0)
+        let delete = sqlx::query("DELETE FROM items WHERE id = $1").bind(id);
+        Ok(run!(self, delete, execute).rows_affected() > 0)
     }
 
     pub(super) async fn clear(&self) -> Result<()> {
-        let mut connection = self.pool.take().await?;
-        let outcome = sqlx::query("TRUNCATE items").execute(&mut *connection).await;
-        connection.finish(outcome)?;
+        run!(self, sqlx::query("TRUNCATE items"), execute);
         Ok(())
     }
 
@@ -175,7 +162,6 @@ impl PostgresItems {
     }
 }
 
-/// Brings the tables up to date.
 async fn migrate(pool: &Pool<PostgresServer>) -> Result<()> {
     let first = Migration::new(1, "items".into(), MigrationType::Simple, TABLES.into(), false);
     let migrator = Migrator { migrations: vec![first].into(), ..Migrator::DEFAULT };

@@ -50,7 +50,6 @@ pub struct SqliteItems {
     readers: Pool<Opener>,
 }
 
-/// Opens connections to a file.
 #[derive(Clone, Debug)]
 struct Opener {
     path: PathBuf,

@@ -21,7 +21,6 @@ fn begin_request(service: &Service) -> TcpStream {
     stream
 }
 
-/// Waits until something is so.
 pub(crate) fn until(mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {

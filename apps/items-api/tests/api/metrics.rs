@@ -6,7 +6,6 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use talea_parse::Sample;
 
-/// Every endpoint as declared.
 const ENDPOINTS: [(&str, &str); 6] = [
     ("GET", "/api/items"),
     ("POST", "/api/items"),
@@ -28,20 +27,6 @@ fn find(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64> 
 
 pub(crate) fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {
     find(samples, name, labels).unwrap_or_else(|| panic!("there is no {name} {labels:?}"))
-}
-
-#[test]
-fn every_endpoint_is_there_at_zero_before_the_first_request() {
-    let samples = Service::start().scrape();
-    for (method, route) in ENDPOINTS {
-        let labels = [("method", method), ("route", route)];
-        assert_eq!(value(&samples, "http_requests_in_flight", &labels), 0.0);
-        assert_eq!(value(&samples, "http_request_duration_seconds_count", &labels), 0.0);
-        for status in ["2xx", "4xx", "5xx"] {
-            let labels = [("method", method), ("route", route), ("status", status)];
-            assert_eq!(value(&samples, "http_requests_total", &labels), 0.0);
-        }
-    }
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use tokio::runtime::Builder;
 
-/// The command that starts it.
 pub(crate) const SCRIPT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scripts/postgres");
 
 /// A server that ends with this, and also when the process that has it ends.
@@ -21,13 +20,11 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
-    /// The one that the tests share.
     pub(crate) fn shared() -> &'static Postgres {
         static SHARED: OnceLock<Postgres> = OnceLock::new();
         SHARED.get_or_init(Postgres::start)
     }
 
-    /// One of the caller's own.
     pub(crate) fn start() -> Postgres {
         // The server is there until the end of input.
         let until = r#"echo "$DATABASE_URL"; echo "$POSTGRES_CTL"; exec cat"#;

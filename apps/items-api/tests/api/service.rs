@@ -70,7 +70,6 @@ impl Service {
         Service::with(|program| program.env("DATABASE_URL", url).args(["--pool", "3"]))
     }
 
-    /// Without meters.
     pub(crate) fn unmetered() -> Service {
         Service::with(|program| program.args(["--metrics", "off"]))
     }
@@ -118,7 +117,6 @@ impl Service {
         answer.json()["data"]["id"].as_i64().expect("an id")
     }
 
-    /// The present page of the metrics port.
     pub(crate) fn scrape(&self) -> Vec<Sample> {
         talea_parse::text(&self.scrape_text()).expect("exposition text")
     }
