@@ -48,31 +48,3 @@ impl Database {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_scheme_says_what_it_is() {
-        assert!(matches!(Database::of(Some("sqlite:items.db")), Ok(Database::Sqlite(_))));
-        for scheme in ["postgres", "postgresql"] {
-            let url = format!("{scheme}://me@host/items");
-            assert!(matches!(Database::of(Some(&url)), Ok(Database::Postgres(_))), "{url}");
-        }
-        for url in [None, Some("")] {
-            assert!(matches!(Database::of(url), Ok(Database::Sqlite(_))), "{url:?}");
-        }
-    }
-
-    #[test]
-    fn another_scheme_is_refused_by_name_and_without_the_password() {
-        let refused = |url| format!("{:#}", Database::of(Some(url)).unwrap_err());
-        let said = refused("mysql://me:secret@host/items");
-        for part in ["mysql", "sqlite:PATH", "postgres://"] {
-            assert!(said.contains(part), "{said}");
-        }
-        assert!(!said.contains("secret"), "{said}");
-        assert!(refused("items.db").contains("no scheme"));
-    }
-}

@@ -163,30 +163,11 @@ mod tests {
     const NAME: &str = "db_client_connection_pending_requests";
     const WRITER: [(&str, &str); 1] = [("pool_name", "writer")];
 
-    fn metered(registry: &Registry) -> PoolMeter {
-        let metrics = PoolMetrics::register(registry).unwrap();
-        metrics.meter(PoolName::Writer, || Connections { used: 1, idle: 2, max: 5 })
-    }
-
-    #[test]
-    fn a_pool_is_shown_before_anybody_asks_it() {
-        let registry = Registry::for_test().unwrap();
-        let _meter = metered(&registry);
-        let snapshot = registry.snapshot();
-        for (state, value) in [("used", 1.0), ("idle", 2.0)] {
-            let labels = [("pool_name", "writer"), ("state", state)];
-            snapshot.assert_value("db_client_connections", &labels, value);
-        }
-        snapshot.assert_value("db_client_connection_max", &WRITER, 5.0);
-        snapshot.assert_value(NAME, &WRITER, 0.0);
-        let wait = snapshot.expect_histogram("db_client_connection_wait_time_seconds", &WRITER);
-        assert_eq!(wait.count(), 0);
-    }
-
     #[test]
     fn the_peak_outlives_those_who_waited_until_it_is_reset() {
         let registry = Registry::for_test().unwrap();
-        let meter = metered(&registry);
+        let metrics = PoolMetrics::register(&registry).unwrap();
+        let meter = metrics.meter(PoolName::Writer, || Connections { used: 1, idle: 2, max: 5 });
         let peak = format!("{NAME}_peak");
         let shown = || {
             let snapshot = registry.snapshot();

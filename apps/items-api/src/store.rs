@@ -1,6 +1,5 @@
 //! The items, in whichever database they are kept.
 
-mod item;
 #[cfg(feature = "postgres")]
 mod postgres;
 mod sqlite;
@@ -10,10 +9,18 @@ use crate::pool_metrics::PoolMetrics;
 use anyhow::Result;
 #[cfg(feature = "postgres")]
 use postgres::PostgresItems;
+use serde::Serialize;
 use sqlite::SqliteItems;
 use std::sync::Arc;
 
-pub use item::Item;
+/// An item, as stored and as shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Item {
+    /// Given by the database, never given twice.
+    pub id: i64,
+    /// The value of the item.
+    pub value: bool,
+}
 
 /// The items. Clones share the connections.
 #[derive(Debug, Clone)]

@@ -110,13 +110,4 @@ mod tests {
             assert!(refused.contains(reason), "{url}: {refused}");
         }
     }
-
-    #[test]
-    fn a_temporary_database_leaves_nothing() {
-        let database = SqliteFile::temporary().unwrap();
-        let folder = database.path().parent().unwrap().to_owned();
-        assert!(folder.is_dir());
-        drop(database);
-        assert!(!folder.exists());
-    }
 }

@@ -1,6 +1,6 @@
 //! The items in PostgreSQL.
 
-use super::item::Item;
+use super::Item;
 use crate::database::PostgresServer;
 use crate::pool::{Connector, Plan, Pool};
 use crate::pool_metrics::{PoolMetrics, PoolName};

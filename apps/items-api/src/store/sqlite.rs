@@ -8,7 +8,7 @@
 //! another thread and its answer back. One that another process keeps waiting frees the thread and
 //! tries again.
 
-use super::item::Item;
+use super::Item;
 use crate::database::SqliteFile;
 use crate::pool::{Connector, Plan, Pool, PooledConnection};
 use crate::pool_metrics::{PoolMetrics, PoolName};

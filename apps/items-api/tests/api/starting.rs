@@ -64,8 +64,8 @@ fn a_database_that_cannot_be_used_is_named_with_the_reason_and_without_the_passw
             "1",
             &["/no/such/folder/items.db", "unable to open"][..],
         ),
-        ("mysql://me:secret@localhost/items", "1", &["sqlite:", "postgres://"]),
-        ("items.db", "1", &["sqlite:", "postgres://"]),
+        ("mysql://me:secret@localhost/items", "1", &["has mysql", "sqlite:PATH", "postgres://"]),
+        ("items.db", "1", &["no scheme", "sqlite:PATH", "postgres://"]),
         // The first attempt says so; if it were repeated, a time limit would be the reason.
         (
             &format!("postgres://me:secret@{free}/shop"),
