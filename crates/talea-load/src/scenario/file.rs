@@ -11,10 +11,9 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Step};
+use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Source, Step, Variable};
 use super::names::Names;
 use super::template::{Form, Template};
-use super::variable::{Source, Variable};
 use crate::duration::parse_duration;
 
 /// Why a text is no scenario.

@@ -8,7 +8,6 @@ mod file;
 mod names;
 mod template;
 mod value;
-mod variable;
 
 pub use self::definition::{Scenario, Step};
 pub use self::names::{Names, Quantity, Selector};

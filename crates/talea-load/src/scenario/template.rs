@@ -142,8 +142,8 @@ fn push_percent_encoded(text: &str, into: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::definition::{Source, Variable};
     use super::super::value::CapturedValue;
-    use super::super::variable::{Source, Variable};
     use super::*;
 
     fn template(text: &str, form: Form) -> Result<Template, String> {

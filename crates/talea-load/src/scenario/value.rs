@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use fastrand::Rng;
 use serde_json::Value as Json;
 
-use super::variable::{Source, Variable};
+use super::definition::{Source, Variable};
 
 /// The values of a client's variables during an iteration.
 #[derive(Clone, Debug)]
