@@ -10,16 +10,19 @@ use axum::http::{Method, StatusCode};
 use flate2::write::GzDecoder;
 use http_body_util::BodyExt;
 use peak_alloc::PeakAlloc;
-use talea::{Config, Counter, Escaping, Format, Opts, Registry};
+use talea::{Escaping, Format, Registry};
 use talea_http::{Exposition, MetricsServer};
 use tokio::sync::{Mutex, MutexGuard};
 
 use client::{get, loopback, open, serve};
+use orders::orders;
 use wait::{LONGEST, until};
 
 #[path = "integration/support/client.rs"]
 #[allow(dead_code, reason = "not all of it is used here")]
 mod client;
+#[path = "integration/support/orders.rs"]
+mod orders;
 #[path = "integration/support/wait.rs"]
 mod wait;
 
@@ -43,17 +46,7 @@ struct Large {
     _alone: MutexGuard<'static, ()>,
 }
 
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| {
-    let config = Config { series: SERIES * 2, ..Config::with_len(SERIES * 512) };
-    let registry = Registry::with_config(config).unwrap();
-    let opts = Opts::new("orders", "Orders accepted.").limit(SERIES);
-    let orders = registry.family::<Counter>(opts, &["customer"]).unwrap();
-    for n in 0..SERIES {
-        let customer = format!("a-customer-with-quite-a-long-name-{n:030}");
-        orders.with_values(&[customer]).add(n);
-    }
-    registry
-});
+static REGISTRY: LazyLock<Registry> = LazyLock::new(|| orders(SERIES));
 
 /// A server with many series, which was scraped once.
 async fn large(at_once: usize, patience: Duration) -> Large {

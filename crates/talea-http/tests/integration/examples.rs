@@ -1,7 +1,6 @@
 //! The examples meter their services.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::client;
@@ -16,11 +15,8 @@ struct Example {
 impl Example {
     fn start(name: &str) -> Self {
         // Beside the folder of this test's own program.
-        let mut path: PathBuf = std::env::current_exe().unwrap();
-        path.pop();
-        path.pop();
-        path.push("examples");
-        path.push(name);
+        let own = std::env::current_exe().unwrap();
+        let path = own.ancestors().nth(2).unwrap().join("examples").join(name);
         let mut process =
             Command::new(&path).args(["0", "0"]).stdout(Stdio::piped()).spawn().unwrap_or_else(
                 |error| panic!("{}: {error}; `cargo build --examples` makes it", path.display()),

@@ -8,25 +8,19 @@ use axum::body::Body;
 use axum::extract::ConnectInfo;
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
-use talea::{Config, Counter, Opts, Registry};
 use talea_http::{Exposition, ExpositionBody};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 use tower::ServiceExt;
+
+use crate::support::orders::orders;
 
 /// Some 1.5 MiB of text: six pieces.
 const SERIES: u64 = 20_000;
 const AT_ONCE: usize = 4;
 
 fn exposition(series: u64) -> Exposition {
-    let config = Config { series: series * 2, ..Config::with_len(series * 512) };
-    let registry = Registry::with_config(config).unwrap();
-    let opts = Opts::new("orders", "Orders accepted.").limit(series);
-    let orders = registry.family::<Counter>(opts, &["customer"]).unwrap();
-    for n in 0..series {
-        orders.with_values(&[format!("a-customer-with-quite-a-long-name-{n:030}")]).inc();
-    }
-    Exposition::new(&registry).at_once(AT_ONCE)
+    Exposition::new(&orders(series)).at_once(AT_ONCE)
 }
 
 /// The time that a scraper waits, unless a test says otherwise.
