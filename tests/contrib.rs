@@ -2,23 +2,16 @@
 //! complaint, and that those of the agent fit each other. No container is run, nor systemd.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use serde_norway::Value as Yaml;
+use stage::{contrib as text, python_program, repository};
 use tempfile::TempDir;
 
 /// The highest exposure that `systemd-analyze security` may report, of 100. Debian 12's
 /// reports 11; other versions weigh a little differently.
 const EXPOSURE: &str = "15";
-
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib")
-}
-
-fn text(file: &str) -> String {
-    fs::read_to_string(folder().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
-}
 
 #[derive(Clone, Copy)]
 enum Linter {
@@ -53,7 +46,7 @@ impl Linter {
     }
 
     fn command(self) -> Command {
-        let (program, arguments): (PathBuf, &[&str]) = match self {
+        let (program, arguments): (_, &[&str]) = match self {
             Self::Hadolint => (python_program("hadolint"), &["--failure-threshold", "style"]),
             Self::KubernetesValidate => {
                 // The first that has sidecars without being asked, as the file says.
@@ -77,15 +70,6 @@ impl Linter {
         command.args(arguments);
         command
     }
-}
-
-/// That which `scripts/setup --test` installs in the folder that cargo builds into.
-fn python_program(name: &str) -> PathBuf {
-    let target = match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => folder.into(),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
-    };
-    target.join("python/bin").join(name)
 }
 
 /// `text` with `from` replaced, which must be in it.
@@ -156,16 +140,10 @@ fn kubernetes_takes_the_manifest_with_tls_and_without() {
 
 #[test]
 fn each_yaml_file_says_each_thing_once() {
-    let mut files = Vec::new();
-    for sub in fs::read_dir(folder()).unwrap() {
-        let sub = sub.unwrap().path();
-        for file in fs::read_dir(&sub).into_iter().flatten() {
-            let file = file.unwrap().path();
-            if file.extension().is_some_and(|found| found == "yaml" || found == "yml") {
-                files.push(file.strip_prefix(folder()).unwrap().display().to_string());
-            }
-        }
-    }
+    let is_yaml = |file: &String| file.ends_with(".yaml") || file.ends_with(".yml");
+    let subs = fs::read_dir(repository("contrib")).unwrap();
+    let subs = subs.filter_map(|sub| sub.unwrap().file_name().into_string().ok());
+    let files: Vec<String> = subs.flat_map(|sub| files_in(&sub)).filter(is_yaml).collect();
     for known in ["agent/kubernetes.yaml", "prometheus/rules.yml", "study/compose.yaml"] {
         assert!(files.iter().any(|file| file == known), "{files:?}");
     }
@@ -176,6 +154,13 @@ fn each_yaml_file_says_each_thing_once() {
         let said = Linter::Yamllint.complaints(name, &format!("{text}{text}"));
         assert!(said.contains("duplication of key"), "{name} twice: {said:?}");
     }
+}
+
+/// The files in a folder of `contrib`, by their names there.
+fn files_in(sub: &str) -> Vec<String> {
+    let files = fs::read_dir(repository("contrib").join(sub)).into_iter().flatten();
+    let files = files.map(Result::unwrap).filter(|file| file.path().is_file());
+    files.map(|file| format!("{sub}/{}", file.file_name().to_string_lossy())).collect()
 }
 
 /// The absolute path that one of a file's first lines names: where the file goes.
@@ -189,14 +174,8 @@ fn destination(text: &str) -> Option<&str> {
 fn each_file_for_php_says_where_it_goes_and_the_readme_puts_it_there() {
     assert_eq!(destination("; made for PHP\n// nothing\nlisten 80;\n"), None);
     let readme = text("php/README.md");
-    let mut files: Vec<String> = ["php", "php/public"]
-        .iter()
-        .flat_map(|sub| fs::read_dir(folder().join(sub)).unwrap())
-        .map(|file| file.unwrap().path())
-        .filter(|file| file.is_file() && !file.ends_with("README.md"))
-        .map(|file| file.strip_prefix(folder()).unwrap().display().to_string())
-        .collect();
-    files.sort();
+    let mut files = [files_in("php"), files_in("php/public")].concat();
+    files.retain(|file| !file.ends_with("README.md"));
     assert_eq!(files.len(), 6, "{files:?}");
     for file in files {
         let content = text(&file);

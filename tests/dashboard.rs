@@ -5,11 +5,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde_json::Value as Json;
-use stage::{Dashboard, Job, Load, Panel, Prometheus, Service, grouped_by, guide_queries, reads};
+use stage::{
+    Dashboard, Job, Load, Panel, Prometheus, Service, grouped_by, guide_queries, reads, repository,
+};
 
 /// How long a query may find nothing, or zeros alone, before that is what it finds.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -18,12 +19,8 @@ const SCRAPES: f64 = 6.0;
 
 const BOTH: &str = "scrape_native_histograms: true\nalways_scrape_classic_histograms: true";
 
-fn contrib(file: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(file).canonicalize().unwrap()
-}
-
 fn dashboard() -> Dashboard {
-    Dashboard::read(&contrib("contrib/grafana/talea-http.json"))
+    Dashboard::read(&repository("contrib/grafana/talea-http.json"))
 }
 
 #[test]
@@ -64,15 +61,11 @@ impl Asked {
     async fn start(program: &str, service: &Service, more: &str, features: &str) -> Prometheus {
         let job = |name, address| Job { name, address, path: "/metrics", more };
         let jobs = [job("items", service.items_metrics), job("faults", service.faults_metrics())];
-        let rules = contrib("contrib/prometheus/rules.yml");
+        let rules = repository("contrib/prometheus/rules.yml");
         let prometheus = Prometheus::start_with(program, &jobs, features, &[&rules]).await;
-        let began = Instant::now();
         for name in ["items", "faults"] {
             let count = format!("count_over_time(up{{job=\"{name}\"}}[1h])");
-            while prometheus.number(&count).await.unwrap_or(0.0) < SCRAPES {
-                assert!(began.elapsed() < WITHIN, "{}", prometheus.log());
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            prometheus.wait_for(&count, |scrapes| scrapes >= SCRAPES).await;
         }
         prometheus
     }
@@ -147,7 +140,7 @@ impl Asked {
     }
 
     async fn check_guide(&self) {
-        let guide = fs::read_to_string(contrib("docs/http.md")).unwrap();
+        let guide = fs::read_to_string(repository("docs/http.md")).unwrap();
         let queries = guide_queries(&guide);
         assert!(queries.len() > 20);
         for query in queries {

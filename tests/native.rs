@@ -2,15 +2,13 @@
 //! `TALEA_KILLS` sets how many are; 20 by default.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use stage::{Job, Prometheus};
 use talea::{Bucketing, Config, Floats, Histogram, Opts, Registry, Seconds};
 use talea_http::MetricsServer;
-
-const WITHIN: Duration = Duration::from_secs(40);
 
 struct Shop {
     registry: Registry,
@@ -73,15 +71,6 @@ impl Drop for Observer {
     }
 }
 
-/// A directory on tmpfs, removed at the end.
-struct Shm(PathBuf);
-
-impl Drop for Shm {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
 /// The exact quantile of the values that `still` observes; these are the values, sorted.
 fn exact(all: &[u64], q: f64) -> f64 {
     all[((q * all.len() as f64).ceil() as usize).max(1) - 1] as f64 / 1e9
@@ -90,9 +79,8 @@ fn exact(all: &[u64], q: f64) -> f64 {
 #[tokio::test]
 async fn it_takes_every_scrape_while_observers_are_killed() {
     let kills: u32 = std::env::var("TALEA_KILLS").map_or(20, |n| n.parse().unwrap());
-    let shm = Shm(PathBuf::from(format!("/dev/shm/talea-test-native-{}", std::process::id())));
-    std::fs::create_dir_all(&shm.0).unwrap();
-    let path = shm.0.join("shop.talea");
+    let shm = tempfile::tempdir_in("/dev/shm").unwrap();
+    let path = shm.path().join("shop.talea");
     let shop = Shop::open(&path);
     let mut state = 77;
     let mut all: Vec<u64> = (0..20_000)
@@ -105,11 +93,7 @@ async fn it_takes_every_scrape_while_observers_are_killed() {
         MetricsServer::bind(SocketAddr::from(([127, 0, 0, 1], 0)), &shop.registry).unwrap();
     let jobs = [Job { name: "talea", address: server.local_addr(), path: "/metrics", more: "" }];
     let prometheus = Prometheus::start(&jobs, "native-histograms").await;
-    let began = Instant::now();
-    while prometheus.number("up").await.is_none() {
-        assert!(began.elapsed() < WITHIN, "{}", prometheus.log());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    prometheus.wait_for("up", |_| true).await;
     let mut observers = [(); 2].map(|()| Observer::start(&path));
     for kill in 0..kills {
         tokio::time::sleep(Duration::from_millis(130 + u64::from(kill * 37 % 170))).await;
@@ -123,16 +107,11 @@ async fn it_takes_every_scrape_while_observers_are_killed() {
         assert_eq!(shown.native().unwrap().count(), shown.count());
         shown.count()
     };
-    let began = Instant::now();
     for name in ["time_seconds", "drift", "still_seconds"] {
         let expected = count(name) as f64;
         assert!(expected > 1_000.0, "{name}");
         let query = format!("histogram_count({name})");
-        while prometheus.number(&query).await != Some(expected) {
-            let found = prometheus.number(&query).await;
-            assert!(began.elapsed() < WITHIN, "{found:?} {expected} {}", prometheus.log());
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        prometheus.wait_for(&query, |count| count == expected).await;
     }
     assert_eq!(prometheus.number("min_over_time(up[1h])").await, Some(1.0), "{}", prometheus.log());
     let scrapes = prometheus.number("count_over_time(up[1h])").await.unwrap();

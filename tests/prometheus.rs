@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
 use axum::extract::Request;
@@ -17,7 +17,6 @@ use talea_http::{Exposition, MetricsServer};
 
 /// How often it must have come: also with memory that was used before.
 const SCRAPES: f64 = 4.0;
-const WITHIN: Duration = Duration::from_secs(40);
 
 /// The responses of a service, scrape by scrape.
 type Answers = Arc<Mutex<Vec<(String, String)>>>;
@@ -59,11 +58,7 @@ async fn scrape(features: &str, path: &str, kind: &str, created: bool) -> (Servi
     let service = serve();
     let jobs = [Job { name: "talea", address: service.server.local_addr(), path, more: "" }];
     let prometheus = Prometheus::start(&jobs, features).await;
-    let began = Instant::now();
-    while prometheus.number("count_over_time(up[1h])").await.unwrap_or(0.0) < SCRAPES {
-        assert!(began.elapsed() < WITHIN, "{}", prometheus.log());
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    prometheus.wait_for("count_over_time(up[1h])", |scrapes| scrapes >= SCRAPES).await;
     assert_eq!(prometheus.number("min_over_time(up[1h])").await, Some(1.0), "{}", prometheus.log());
 
     let mut expected = escaped_by_underscores(&samples(&service.registry.snapshot(), created));

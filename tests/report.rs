@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::Value as Json;
-use stage::{Browser, Screen, Theme, file_url};
+use stage::{Browser, Screen, Theme, built, file_url};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
@@ -88,30 +88,17 @@ const BAD: &str = r##"<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 <svg role="img" aria-label="a square" width="9" height="9"></svg>
 <img alt="none" src="http://talea.invalid/picture.png"><p id="wide">wide</p>"##;
 
-/// The folder of the programs of this profile.
-fn built() -> PathBuf {
-    let test = std::env::current_exe().expect("a test has a path");
-    test.ancestors().nth(2).expect("cargo keeps tests two folders deep").to_owned()
-}
-
 /// The folder of the screenshots that stay.
 fn kept() -> PathBuf {
-    built().with_file_name("report-screenshots")
+    built("talea").parent().expect("its folder").with_file_name("report-screenshots")
 }
 
 /// The report that `talea study` writes with these arguments; it must end with this status.
 fn study(arguments: &[&str], status: i32) -> TempDir {
-    for program in ["talea", "items-api"] {
-        let path = built().join(program);
-        assert!(
-            path.is_file(),
-            "no {program} at {}: run `cargo build -p talea-cli -p items-api` with the same \
-             profile first",
-            path.display()
-        );
-    }
+    // The program starts this one.
+    built("items-api");
     let out = TempDir::new().expect("a folder for the report");
-    let output = Command::new(built().join("talea"))
+    let output = Command::new(built("talea"))
         .arg("study")
         .args(arguments)
         .arg("--out")

@@ -1,16 +1,9 @@
 //! Claims about the rules in `contrib/prometheus`, by promtool.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib/prometheus")
-}
-
-fn text(file: &str) -> String {
-    std::fs::read_to_string(folder().join(file)).unwrap()
-}
+use stage::{contrib, repository};
 
 /// The text after each `key`, up to the next one.
 fn parts<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
@@ -18,7 +11,8 @@ fn parts<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = (&'a str, &'a 
 }
 
 fn promtool(arguments: &[&str]) {
-    let output = Command::new("promtool").current_dir(folder()).args(arguments).output();
+    let folder = repository("contrib/prometheus");
+    let output = Command::new("promtool").current_dir(folder).args(arguments).output();
     let output = output.expect("promtool runs; scripts/setup --test installs it");
     let said = [output.stdout, output.stderr].concat();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
@@ -36,11 +30,11 @@ fn alerts_fire_where_they_must_and_nowhere_else() {
 
 #[test]
 fn every_alert_is_tried_both_ways() {
-    let rules = text("rules.yml");
+    let rules = contrib("prometheus/rules.yml");
     let mut tried: BTreeMap<&str, [bool; 2]> =
         parts(&rules, "- alert: ").map(|(name, _)| (name, [false; 2])).collect();
     assert!(!tried.is_empty());
-    let tests = text("rules.test.yml");
+    let tests = contrib("prometheus/rules.test.yml");
     for (name, part) in parts(&tests, "- alertname: ") {
         let fires = !part.contains("exp_alerts: []");
         tried.get_mut(name).unwrap_or_else(|| panic!("there is no {name}"))[usize::from(fires)] =
@@ -54,7 +48,7 @@ fn every_alert_is_tried_both_ways() {
 
 #[test]
 fn every_alert_says_what_it_is_and_what_to_make_of_it() {
-    for (name, part) in parts(&text("rules.yml"), "- alert: ") {
+    for (name, part) in parts(&contrib("prometheus/rules.yml"), "- alert: ") {
         for said in ["severity: ", "summary: ", "description: "] {
             assert!(part.contains(said), "{name} has no {said}");
         }

@@ -1,25 +1,21 @@
 //! Claims about `contrib/study`: that its files are what they say, fit each other, and that
 //! the items API starts as they start it. Containers are not run.
 
-use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_norway::Value as Yaml;
-use stage::get;
+use stage::{built, contrib, get, repository};
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../contrib/study")
-}
-
-fn text(file: &str) -> String {
-    fs::read_to_string(folder().join(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    repository("contrib/study")
 }
 
 fn yaml(file: &str) -> Yaml {
-    serde_norway::from_str(&text(file)).unwrap_or_else(|error| panic!("{file}: {error}"))
+    let text = contrib(&format!("study/{file}"));
+    serde_norway::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 fn service(name: &str) -> Yaml {
@@ -96,7 +92,7 @@ fn ports_are_those_that_the_server_listens_at() {
     let target = &yaml("prometheus.yml")["scrape_configs"][0]["static_configs"][0]["targets"][0];
     assert_eq!(target.as_str(), Some("server:4050"));
 
-    let readme = text("README.md");
+    let readme = contrib("study/README.md");
     for url in [
         "--url http://127.0.0.1:5000/api/items",
         "--metrics-url http://127.0.0.1:4050/metrics",
@@ -134,7 +130,7 @@ fn prometheus_takes_its_configuration_and_scrapes_each_second() {
 
 #[test]
 fn the_image_is_built_by_a_rust_that_is_new_enough_and_runs_as_nobody_special() {
-    let file = text("Containerfile");
+    let file = contrib("study/Containerfile");
     let lines = |start: &str| -> Vec<String> {
         file.lines().filter_map(|line| line.strip_prefix(start)).map(str::to_owned).collect()
     };
@@ -174,7 +170,7 @@ impl Server {
             let at = command.iter().position(|word| word == option).unwrap();
             command[at + 1] = "127.0.0.1:0".to_owned();
         }
-        let mut script = Command::new(folder().join("../../scripts/postgres"));
+        let mut script = Command::new(repository("scripts/postgres"));
         // Another address of the database takes the place of that which is in the file.
         for (name, value) in service["environment"].as_mapping().unwrap() {
             if name != "DATABASE_URL" {
@@ -182,7 +178,7 @@ impl Server {
             }
         }
         let mut script = script
-            .arg(items_api())
+            .arg(built("items-api"))
             .args(command)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -206,18 +202,6 @@ impl Drop for Server {
         drop(self.input.take());
         let _ = self.script.wait();
     }
-}
-
-/// The program beside this one.
-fn items_api() -> PathBuf {
-    let this = std::env::current_exe().unwrap();
-    let program = this.parent().and_then(Path::parent).unwrap().join("items-api");
-    assert!(
-        program.is_file(),
-        "no items-api at {}: run `cargo build -p items-api` with the same profile first",
-        program.display()
-    );
-    program
 }
 
 #[tokio::test]

@@ -112,10 +112,6 @@ fn driver(folder: &Path, log: &Path) -> Child {
 
 impl Browser {
     /// Starts one.
-    ///
-    /// # Panics
-    ///
-    /// It does not start.
     pub async fn start() -> Self {
         let folder = TempDir::new().expect("a folder for the browser");
         let chromium = folder.path().join("chromium");
@@ -167,19 +163,11 @@ impl Browser {
     }
 
     /// Shows a file, once all of it is there.
-    ///
-    /// # Panics
-    ///
-    /// It cannot be read.
     pub async fn open(&self, file: &Path) {
         self.tell("/url", json!({ "url": file_url(file) })).await;
     }
 
     /// Shows pages as on that screen from now on.
-    ///
-    /// # Panics
-    ///
-    /// The browser does not.
     pub async fn show_on(&self, screen: Screen) {
         let Screen { width, height, mobile } = screen;
         let metrics =
@@ -188,20 +176,12 @@ impl Browser {
     }
 
     /// Shows pages to somebody who prefers that.
-    ///
-    /// # Panics
-    ///
-    /// The browser does not.
     pub async fn prefer(&self, theme: Theme) {
         let feature = json!({ "name": "prefers-color-scheme", "value": theme.name() });
         self.devtools("Emulation.setEmulatedMedia", json!({ "features": [feature] })).await;
     }
 
     /// All of the page, also what one would scroll to, as a PNG.
-    ///
-    /// # Panics
-    ///
-    /// The browser makes none.
     pub async fn screenshot(&self) -> Vec<u8> {
         let wanted = json!({ "format": "png", "captureBeyondViewport": true });
         let taken = self.devtools("Page.captureScreenshot", wanted).await;
@@ -210,20 +190,12 @@ impl Browser {
     }
 
     /// The result of a script with these `arguments`.
-    ///
-    /// # Panics
-    ///
-    /// It throws.
     pub async fn run(&self, script: &str, arguments: &[Json]) -> Json {
         self.tell("/execute/sync", json!({ "script": script, "args": arguments })).await
     }
 
     /// The accessible name of an element, as a screen reader says it. The
     /// element is what a script returned.
-    ///
-    /// # Panics
-    ///
-    /// It is no element of the page.
     pub async fn name_of(&self, element: &Json) -> String {
         let id = element.as_object().and_then(|element| element.values().next()?.as_str());
         let id = id.unwrap_or_else(|| panic!("{element} is no element"));
@@ -233,10 +205,6 @@ impl Browser {
     }
 
     /// The messages of the console since the last call.
-    ///
-    /// # Panics
-    ///
-    /// The browser does not say.
     pub async fn console(&self) -> Vec<ConsoleMessage> {
         let text = |entry: &Json, name| entry[name].as_str().unwrap_or_default().to_owned();
         let message =
@@ -245,10 +213,6 @@ impl Browser {
     }
 
     /// The URLs that pages have asked for since this was asked last.
-    ///
-    /// # Panics
-    ///
-    /// The browser does not say.
     pub async fn requests(&self) -> Vec<String> {
         let request = |entry: &Json| {
             let event = entry["message"].as_str().expect("an entry is a text");
@@ -309,10 +273,6 @@ impl Drop for Browser {
 }
 
 /// Under which URL a file is asked for. Its path has nothing that a URL writes otherwise.
-///
-/// # Panics
-///
-/// There is no such file.
 pub fn file_url(file: &Path) -> String {
     let path = file.canonicalize().unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     format!("file://{}", path.display())

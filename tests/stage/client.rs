@@ -13,10 +13,6 @@ use tokio::net::TcpStream;
 pub(crate) type Answer = Result<(StatusCode, Bytes), Box<dyn std::error::Error>>;
 
 /// The response of a path.
-///
-/// # Errors
-///
-/// Nobody listens there, or breaks off.
 pub async fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, Method::GET, path, String::new()).await
 }

@@ -49,10 +49,6 @@ impl Area {
 
 impl Dashboard {
     /// Reads one.
-    ///
-    /// # Panics
-    ///
-    /// It is not there, or no JSON.
     pub fn read(path: &Path) -> Self {
         let text = std::fs::read(path).expect("the dashboard is there");
         Self { json: serde_json::from_slice(&text).expect("it is JSON") }
@@ -69,10 +65,6 @@ impl Dashboard {
     }
 
     /// Its variables whose values are asked for.
-    ///
-    /// # Panics
-    ///
-    /// One asks for something else than the values of a label.
     pub fn variables(&self) -> Vec<Variable> {
         let all = list(&self.json["templating"]["list"]).filter(|json| json["type"] == "query");
         let variable = |json: &Json| {
@@ -86,10 +78,6 @@ impl Dashboard {
 
     /// A query as Grafana sends it, of what was chosen of some variables and of all of the
     /// others.
-    ///
-    /// # Panics
-    ///
-    /// It has a variable that the dashboard has not.
     pub fn filled(&self, query: &str, chosen: &[(&str, &str)]) -> String {
         // As Grafana computes them from two scrapes a second and the time range.
         let mut query = query.replace("$__rate_interval", "5s").replace("$__range", "1h");
@@ -135,10 +123,6 @@ impl Panel<'_> {
     }
 
     /// Where it stands.
-    ///
-    /// # Panics
-    ///
-    /// It does not say.
     pub fn area(&self) -> Area {
         let at = |key| self.json["gridPos"][key].as_u64().expect("it says where it stands");
         Area { left: at("x"), top: at("y"), right: at("x") + at("w"), bottom: at("y") + at("h") }

@@ -69,10 +69,6 @@ pub fn hard_texts() -> Vec<String> {
 }
 
 /// A registry with a metric of each kind, with hard texts and hard numbers.
-///
-/// # Errors
-///
-/// None is expected.
 pub fn hard_metrics() -> Result<Registry, Error> {
     let registry = Registry::with_config(Config::with_len(16 << 20))?;
     let opts = Opts::new("texts", "Help with \\ and \"quotes\",\nlines and ünïcode.");

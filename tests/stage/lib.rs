@@ -1,9 +1,10 @@
 //! Set-up that the tests share: metrics that are hard to read, what must be read from
-//! them, and the programs that do.
+//! them, and the programs that do. Set-up that fails panics.
 
 mod browser;
 mod client;
 mod dashboard;
+mod files;
 mod hard;
 mod load;
 mod prometheus;
@@ -16,6 +17,7 @@ mod service;
 pub use browser::{Browser, ConsoleMessage, Screen, Theme, file_url};
 pub use client::get;
 pub use dashboard::{Area, Dashboard, Panel, Variable};
+pub use files::{built, contrib, python_program, repository};
 pub use hard::{hard_metrics, hard_texts};
 pub use load::Load;
 pub use prometheus::{Job, Prometheus};

@@ -14,6 +14,8 @@ use crate::client::get;
 use crate::samples::Samples;
 
 const READY_WITHIN: Duration = Duration::from_secs(30);
+/// How long a query may take to find what a test waits for.
+const FOUND_WITHIN: Duration = Duration::from_secs(60);
 
 /// Its targets.
 #[derive(Clone, Debug)]
@@ -38,28 +40,16 @@ pub struct Prometheus {
 
 impl Prometheus {
     /// Starts one and waits until it is ready. It scrapes twice a second.
-    ///
-    /// # Panics
-    ///
-    /// It does not start.
     pub async fn start(jobs: &[Job<'_>], features: &str) -> Self {
         Self::start_as("prometheus", jobs, features).await
     }
 
     /// Starts another program than Debian's.
-    ///
-    /// # Panics
-    ///
-    /// It does not start.
     pub async fn start_as(program: &str, jobs: &[Job<'_>], features: &str) -> Self {
         Self::start_with(program, jobs, features, &[]).await
     }
 
     /// Starts it with rules, which it evaluates twice a second too.
-    ///
-    /// # Panics
-    ///
-    /// It does not start.
     pub async fn start_with(
         program: &str,
         jobs: &[Job<'_>],
@@ -112,19 +102,11 @@ impl Prometheus {
     }
 
     /// Its warnings and errors.
-    ///
-    /// # Panics
-    ///
-    /// Its log cannot be read.
     pub fn log(&self) -> String {
         fs::read_to_string(self.folder.path().join("log")).expect("it has a log")
     }
 
     /// The data that its API answers with.
-    ///
-    /// # Panics
-    ///
-    /// It answers with an error.
     pub async fn api(&self, path: &str, parameters: &[(&str, &str)]) -> Json {
         let query =
             form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
@@ -136,10 +118,6 @@ impl Prometheus {
     }
 
     /// The result of a query, without the labels that Prometheus itself adds.
-    ///
-    /// # Panics
-    ///
-    /// It is no query for numbers.
     pub async fn query(&self, query: &str) -> Samples {
         let data = self.api("query", &[("query", query)]).await;
         let found = data["result"].as_array().expect("a query finds a list");
@@ -154,11 +132,6 @@ impl Prometheus {
             let name = labels.remove("__name__").unwrap_or_default();
             labels.remove("job");
             labels.remove("instance");
-            for own in ["le", "quantile"] {
-                if let Some(text) = labels.get_mut(own) {
-                    *text = text.parse::<f64>().expect("it is a number").to_string();
-                }
-            }
             // A native histogram has these as parts, where a classic one has samples.
             match sample.get("histogram") {
                 Some(histogram) => {
@@ -175,6 +148,19 @@ impl Prometheus {
     pub async fn number(&self, query: &str) -> Option<f64> {
         self.query(query).await.into_values().next()
     }
+
+    /// Waits until a query finds such a number.
+    pub async fn wait_for(&self, query: &str, is_wanted: impl Fn(f64) -> bool) {
+        let began = Instant::now();
+        loop {
+            let found = self.number(query).await;
+            if found.is_some_and(&is_wanted) {
+                return;
+            }
+            assert!(began.elapsed() < FOUND_WITHIN, "{query} finds {found:?}: {}", self.log());
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
 }
 
 /// Whatever happens to the test.
@@ -185,10 +171,17 @@ impl Drop for Prometheus {
     }
 }
 
-/// The labels that an answer has.
+/// The labels that an answer has. Bounds are shown as [`f64`] shows them.
 pub(crate) fn labels(json: &Json) -> BTreeMap<String, String> {
-    let all = json.as_object().into_iter().flatten();
-    all.map(|(name, value)| (name.clone(), value.as_str().unwrap_or_default().to_owned())).collect()
+    let label = |(name, value): (&String, &Json)| {
+        let text = value.as_str().unwrap_or_default();
+        let text = match &**name {
+            "le" | "quantile" => text.parse::<f64>().expect("it is a number").to_string(),
+            _ => text.to_owned(),
+        };
+        (name.clone(), text)
+    };
+    json.as_object().into_iter().flatten().map(label).collect()
 }
 
 fn configuration(jobs: &[Job<'_>], rules: &[&Path]) -> String {

@@ -4,10 +4,6 @@ use std::io::Write;
 use std::process::{Command, Output, Stdio};
 
 /// The output of `promtool check metrics` for a text.
-///
-/// # Panics
-///
-/// It cannot be run.
 pub fn check_metrics(text: &str) -> Output {
     let mut promtool = Command::new("promtool")
         .args(["check", "metrics"])

@@ -1,11 +1,11 @@
 //! The parsers of Python's prometheus_client, which `scripts/setup --test` installs.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value as Json;
 
+use crate::files::{python_program, repository};
 use crate::prometheus::labels;
 use crate::samples::Samples;
 
@@ -19,10 +19,6 @@ pub enum Parser {
 }
 
 /// The samples that it reads, each with its exemplar if it has one.
-///
-/// # Panics
-///
-/// It refuses the text, or cannot be run.
 pub fn read(parser: Parser, text: &[u8]) -> (Samples, Vec<Json>) {
     let output = run(parser, text, Stdio::inherit());
     assert!(output.status.success(), "prometheus_client refuses it");
@@ -32,11 +28,6 @@ pub fn read(parser: Parser, text: &[u8]) -> (Samples, Vec<Json>) {
         let text = |key: &str| sample[key].as_str().expect("read.py writes text").to_owned();
         let mut labels = labels(&sample["labels"]);
         labels.retain(|_, value| !value.is_empty());
-        for own in ["le", "quantile"] {
-            if let Some(text) = labels.get_mut(own) {
-                *text = text.parse::<f64>().expect("it is a number").to_string();
-            }
-        }
         let value = text("value").parse().expect("a value is a number");
         let before = samples.insert((text("name"), labels), value);
         assert_eq!(before, None, "{sample}");
@@ -46,29 +37,25 @@ pub fn read(parser: Parser, text: &[u8]) -> (Samples, Vec<Json>) {
 }
 
 /// Whether it refuses a text.
-///
-/// # Panics
-///
-/// It cannot be run.
 pub fn refuses(parser: Parser, text: &[u8]) -> bool {
     !run(parser, text, Stdio::null()).status.success()
 }
 
 fn run(parser: Parser, text: &[u8], errors: Stdio) -> Output {
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("read.py");
     let name = match parser {
         Parser::Text => "text",
         Parser::OpenMetrics => "openmetrics",
     };
-    let mut child = Command::new(interpreter())
-        .arg(python)
+    let interpreter = python_program("python");
+    let mut child = Command::new(&interpreter)
+        .arg(repository("tests/read.py"))
         .arg(name)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(errors)
         .spawn()
         .unwrap_or_else(|error| {
-            let wanted = interpreter();
+            let wanted = interpreter.display();
             panic!("{wanted}: {error}; scripts/setup --test makes it, with the same target folder")
         });
     // It reads all before it writes.
@@ -76,13 +63,4 @@ fn run(parser: Parser, text: &[u8], errors: Stdio) -> Output {
     input.write_all(text).expect("it reads");
     drop(input);
     child.wait_with_output().expect("it ends")
-}
-
-/// That of the folder which cargo builds into.
-fn interpreter() -> String {
-    let target = match std::env::var_os("CARGO_TARGET_DIR") {
-        Some(folder) => folder.into(),
-        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../target"),
-    };
-    target.join("python/bin/python").display().to_string()
 }

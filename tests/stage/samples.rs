@@ -79,10 +79,6 @@ pub fn escaped_by_underscores(samples: &Samples) -> Samples {
 
 /// Panics unless both have the same samples of the same values, to the last bit but for
 /// what kind of NaN one is.
-///
-/// # Panics
-///
-/// They have not.
 pub fn assert_same(found: &Samples, expected: &Samples) {
     let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
     let mut wrong = Vec::new();

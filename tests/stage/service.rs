@@ -44,10 +44,6 @@ pub struct Service {
 
 impl Service {
     /// Starts them and waits until they answer.
-    ///
-    /// # Panics
-    ///
-    /// They do not start.
     pub async fn start() -> Self {
         let mut running = JoinSet::new();
         let (items, items_metrics) = (free_address(), free_address());
