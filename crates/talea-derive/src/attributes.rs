@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Error, Expr, LitStr, Result};
+use syn::{Attribute, Expr, LitStr, Result};
 
 use crate::case::Case;
 
@@ -31,29 +31,17 @@ impl LabelField {
 
 /// The text that `#[label(rename = "…")]` gives a variant, if it does.
 pub(crate) fn renamed(attributes: &[Attribute], variant: &str) -> Result<Option<LitStr>> {
-    let mut text = None;
-    keys(attributes, "label", variant, &["rename = \"…\""], |key, meta| {
-        if key == "rename" {
-            text = Some(meta.value()?.parse()?);
-        }
-        Ok(key == "rename")
-    })?;
-    Ok(text)
+    only_text(attributes, "label", "rename", variant)
 }
 
 /// How `#[label(rename_all = "…")]` writes the variants of an enum.
 pub(crate) fn case(attributes: &[Attribute], item: &str) -> Result<Case> {
-    let mut case = Case::default();
-    keys(attributes, "label", item, &["rename_all = \"…\""], |key, meta| {
-        if key == "rename_all" {
-            let text: LitStr = meta.value()?.parse()?;
-            case = Case::named(&text.value()).ok_or_else(|| {
-                let (found, all) = (text.value(), Case::names());
-                Error::new(text.span(), format!("`{item}`: found {found:?}; expected {all}"))
-            })?;
-        }
-        Ok(key == "rename_all")
-    })?;
+    let Some(text) = only_text(attributes, "label", "rename_all", item)? else {
+        return Ok(Case::default());
+    };
+    let Some(case) = Case::named(&text.value()) else {
+        bail!(text, "`{item}`: found {:?}; expected {}", text.value(), Case::names());
+    };
     Ok(case)
 }
 
@@ -111,9 +99,7 @@ impl MetricField {
             _ => Ok(said),
         }
     }
-}
 
-impl MetricField {
     /// The options of `#[register(…)]` on a static.
     pub(crate) fn of_static(attribute: &Attribute, name: &str) -> Result<Self> {
         let mut said = Self::default();
@@ -140,22 +126,27 @@ impl MetricField {
 
 /// The prefix of a set, or of a field that is one, by `#[metrics(prefix = "…")]`.
 pub(crate) fn prefix(attributes: &[Attribute], item: &str) -> Result<Option<LitStr>> {
-    let mut prefix = None;
-    keys(attributes, "metrics", item, &["prefix = \"…\""], |key, meta| {
-        if key == "prefix" {
-            prefix = Some(meta.value()?.parse()?);
-        }
-        Ok(key == "prefix")
-    })?;
-    Ok(prefix)
+    only_text(attributes, "metrics", "prefix", item)
 }
 
 /// Refuses an attribute that would be ignored where it stands.
 pub(crate) fn refuse(attributes: &[Attribute], name: &str, remedy: &str) -> Result<()> {
-    match attributes.iter().find(|attribute| attribute.path().is_ident(name)) {
-        Some(attribute) => Err(Error::new_spanned(attribute, remedy)),
-        None => Ok(()),
+    if let Some(attribute) = attributes.iter().find(|attribute| attribute.path().is_ident(name)) {
+        bail!(attribute, "{remedy}");
     }
+    Ok(())
+}
+
+/// The text of a key, which is the only one that an attribute takes here.
+fn only_text(attributes: &[Attribute], name: &str, only: &str, of: &str) -> Result<Option<LitStr>> {
+    let mut text = None;
+    keys(attributes, name, of, &[&format!("{only} = \"…\"")], |key, meta| {
+        if key == only {
+            text = Some(meta.value()?.parse()?);
+        }
+        Ok(key == only)
+    })?;
+    Ok(text)
 }
 
 /// Goes through the keys of an attribute; `take` says whether it knows the key.
@@ -176,11 +167,12 @@ fn keys(
                     "`{of}`: unknown key in #[{name}(…)]; expected `{expected}`"
                 )));
             }
-            if !seen.insert(key.clone()) {
+            if seen.contains(&key) {
                 return Err(
                     meta.error(format_args!("`{of}`: `{key}` is given twice; give it once"))
                 );
             }
+            seen.insert(key);
             Ok(())
         })?;
     }

@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{Attribute, Error, ItemStatic, Result, StaticMutability, parse_quote};
+use syn::{Attribute, ItemStatic, Result, StaticMutability, parse_quote};
 
 use crate::attributes::{MetricField, refuse};
 use crate::metrics::{help, options};
@@ -12,22 +12,16 @@ use crate::names;
 pub(crate) fn register(arguments: TokenStream, item: ItemStatic) -> Result<TokenStream> {
     let ident = &item.ident;
     if let StaticMutability::Mut(token) = &item.mutability {
-        return Err(Error::new_spanned(
-            token,
-            format!("`{ident}` is mutable; metrics change without that: remove `mut`"),
-        ));
+        bail!(token, "`{ident}` is mutable; metrics change without that: remove `mut`");
     }
     let elsewhere = "give the options to #[register(…)] itself";
     refuse(&item.attrs, "metric", elsewhere)?;
     let options_of: Attribute = parse_quote!(#[register(#arguments)]);
     let said = MetricField::of_static(&options_of, &ident.to_string())?;
-    let (name, span) = match &said.name {
-        Some(text) => (text.value(), text.span()),
-        None => (ident.unraw().to_string().to_lowercase(), ident.span()),
-    };
-    names::check_metric(ident, &name, span)?;
+    let field = ident.unraw().to_string();
+    let name = names::metric(ident, &said, "", field.to_lowercase())?;
     let (help, opts) = (help(&item.attrs, ident)?, options(&said));
-    let (ty, field) = (&item.ty, ident.unraw().to_string());
+    let ty = &item.ty;
     Ok(quote! {
         #item
 

@@ -37,8 +37,7 @@ impl Parse for Counted {
         if input.parse::<Option<Token![,]>>()?.is_some() && !input.is_empty() {
             let key: Ident = input.parse()?;
             if key != "error" {
-                let found = format!("found `{key}`; expected `error = counter`");
-                return Err(Error::new(key.span(), found));
+                bail!(key, "found `{key}`; expected `error = counter`");
             }
             input.parse::<Token![=]>()?;
             errors = Some(input.parse()?);
@@ -62,14 +61,12 @@ pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenS
         return Ok(function.into_token_stream());
     };
     let ReturnType::Type(_, output) = &function.sig.output else {
-        return Err(Error::new(
-            function.sig.ident.span(),
-            format!(
-                "`{}` returns nothing; `error = …` counts what a function that returns a Result \
-                 returns as Err: leave it out",
-                function.sig.ident
-            ),
-        ));
+        let name = &function.sig.ident;
+        bail!(
+            name,
+            "`{name}` returns nothing; `error = …` counts what a function that returns a Result \
+             returns as Err: leave it out"
+        );
     };
     // So that `?` and `return` in the body end the body alone. Its type is written where it can be.
     let is_named = !names_impl(output.to_token_stream());
@@ -120,17 +117,15 @@ pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenS
 }
 
 fn refuse_const(function: &ItemFn, attribute: &str) -> Result<()> {
-    match &function.sig.constness {
-        Some(token) => Err(Error::new_spanned(
+    if let Some(token) = &function.sig.constness {
+        let name = &function.sig.ident;
+        bail!(
             token,
-            format!(
-                "`{}` is const, and a metric cannot be updated while compiling; remove `const` or \
-                 #[{attribute}(…)]",
-                function.sig.ident
-            ),
-        )),
-        None => Ok(()),
+            "`{name}` is const, and a metric cannot be updated while compiling; remove `const` or \
+             #[{attribute}(…)]"
+        );
     }
+    Ok(())
 }
 
 /// Whether `impl Trait` is in a type, which stands in signatures only.

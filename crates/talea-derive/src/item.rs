@@ -1,6 +1,6 @@
 //! Checks of the item that a derive is on.
 
-use syn::{Data, DataEnum, DeriveInput, Error, Field, Fields, Ident, Result};
+use syn::{Data, DataEnum, DeriveInput, Field, Fields, Ident, Result};
 
 /// The named fields of a struct. For another item, what to do instead: `enums` for
 /// an enum, `fields` for the rest.
@@ -11,21 +11,25 @@ pub(crate) fn named_fields<'a>(
     fields: &str,
 ) -> Result<Vec<(&'a Field, &'a Ident)>> {
     let name = &input.ident;
-    let fail = |found, instead| {
-        let expected = format!("{derive} is derived for a struct with named fields");
-        Err(Error::new(name.span(), format!("`{name}` is {found}; {expected}. {instead}")))
-    };
-    match &input.data {
-        Data::Enum(_) => fail("an enum", enums),
-        Data::Union(_) => fail("a union", fields),
+    let (found, instead) = match &input.data {
+        Data::Enum(_) => ("an enum", enums),
+        Data::Union(_) => ("a union", fields),
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => {
-                Ok(fields.named.iter().filter_map(|f| Some((f, f.ident.as_ref()?))).collect())
+                return Ok(fields
+                    .named
+                    .iter()
+                    .filter_map(|f| Some((f, f.ident.as_ref()?)))
+                    .collect());
             }
-            Fields::Unnamed(_) => fail("a tuple struct", fields),
-            Fields::Unit => fail("a unit struct", fields),
+            Fields::Unnamed(_) => ("a tuple struct", fields),
+            Fields::Unit => ("a unit struct", fields),
         },
-    }
+    };
+    bail!(
+        name,
+        "`{name}` is {found}; {derive} is derived for a struct with named fields. {instead}"
+    );
 }
 
 /// The variants of an enum.
@@ -37,6 +41,8 @@ pub(crate) fn variants<'a>(input: &'a DeriveInput, instead: &str) -> Result<&'a 
         Data::Struct(_) => "a struct",
         Data::Union(_) => "a union",
     };
-    let expected = "LabelValue is derived for an enum with at least one variant";
-    Err(Error::new(name.span(), format!("`{name}` is {found}; {expected}. {instead}")))
+    bail!(
+        name,
+        "`{name}` is {found}; LabelValue is derived for an enum with at least one variant. {instead}"
+    );
 }

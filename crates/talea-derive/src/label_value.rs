@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::ext::IdentExt;
-use syn::{DeriveInput, Error, Fields, Result};
+use syn::{DeriveInput, Fields, Result};
 
 use crate::{attributes, item};
 
@@ -16,10 +16,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         "A struct of several labels derives Labels; any other type that implements Display can be a field with #[label(display)]",
     )?;
     if let Some(param) = input.generics.params.first() {
-        return Err(Error::new_spanned(
-            param,
-            format!("`{name}` has parameters; LabelValue takes none: remove them"),
-        ));
+        bail!(param, "`{name}` has parameters; LabelValue takes none: remove them");
     }
     let case = attributes::case(&input.attrs, &name.to_string())?;
     let mut seen = HashSet::new();
@@ -27,32 +24,28 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     for variant in &data.variants {
         let ident = variant.ident.unraw().to_string();
         if !matches!(variant.fields, Fields::Unit) {
-            return Err(Error::new(
-                variant.ident.span(),
-                format!(
-                    "`{ident}` has fields; a label's value has none. Make them labels of their own, or use a dynamic label"
-                ),
-            ));
+            bail!(
+                variant.ident,
+                "`{ident}` has fields; a label's value has none. Make them labels of their own, or use \
+                 a dynamic label"
+            );
         }
         let text = match attributes::renamed(&variant.attrs, &ident)? {
             Some(text) => text.value(),
             None => case.of(&ident),
         };
         if !seen.insert(text.clone()) {
-            return Err(Error::new(
-                variant.ident.span(),
-                format!(
-                    "`{ident}`: the value {text:?} is there twice; use #[label(rename = \"…\")]"
-                ),
-            ));
+            bail!(
+                variant.ident,
+                "`{ident}`: the value {text:?} is there twice; use #[label(rename = \"…\")]"
+            );
         }
         variants.push(&variant.ident);
         // Escaped here, once, as label values are in a scrape.
         texts.push(text.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n"));
     }
     let count = variants.len();
-    let indices = 0..count;
-    let numbers = indices.clone();
+    let (indices, numbers) = (0..count, 0..count);
     Ok(quote! {
         impl ::talea::LabelValue for #name {
             #[inline]

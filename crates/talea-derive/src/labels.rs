@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{DeriveInput, Error, GenericParam, Lifetime, Result};
+use syn::{DeriveInput, GenericParam, Lifetime, Result};
 
 use crate::attributes::{self, LabelField};
 use crate::{item, names};
@@ -29,12 +29,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let said = LabelField::of(&field.attrs, &ident.to_string())?;
         let name = names::label(ident, &said)?;
         if !seen.insert(name.clone()) {
-            return Err(Error::new(
-                ident.span(),
-                format!(
-                    "`{ident}`: the label name `{name}` is there twice; use #[label(rename = \"…\")]"
-                ),
-            ));
+            bail!(
+                ident,
+                "`{ident}`: the label name `{name}` is there twice; use #[label(rename = \"…\")]"
+            );
         }
         parts.push((name, *ident, &field.ty, said.display));
     }
@@ -167,15 +165,11 @@ fn static_parameters(input: &DeriveInput) -> Result<TokenStream> {
     for param in &input.generics.params {
         match param {
             GenericParam::Lifetime(l) => statics.push(Lifetime::new("'static", l.lifetime.span())),
-            other => {
-                let name = &input.ident;
-                return Err(Error::new_spanned(
-                    other,
-                    format!(
-                        "`{name}`: Labels takes no type or const parameters; give the field a type of its own"
-                    ),
-                ));
-            }
+            other => bail!(
+                other,
+                "`{}`: Labels takes no type or const parameters; give the field a type of its own",
+                input.ident
+            ),
         }
     }
     Ok(if statics.is_empty() { quote!() } else { quote!(<#(#statics),*>) })

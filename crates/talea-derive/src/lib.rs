@@ -1,9 +1,18 @@
 //! The macros of Talea: derives, and attributes of statics and functions. The crate `talea`
 //! re-exports them.
 
+/// Returns an error that points at some tokens.
+macro_rules! bail {
+    ($at:expr, $($message:tt)+) => {
+        return Err(syn::Error::new_spanned(&$at, format!($($message)+)))
+    };
+}
+
 mod attributes;
 mod case;
 mod declared;
+#[cfg(test)]
+mod faults;
 mod function;
 mod item;
 mod label_value;

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use proc_macro2::{Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Attribute, DeriveInput, Error, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result};
+use syn::{Attribute, DeriveInput, Expr, ExprLit, Field, Ident, Lit, LitStr, Meta, Result};
 
 use crate::attributes::{self, MetricField};
 use crate::{item, names};
@@ -13,10 +13,7 @@ use crate::{item, names};
 pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     if let Some(param) = input.generics.params.first() {
-        return Err(Error::new_spanned(
-            param,
-            format!("`{name}` has parameters; Metrics takes none: a set can be a static"),
-        ));
+        bail!(param, "`{name}` has parameters; Metrics takes none: a set can be a static");
     }
     attributes::refuse(
         &input.attrs,
@@ -25,8 +22,9 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
     )?;
     let prefix = attributes::prefix(&input.attrs, &name.to_string())?;
     if let Some(prefix) = &prefix {
-        names::check_prefix(&prefix.value(), prefix.span())?;
+        names::check_prefix(prefix)?;
     }
+    let before = prefix.map_or_else(String::new, |prefix| prefix.value() + "_");
     let fields = item::named_fields(
         input,
         "Metrics",
@@ -41,33 +39,29 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         let ty = &field.ty;
         let of_field = ident.unraw().to_string();
         if said.nested {
-            let prefix = said.prefix.as_ref().map_or_else(String::new, LitStr::value);
-            if let Some(literal) = &said.prefix {
-                names::check_prefix(&prefix, literal.span())?;
+            if let Some(prefix) = &said.prefix {
+                names::check_prefix(prefix)?;
             }
+            let prefix = said.prefix.as_ref().map_or_else(String::new, LitStr::value);
             let same = (ty.to_token_stream().to_string(), prefix.clone());
             if let Some(other) = sets.insert(same, ident) {
-                return Err(Error::new(
-                    ident.span(),
-                    format!(
-                        "`{ident}`: it would have the same names as `{other}`, a set of the same \
-                         type; give each a prefix by #[metrics(prefix = \"…\")]"
-                    ),
-                ));
+                bail!(
+                    ident,
+                    "`{ident}`: it would have the same names as `{other}`, a set of the same type; \
+                     give each a prefix by #[metrics(prefix = \"…\")]"
+                );
             }
             registrations.push(quote! {
                 <#ty as ::talea::Metrics>::register(&self.#ident, &set.field(#of_field, #prefix))?;
             });
             continue;
         }
-        let name = metric_name(ident, &said, prefix.as_ref())?;
+        let name = names::metric(ident, &said, &before, of_field.clone())?;
         if !seen.insert(name.clone()) {
-            return Err(Error::new(
-                ident.span(),
-                format!(
-                    "`{ident}`: the metric name `{name}` is there twice; use #[metric(name = \"…\")]"
-                ),
-            ));
+            bail!(
+                ident,
+                "`{ident}`: the metric name `{name}` is there twice; use #[metric(name = \"…\")]"
+            );
         }
         let (help, opts) = (help(&field.attrs, ident)?, options(&said));
         registrations.push(quote! {
@@ -155,25 +149,6 @@ pub(crate) fn fallback(input: &DeriveInput) -> TokenStream {
     }
 }
 
-fn metric_name(ident: &Ident, said: &MetricField, prefix: Option<&LitStr>) -> Result<String> {
-    let (own, span) = match &said.name {
-        Some(text) => (text.value(), text.span()),
-        None => (ident.unraw().to_string(), ident.span()),
-    };
-    if own.is_empty() {
-        return Err(Error::new(
-            span,
-            format!("`{ident}`: the metric name is empty; name what is measured"),
-        ));
-    }
-    let name = match prefix {
-        Some(prefix) => format!("{}_{own}", prefix.value()),
-        None => own,
-    };
-    names::check_metric(ident, &name, span)?;
-    Ok(name)
-}
-
 /// The options, as calls of the methods of `Opts`.
 pub(crate) fn options(said: &MetricField) -> TokenStream {
     let calls = said.opts.iter().map(|(opt, expr)| {
@@ -198,10 +173,7 @@ pub(crate) fn help(attributes: &[Attribute], ident: &Ident) -> Result<String> {
     });
     let help = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
     if help.is_empty() {
-        return Err(Error::new(
-            ident.span(),
-            format!("`{ident}` needs a doc comment: it is the help that a scrape shows"),
-        ));
+        bail!(ident, "`{ident}` needs a doc comment: it is the help that a scrape shows");
     }
     Ok(help)
 }

@@ -1,20 +1,17 @@
 //! Names that are checked while compiling, with errors that point at the field.
 
-use proc_macro2::Span;
+use quote::ToTokens;
 use syn::ext::IdentExt;
-use syn::{Error, Ident, Result};
+use syn::{Ident, LitStr, Result};
 
-use crate::attributes::LabelField;
+use crate::attributes::{LabelField, MetricField};
 
 /// OpenMetrics reserves names with one underscore, Prometheus those with two.
 const RESERVED: &str = "what begins with '_' is reserved; begin with a letter";
 
 /// A label's name: the field's, or what it is renamed to.
 pub(crate) fn label(ident: &Ident, said: &LabelField) -> Result<String> {
-    let (name, span) = match &said.rename {
-        Some(text) => (text.value(), text.span()),
-        None => (ident.unraw().to_string(), ident.span()),
-    };
+    let (name, at) = given_or(&said.rename, ident.unraw().to_string(), ident);
     let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let fault = if !is_name(&name, valid) {
         "expected ASCII letters, digits and '_', and no digit first"
@@ -25,39 +22,54 @@ pub(crate) fn label(ident: &Ident, said: &LabelField) -> Result<String> {
     } else {
         return Ok(name);
     };
-    Err(Error::new(
-        span,
-        format!("`{ident}`: found the label name `{name}`; {fault}; use #[label(rename = \"…\")]"),
-    ))
+    bail!(at, "`{ident}`: found the label name `{name}`; {fault}; use #[label(rename = \"…\")]");
 }
 
-/// Checks a metric's name, before what its type adds.
-pub(crate) fn check_metric(field: &Ident, name: &str, span: Span) -> Result<()> {
+/// A metric's name, before what its type adds: `default` or the one that is given, after the prefix of its set.
+pub(crate) fn metric(
+    ident: &Ident,
+    said: &MetricField,
+    prefix: &str,
+    default: String,
+) -> Result<String> {
+    let (own, at) = given_or(&said.name, default, ident);
+    if own.is_empty() {
+        bail!(at, "`{ident}`: the metric name is empty; name what is measured");
+    }
+    let name = format!("{prefix}{own}");
     let reserved = ["_bucket", "_count", "_sum", "_created", "_info"];
-    let fault = if let Some(fault) = fault_in_beginning(name) {
+    let fault = if let Some(fault) = fault_in_beginning(&name) {
         fault.to_owned()
     } else if let Some(ending) = reserved.iter().find(|ending| name.ends_with(**ending)) {
         format!("the ending `{ending}` is reserved for samples that other metric types make")
     } else {
-        return Ok(());
+        return Ok(name);
     };
-    Err(Error::new(
-        span,
-        format!("`{field}`: found the metric name `{name}`; {fault}; use #[metric(name = \"…\")]"),
-    ))
+    bail!(at, "`{ident}`: found the metric name `{name}`; {fault}; use #[metric(name = \"…\")]");
+}
+
+/// A name, and where it stands.
+fn given_or<'a>(
+    given: &'a Option<LitStr>,
+    default: String,
+    ident: &'a Ident,
+) -> (String, &'a dyn ToTokens) {
+    match given {
+        Some(text) => (text.value(), text),
+        None => (default, ident),
+    }
 }
 
 /// Checks what stands before the names of a set.
-pub(crate) fn check_prefix(prefix: &str, span: Span) -> Result<()> {
-    match fault_in_beginning(prefix) {
-        Some(fault) => Err(Error::new(
-            span,
-            format!(
-                "found the prefix `{prefix}`; {fault}; use another one, or `name` on each field"
-            ),
-        )),
-        None => Ok(()),
+pub(crate) fn check_prefix(literal: &LitStr) -> Result<()> {
+    let prefix = literal.value();
+    if let Some(fault) = fault_in_beginning(&prefix) {
+        bail!(
+            literal,
+            "found the prefix `{prefix}`; {fault}; use another one, or `name` on each field"
+        );
     }
+    Ok(())
 }
 
 fn fault_in_beginning(name: &str) -> Option<&'static str> {

@@ -31,29 +31,8 @@ struct Empty {
 }
 
 #[derive(Metrics)]
-struct Underscored {
-    /// Orders.
-    #[metric(name = "_orders")]
-    orders: Counter,
-}
-
-#[derive(Metrics)]
 #[metrics(prefix = "_shop")]
 struct Hidden {
-    /// Orders.
-    orders: Counter,
-}
-
-#[derive(Metrics)]
-#[metrics(prefix = "")]
-struct Unprefixed {
-    /// Orders.
-    orders: Counter,
-}
-
-#[derive(Metrics)]
-#[metrics(prefix = "my shop")]
-struct Prefixed {
     /// Orders.
     orders: Counter,
 }

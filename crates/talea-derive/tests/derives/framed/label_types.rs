@@ -2,6 +2,11 @@ struct Address;
 
 #[derive(talea::Labels)]
 struct Call {
+    address: Address,
+}
+
+#[derive(talea::Labels)]
+struct Displayed {
     #[label(display)]
     address: Address,
 }

@@ -1,8 +1,0 @@
-struct Address;
-
-#[derive(talea::Labels)]
-struct Call {
-    address: Address,
-}
-
-fn main() {}

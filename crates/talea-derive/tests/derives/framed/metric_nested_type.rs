@@ -1,7 +1,0 @@
-#[derive(talea::Metrics)]
-struct Shop {
-    #[metric(nested)]
-    orders: talea::Counter,
-}
-
-fn main() {}

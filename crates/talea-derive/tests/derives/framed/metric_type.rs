@@ -1,7 +1,0 @@
-#[derive(talea::Metrics)]
-struct Shop {
-    /// Orders.
-    orders: String,
-}
-
-fn main() {}

@@ -1,0 +1,11 @@
+#[derive(talea::Labels)]
+enum Listed {
+    Card,
+}
+
+#[derive(talea::Labels)]
+struct Typed<T> {
+    method: T,
+}
+
+fn main() {}

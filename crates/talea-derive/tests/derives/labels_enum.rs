@@ -1,6 +1,0 @@
-#[derive(talea::Labels)]
-enum Method {
-    Card,
-}
-
-fn main() {}

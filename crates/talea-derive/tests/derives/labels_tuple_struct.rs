@@ -1,4 +1,0 @@
-#[derive(talea::Labels)]
-struct Sale<'a>(&'a str);
-
-fn main() {}

@@ -1,6 +1,0 @@
-#[derive(talea::Labels)]
-union Bits {
-    word: u32,
-}
-
-fn main() {}

@@ -1,4 +1,0 @@
-#[derive(talea::Labels)]
-struct Nothing;
-
-fn main() {}

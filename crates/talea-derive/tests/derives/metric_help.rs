@@ -1,6 +1,0 @@
-#[derive(talea::Metrics)]
-struct Shop {
-    orders: talea::Counter,
-}
-
-fn main() {}

@@ -1,6 +1,0 @@
-#[derive(talea::Metrics)]
-enum Shop {
-    Orders,
-}
-
-fn main() {}

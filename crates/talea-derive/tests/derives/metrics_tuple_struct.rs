@@ -1,4 +1,0 @@
-#[derive(talea::Metrics)]
-struct Shop(talea::Counter);
-
-fn main() {}

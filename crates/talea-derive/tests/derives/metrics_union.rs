@@ -1,6 +1,0 @@
-#[derive(talea::Metrics)]
-union Shop {
-    word: u32,
-}
-
-fn main() {}

@@ -1,4 +1,0 @@
-#[derive(talea::LabelValue)]
-enum Never {}
-
-fn main() {}

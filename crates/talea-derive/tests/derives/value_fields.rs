@@ -1,7 +1,0 @@
-#[derive(talea::LabelValue)]
-enum Method {
-    Card,
-    Transfer { bank: String },
-}
-
-fn main() {}

@@ -1,6 +1,0 @@
-#[derive(talea::LabelValue)]
-enum Method<const N: usize> {
-    Card,
-}
-
-fn main() {}

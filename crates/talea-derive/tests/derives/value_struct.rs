@@ -1,6 +1,0 @@
-#[derive(talea::LabelValue)]
-struct Method {
-    card: bool,
-}
-
-fn main() {}

@@ -1,8 +1,0 @@
-#[derive(talea::LabelValue)]
-enum Method {
-    Card,
-    #[label(rename = "card")]
-    DebitCard,
-}
-
-fn main() {}

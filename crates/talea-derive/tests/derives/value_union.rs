@@ -1,6 +1,0 @@
-#[derive(talea::LabelValue)]
-union Bits {
-    word: u32,
-}
-
-fn main() {}
