@@ -2,39 +2,20 @@
 #![cfg(target_os = "linux")]
 #![allow(unsafe_code)]
 
+mod support;
+
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Read;
 use std::os::fd::FromRawFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 
+use support::{fork, held};
 use talea::Registry;
 use talea_collectors::process;
 
 /// Held by the test that forks: no other thread then takes a lock that a child would need.
 static ALONE: Mutex<()> = Mutex::new(());
-
-/// Runs a function in a child, which ends with 0 if all of its claims hold; returns its id.
-fn fork(claims: impl FnOnce()) -> libc::pid_t {
-    // SAFETY: the other threads of this program wait for `ALONE` or for a test.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0);
-    if pid == 0 {
-        let held = catch_unwind(AssertUnwindSafe(claims)).is_ok();
-        // SAFETY: it ends the child, which has nothing to put away.
-        unsafe { libc::_exit(i32::from(!held)) };
-    }
-    pid
-}
-
-/// Waits for a child; whether its claims held.
-fn held(child: libc::pid_t) -> bool {
-    let mut status = 0;
-    // SAFETY: the child is ours and not yet waited for.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    status == 0
-}
 
 /// The CPU time of this process in seconds.
 fn own_seconds() -> f64 {

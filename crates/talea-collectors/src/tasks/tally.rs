@@ -75,32 +75,21 @@ mod tests {
     use std::thread;
 
     #[test]
-    fn a_peak_outlives_the_fall() {
-        let tally = Tally::default();
-        tally.rise();
-        tally.rise();
-        tally.fall();
-        assert_eq!(tally.read(), Level { now: 1, peak: 2 });
-    }
-
-    #[test]
-    fn a_reset_peak_is_the_current_count() {
-        let tally = Tally::default();
-        for _ in 0..5 {
-            tally.rise();
+    fn a_peak_is_the_highest_count_since_its_reset() {
+        for (case, changes, now, peak) in [
+            ("a peak outlives the fall", "++-", 1, 2),
+            ("a reset peak is the current count", "+++++-=", 4, 4),
+            ("a count below zero leaves the peak alone", "-", -1, 0),
+            ("a count is 0 again", "-+", 0, 0),
+        ] {
+            let tally = Tally::default();
+            changes.chars().for_each(|change| match change {
+                '+' => tally.rise(),
+                '-' => tally.fall(),
+                _ => tally.reset_peak(),
+            });
+            assert_eq!(tally.read(), Level { now, peak }, "{case}");
         }
-        tally.fall();
-        tally.reset_peak();
-        assert_eq!(tally.read(), Level { now: 4, peak: 4 });
-    }
-
-    #[test]
-    fn a_count_below_zero_leaves_the_peak_alone() {
-        let tally = Tally::default();
-        tally.fall();
-        assert_eq!(tally.read(), Level { now: -1, peak: 0 });
-        tally.rise();
-        assert_eq!(tally.read(), Level { now: 0, peak: 0 });
     }
 
     #[test]

@@ -5,7 +5,14 @@ use talea::Registry;
 use talea_collectors::build::{self, Build};
 use talea_collectors::build_info;
 
-/// The only series of a metric that has one.
+/// A registry that shows a build.
+fn registry(build: Build<'_>) -> Registry {
+    let registry = Registry::for_test().expect("a registry");
+    build::register(&registry, build).expect("the info");
+    registry
+}
+
+/// A label of the only series of a metric.
 fn label(registry: &Registry, metric: &str, label: &str) -> String {
     let snapshot = registry.snapshot();
     let mut found = snapshot.select(metric, &[]);
@@ -15,29 +22,20 @@ fn label(registry: &Registry, metric: &str, label: &str) -> String {
 }
 
 #[test]
-fn a_program_is_called_as_in_its_cargo_toml() {
-    let registry = Registry::for_test().expect("a registry");
-    build::register(&registry, build_info!()).expect("the info");
-    let version = label(&registry, "talea_collectors_build_info", "version");
+fn a_program_is_called_as_in_its_cargo_toml_and_its_revision_is_given_to_the_build() {
+    let own = registry(build_info!());
+    let version = label(&own, "talea_collectors_build_info", "version");
     assert_eq!(version, env!("CARGO_PKG_VERSION"));
-}
-
-#[test]
-fn the_revision_is_the_one_given_to_the_build() {
-    let registry = Registry::for_test().expect("a registry");
-    build::register(&registry, build_info!()).expect("the info");
-    let revision = label(&registry, "talea_collectors_build_info", "revision");
+    let revision = label(&own, "talea_collectors_build_info", "revision");
     assert_eq!(revision, option_env!("GIT_REVISION").unwrap_or_default());
 
-    let info = Build::new("shop", "1.4.0").revision("f3a91c");
-    build::register(&registry, info).expect("the info");
-    assert_eq!(label(&registry, "shop_build_info", "revision"), "f3a91c");
+    let shop = registry(Build::new("shop", "1.4.0").revision("f3a91c"));
+    assert_eq!(label(&shop, "shop_build_info", "revision"), "f3a91c");
 }
 
 #[test]
 fn the_compiler_is_the_one_that_compiled_this() {
-    let registry = Registry::for_test().expect("a registry");
-    build::register(&registry, Build::new("shop", "1.4.0")).expect("the info");
+    let registry = registry(Build::new("shop", "1.4.0"));
     let shown = label(&registry, "shop_build_info", "rustc");
     assert!(shown.starts_with("1."), "{shown}");
     if let Some(rustc) = option_env!("RUSTC") {
@@ -50,10 +48,8 @@ fn the_compiler_is_the_one_that_compiled_this() {
 
 #[test]
 fn a_version_that_is_registered_again_takes_the_place_of_the_one_before() {
-    let registry = Registry::for_test().expect("a registry");
-    for version in ["1.4.0", "1.5.0"] {
-        build::register(&registry, Build::new("shop", version)).expect("the info");
-    }
+    let registry = registry(Build::new("shop", "1.4.0"));
+    build::register(&registry, Build::new("shop", "1.5.0")).expect("the info");
     assert_eq!(label(&registry, "shop_build_info", "version"), "1.5.0");
 }
 

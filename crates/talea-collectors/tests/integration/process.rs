@@ -102,20 +102,18 @@ fn the_start_was_a_moment_ago() {
 }
 
 #[test]
-fn the_limit_of_descriptors_is_the_soft_one() {
+fn a_limit_is_the_soft_one_and_where_there_is_none_that_of_go() {
     let limits = fs::read_to_string("/proc/self/limits").unwrap();
-    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
-    let soft: f64 = line.split_ascii_whitespace().nth(3).unwrap().parse().unwrap();
-    assert_eq!(value(&registry().snapshot(), "process_max_fds"), soft);
-}
-
-#[test]
-fn the_limit_of_address_space_is_the_soft_one_and_without_one_that_of_go() {
-    let limits = fs::read_to_string("/proc/self/limits").unwrap();
-    let line = limits.lines().find(|line| line.starts_with("Max address space")).unwrap();
-    let soft = match line.split_ascii_whitespace().nth(3).unwrap() {
-        "unlimited" => 18_446_744_073_709_551_615.0,
-        bytes => bytes.parse().unwrap(),
-    };
-    assert_eq!(value(&registry().snapshot(), "process_virtual_memory_max_bytes"), soft);
+    let snapshot = registry().snapshot();
+    for (limit, metric) in [
+        ("Max open files", "process_max_fds"),
+        ("Max address space", "process_virtual_memory_max_bytes"),
+    ] {
+        let line = limits.lines().find(|line| line.starts_with(limit)).unwrap();
+        let soft = match line.split_ascii_whitespace().nth(3).unwrap() {
+            "unlimited" => 18_446_744_073_709_551_615.0,
+            number => number.parse().unwrap(),
+        };
+        assert_eq!(value(&snapshot, metric), soft, "{metric}");
+    }
 }

@@ -1,7 +1,7 @@
 //! Claims about task meters, by their public interface.
 
 use std::future::{pending, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
@@ -29,13 +29,18 @@ fn counts(tasks: &TaskMeter) -> [usize; 4] {
     [tasks.alive(), tasks.alive_peak(), tasks.ready(), tasks.ready_peak()]
 }
 
-/// A waker for polling by hand.
-struct Nobody;
-impl Wake for Nobody {
-    fn wake(self: Arc<Self>) {}
+/// A waker that notes its use.
+#[derive(Default)]
+struct Rings(AtomicBool);
+impl Wake for Rings {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, SeqCst);
+    }
 }
-fn nobody() -> Waker {
-    Waker::from(Arc::new(Nobody))
+
+/// Polls by hand, with a waker that does nothing.
+fn poll(future: Pin<&mut impl Future>) -> bool {
+    future.poll(&mut Context::from_waker(Waker::noop())).is_ready()
 }
 
 /// A future that is pending until its waker, kept outside, has been used.
@@ -149,46 +154,33 @@ fn a_task_that_wakes_itself_and_is_done_is_not_ready() {
 }
 
 #[test]
-fn dropping_before_the_first_poll_leaves_nothing() {
-    let tasks = TaskMeter::default();
-    let future = tasks.meter(pending::<()>());
-    assert_eq!((tasks.alive(), tasks.ready()), (1, 1));
-    drop(future);
-    assert_eq!((tasks.alive(), tasks.ready()), (0, 0));
-}
-
-#[test]
-fn dropping_while_idle_leaves_nothing() {
-    let tasks = TaskMeter::default();
-    let mut future = Box::pin(tasks.meter(pending::<()>()));
-    let waker = nobody();
-    assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-    assert_eq!((tasks.alive(), tasks.ready()), (1, 0));
-    drop(future);
-    assert_eq!((tasks.alive(), tasks.ready()), (0, 0));
-}
-
-#[test]
-fn dropping_while_ready_leaves_nothing_and_late_wakes_count_nothing() {
-    let tasks = TaskMeter::default();
-    let kept = KeptWaker::default();
-    let mut future = Box::pin(tasks.meter(kept.never_done()));
-    let waker = nobody();
-    assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
-    kept.wake();
-    assert_eq!((tasks.alive(), tasks.ready()), (1, 1));
-    drop(future);
-    assert_eq!((tasks.alive(), tasks.ready()), (0, 0));
-    kept.wake();
-    assert_eq!((tasks.alive(), tasks.ready()), (0, 0));
+fn a_future_that_is_dropped_leaves_nothing_and_late_wakes_count_nothing() {
+    for (case, is_polled, is_woken, before) in [
+        ("before its first poll", false, false, (1, 1)),
+        ("while idle", true, false, (1, 0)),
+        ("while ready", true, true, (1, 1)),
+    ] {
+        let (tasks, kept) = (TaskMeter::default(), KeptWaker::default());
+        let mut future = Box::pin(tasks.meter(kept.never_done()));
+        assert!(!is_polled || !poll(future.as_mut()), "{case}");
+        if is_woken {
+            kept.wake();
+        }
+        assert_eq!((tasks.alive(), tasks.ready()), before, "{case}");
+        drop(future);
+        assert_eq!((tasks.alive(), tasks.ready()), (0, 0), "{case}");
+        if is_polled {
+            kept.wake();
+        }
+        assert_eq!((tasks.alive(), tasks.ready()), (0, 0), "{case}, woken later");
+    }
 }
 
 #[test]
 fn dropping_after_the_end_counts_once() {
     let tasks = TaskMeter::default();
     let mut future = Box::pin(tasks.meter(async {}));
-    let waker = nobody();
-    assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_ready());
+    assert!(poll(future.as_mut()));
     assert_eq!((tasks.alive(), tasks.ready()), (0, 0));
     drop(future);
     assert_eq!((tasks.alive(), tasks.ready()), (0, 0));
@@ -196,40 +188,24 @@ fn dropping_after_the_end_counts_once() {
 
 #[test]
 fn a_waker_that_is_kept_for_ever_does_not_keep_the_runtimes_waker() {
-    struct DropWaker(Arc<AtomicBool>);
-    impl Wake for DropWaker {
-        fn wake(self: Arc<Self>) {}
-    }
-    impl Drop for DropWaker {
-        fn drop(&mut self) {
-            self.0.store(true, SeqCst);
-        }
-    }
-    let dropped = Arc::new(AtomicBool::new(false));
+    let rings = Arc::new(Rings::default());
     let tasks = TaskMeter::default();
     let kept = KeptWaker::default();
     let mut future = Box::pin(tasks.meter(kept.never_done()));
-    let waker = Waker::from(Arc::new(DropWaker(Arc::clone(&dropped))));
+    let waker = Waker::from(Arc::clone(&rings));
     assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());
     drop(waker);
-    assert!(!dropped.load(SeqCst));
+    assert_eq!(Arc::strong_count(&rings), 2);
     drop(future);
-    assert!(dropped.load(SeqCst));
+    assert_eq!(Arc::strong_count(&rings), 1);
 }
 
 #[test]
 fn wakes_reach_the_newest_waker_of_the_runtime() {
-    struct Rings(AtomicBool);
-    impl Wake for Rings {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, SeqCst);
-        }
-    }
     let tasks = TaskMeter::default();
     let kept = KeptWaker::default();
     let mut future = pin!(tasks.meter(kept.never_done()));
-    let (old, new) =
-        (Arc::new(Rings(AtomicBool::new(false))), Arc::new(Rings(AtomicBool::new(false))));
+    let (old, new) = (Arc::<Rings>::default(), Arc::<Rings>::default());
     for rings in [&old, &new] {
         let waker = Waker::from(Arc::clone(rings));
         assert!(future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending());

@@ -10,6 +10,13 @@ fn runtime(workers: usize) -> Runtime {
     Builder::new_multi_thread().worker_threads(workers).build().expect("a runtime")
 }
 
+/// A registry that shows a runtime.
+fn registry(name: &str, runtime: &Runtime) -> Registry {
+    let registry = Registry::for_test().expect("a registry");
+    register(&registry, name, runtime.handle().clone()).expect("the metrics");
+    registry
+}
+
 /// The value of a metric for one runtime.
 fn value(registry: &Registry, name: &str, runtime: &str) -> Option<f64> {
     registry.snapshot().value(name, &[("runtime", runtime)])
@@ -18,8 +25,7 @@ fn value(registry: &Registry, name: &str, runtime: &str) -> Option<f64> {
 #[test]
 fn tasks_and_workers_are_those_of_the_runtime() {
     let runtime = runtime(3);
-    let registry = Registry::for_test().expect("a registry");
-    register(&registry, "main", runtime.handle().clone()).expect("the metrics");
+    let registry = registry("main", &runtime);
     let value = |name| value(&registry, name, "main");
 
     assert_eq!(value("tokio_workers"), Some(3.0));
@@ -42,8 +48,7 @@ fn tasks_and_workers_are_those_of_the_runtime() {
 #[cfg(target_has_atomic = "64")]
 fn busy_time_grows_while_a_worker_works() {
     let runtime = runtime(1);
-    let registry = Registry::for_test().expect("a registry");
-    register(&registry, "main", runtime.handle().clone()).expect("the metrics");
+    let registry = registry("main", &runtime);
     let busy = || value(&registry, "tokio_busy_seconds_total", "main").unwrap();
 
     let before = busy();
@@ -62,8 +67,7 @@ fn busy_time_grows_while_a_worker_works() {
 #[test]
 fn each_runtime_of_a_registry_is_shown_by_its_own_name() {
     let (api, jobs) = (runtime(2), runtime(1));
-    let registry = Registry::for_test().expect("a registry");
-    register(&registry, "api", api.handle().clone()).expect("the metrics");
+    let registry = registry("api", &api);
     register(&registry, "jobs", jobs.handle().clone()).expect("the metrics");
     let tasks: Vec<_> = (0..3).map(|_| jobs.spawn(pending::<()>())).collect();
     for (name, [of_api, of_jobs]) in
@@ -77,15 +81,14 @@ fn each_runtime_of_a_registry_is_shown_by_its_own_name() {
 
 #[test]
 fn a_name_that_is_taken_is_an_error_which_names_it() {
-    let registry = Registry::for_test().expect("a registry");
     let (first, second) = (runtime(2), runtime(1));
-    register(&registry, "main", first.handle().clone()).expect("the metrics");
+    let registry = registry("main", &first);
     let error = register(&registry, "main", second.handle().clone()).unwrap_err().to_string();
     assert!(error.contains("tokio_workers") && error.contains("\"main\""), "{error}");
     assert_eq!(value(&registry, "tokio_workers", "main"), Some(2.0), "the first is still shown");
 
-    let other = Registry::for_test().expect("a registry");
-    register(&other, "main", second.handle().clone()).expect("it is free in another registry");
+    // It is free in another registry.
+    let other = self::registry("main", &second);
     assert_eq!(value(&other, "tokio_workers", "main"), Some(1.0));
 }
 
@@ -99,9 +102,8 @@ fn a_name_that_is_too_long_is_an_error() {
 
 #[test]
 fn a_runtime_is_there_before_the_first_snapshot_and_after_its_end() {
-    let registry = Registry::for_test().expect("a registry");
     let runtime = runtime(2);
-    register(&registry, "main", runtime.handle().clone()).expect("the metrics");
+    let registry = registry("main", &runtime);
     // As an agent outside the process finds it: `refresh` has not run.
     let family: talea::Gauge = {
         let opts = talea::Opts::new("tokio_workers", "Worker threads of the tokio runtime.");
@@ -119,10 +121,9 @@ fn a_runtime_is_there_before_the_first_snapshot_and_after_its_end() {
 
 #[test]
 fn tasks_that_no_worker_has_taken_yet_wait_in_the_global_queue() {
-    let registry = Registry::for_test().expect("a registry");
     // It is never driven, so a task spawned from outside stays in the queue.
     let runtime = Builder::new_current_thread().build().expect("a runtime");
-    register(&registry, "idle", runtime.handle().clone()).expect("the metrics");
+    let registry = registry("idle", &runtime);
     let tasks: Vec<_> = (0..4).map(|_| runtime.spawn(async {})).collect();
     assert_eq!(value(&registry, "tokio_global_queue_depth", "idle"), Some(4.0));
     runtime.block_on(async {
@@ -136,10 +137,9 @@ fn tasks_that_no_worker_has_taken_yet_wait_in_the_global_queue() {
 #[test]
 #[cfg(target_has_atomic = "64")]
 fn each_time_that_a_worker_goes_to_sleep_is_counted_once() {
-    let registry = Registry::for_test().expect("a registry");
     let runtime = runtime(1);
     let metrics = runtime.metrics();
-    register(&registry, "main", runtime.handle().clone()).expect("the metrics");
+    let registry = registry("main", &runtime);
     while metrics.worker_park_count(0) < 20 {
         runtime.block_on(runtime.spawn(async {})).unwrap();
         registry.snapshot();
@@ -155,8 +155,7 @@ fn each_time_that_a_worker_goes_to_sleep_is_counted_once() {
 #[cfg(tokio_unstable)]
 fn every_task_that_was_spawned_is_counted() {
     let runtime = runtime(2);
-    let registry = Registry::for_test().expect("a registry");
-    register(&registry, "main", runtime.handle().clone()).expect("the metrics");
+    let registry = registry("main", &runtime);
     let spawned = || value(&registry, "tokio_tasks_spawned_total", "main").unwrap();
     let before = spawned();
     let tasks: Vec<_> = (0..5).map(|_| runtime.spawn(async {})).collect();
