@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use metrics::{Key, KeyName, SharedString, Unit};
 
 use crate::cache::Cache;
-use crate::family::FamilyRequest;
-use crate::family::Make;
+use crate::family::{FamilyRequest, Make};
 use crate::losses::Refused;
 use crate::settings::Settings;
 use crate::types::Type;
@@ -35,7 +33,10 @@ struct Description {
     unit: Option<Unit>,
 }
 
-impl<H: Type> FamilyTable<H> {
+impl<H: Type> FamilyTable<H>
+where
+    Refused: Make<H>,
+{
     pub(crate) fn new() -> Self {
         Self {
             handles: Cache::new(),
@@ -86,9 +87,9 @@ impl<H: Type> FamilyTable<H> {
         if let Some(family) = families.get(&*base) {
             return family.clone();
         }
-        let refused = || {
+        let refused = || -> Arc<dyn Make<H>> {
             let (losses, name) = (settings.losses.clone(), name.to_owned());
-            H::refused(Refused { losses, name, kind: H::NAME })
+            Arc::new(Refused { losses, name, kind: H::NAME })
         };
         if families.len() >= NAMES {
             if !self.is_full.swap(true, Relaxed) {

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use talea::{Counter, FloatGauge};
 
-use crate::family::{FamilyRequest, Made, Make};
-use crate::losses::Refused;
+use crate::family::{FamilyRequest, Made};
 use crate::scale::Scale;
 
 /// A type of metric, identified by the facade's handle for it.
@@ -14,9 +13,6 @@ pub(crate) trait Type: Clone + Send + Sync + 'static {
 
     /// Registers a family.
     fn open(request: FamilyRequest<'_>) -> Made<Self>;
-
-    /// A factory of handles that discard their updates.
-    fn refused(refused: Refused) -> Arc<dyn Make<Self>>;
 }
 
 impl Type for metrics::Counter {
@@ -24,10 +20,6 @@ impl Type for metrics::Counter {
 
     fn open(request: FamilyRequest<'_>) -> Made<Self> {
         Ok(Arc::new(request.family::<Counter>()?))
-    }
-
-    fn refused(refused: Refused) -> Arc<dyn Make<Self>> {
-        Arc::new(refused)
     }
 }
 
@@ -38,10 +30,6 @@ impl Type for metrics::Gauge {
         // A gauge keeps its value until it is set again.
         let opts = request.opts.expires_after(None);
         Ok(Arc::new(FamilyRequest { opts, ..request }.family::<FloatGauge>()?))
-    }
-
-    fn refused(refused: Refused) -> Arc<dyn Make<Self>> {
-        Arc::new(refused)
     }
 }
 
@@ -58,14 +46,9 @@ impl Type for metrics::Histogram {
         };
         with(chosen).or_else(|error| {
             // Most likely they are finer than the scale.
-            let made = with(scale.buckets).map_err(|_| ());
-            let Ok(made) = made else { return Err(error) };
+            let Ok(made) = with(scale.buckets) else { return Err(error) };
             eprintln!("talea: {error}; it has the default buckets of its unit");
             Ok(made)
         })
-    }
-
-    fn refused(refused: Refused) -> Arc<dyn Make<Self>> {
-        Arc::new(refused)
     }
 }

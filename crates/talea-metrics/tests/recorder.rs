@@ -7,19 +7,14 @@ use metrics::{
     with_local_recorder,
 };
 use talea::{Config, Counter, Gauge, Opts, Registry, Snapshot};
-use talea_metrics::{Matcher, Recorder};
+use talea_metrics::{Builder, Matcher, Recorder};
 
 /// A scrape after `program` ran.
 fn after(program: impl FnOnce()) -> Snapshot {
-    let registry = Registry::for_test().unwrap();
-    with_local_recorder(&Recorder::new(&registry).unwrap(), program);
-    registry.snapshot()
+    after_with(|builder| builder, program)
 }
 
-fn after_with(
-    build: impl FnOnce(talea_metrics::Builder) -> talea_metrics::Builder,
-    program: impl FnOnce(),
-) -> Snapshot {
+fn after_with(build: impl FnOnce(Builder) -> Builder, program: impl FnOnce()) -> Snapshot {
     let registry = Registry::for_test().unwrap();
     let recorder = build(Recorder::builder()).build(&registry).unwrap();
     with_local_recorder(&recorder, program);
@@ -172,7 +167,7 @@ fn bounds(snapshot: &Snapshot, name: &str) -> Vec<f64> {
 
 #[test]
 fn buckets_are_chosen_by_name_and_else_by_unit() {
-    let choose = |builder: talea_metrics::Builder| {
+    let choose = |builder: Builder| {
         builder
             .buckets_for(Matcher::Suffix("_rows".into()), &[10.0])
             .buckets_for(Matcher::Prefix("db.".into()), &[20.0, 30.0])
