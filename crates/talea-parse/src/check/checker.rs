@@ -10,6 +10,9 @@ use crate::families::bases;
 use crate::lexer::Lexer;
 use crate::{MetricType, SampleRef, Syntax};
 
+/// The short name of what was broken.
+type Rule = &'static str;
+
 /// Goes through a text once and gathers findings.
 pub(super) struct Checker<'a> {
     pub(super) text: &'a str,
@@ -212,23 +215,11 @@ impl<'a> Checker<'a> {
         self.violation(place, "syntax", found, format!("expected {expected}"));
     }
 
-    pub(super) fn violation(
-        &mut self,
-        place: Place,
-        rule: &'static str,
-        found: String,
-        instead: String,
-    ) {
+    pub(super) fn violation(&mut self, place: Place, rule: Rule, found: String, instead: String) {
         self.find(Severity::Violation, place, rule, found, instead);
     }
 
-    pub(super) fn advice(
-        &mut self,
-        place: Place,
-        rule: &'static str,
-        found: String,
-        instead: String,
-    ) {
+    pub(super) fn advice(&mut self, place: Place, rule: Rule, found: String, instead: String) {
         self.find(Severity::Advice, place, rule, found, instead);
     }
 
@@ -236,7 +227,7 @@ impl<'a> Checker<'a> {
         &mut self,
         severity: Severity,
         place: Place,
-        rule: &'static str,
+        rule: Rule,
         found: String,
         instead: String,
     ) {
