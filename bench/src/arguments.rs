@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use crate::http_layer;
 use crate::task::Task;
 use crate::work::Setting;
-use crate::{groups, instructions, scrape, store_table};
+use crate::{groups, instructions, scrape};
 
 /// Compare Talea with other libraries, in one run. Tables go to standard output.
 #[derive(Debug, Parser)]
@@ -34,9 +34,6 @@ pub(crate) struct Arguments {
     /// Measure once and print that, in a process that this program or a later build starts
     #[arg(long, hide = true)]
     pub(crate) measure: Option<Task>,
-    /// Measure a line of `store-table` once and print that
-    #[arg(long, hide = true, num_args = 2)]
-    pub(crate) store_table: Option<Vec<u64>>,
     /// Measure a case of `http-layer` once and print that
     #[arg(long, hide = true)]
     pub(crate) http_layer: Option<String>,
@@ -46,7 +43,6 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Whether a group of this name is to be run.
     pub(crate) fn asks_for(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|only| only == name)
     }
@@ -58,6 +54,6 @@ impl Arguments {
 
 /// The names that `--only` accepts: the groups, and the measurements beside them.
 fn names() -> Vec<&'static str> {
-    let beside = [store_table::NAME, scrape::NAME, http_layer::NAME, instructions::NAME];
+    let beside = [scrape::NAME, http_layer::NAME, instructions::NAME];
     groups::ALL.iter().map(|group| group.name).chain(beside).collect()
 }

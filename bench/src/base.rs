@@ -8,7 +8,6 @@ use crate::task::{self, Task};
 use crate::work::{Group, Setting};
 use talea_statistics::median;
 
-/// Talea's times in both builds.
 pub(crate) struct Pair {
     pub(crate) bench: String,
     pub(crate) threads: usize,

@@ -6,7 +6,6 @@ use anyhow::{Context, Result, ensure};
 use crate::measure::{self, Cost};
 use crate::work::{Setting, Subject, Work};
 
-/// A subject's work, made and calibrated.
 pub(crate) struct CalibratedWork {
     work: Box<dyn Work>,
     /// Operations of one thread in one measurement.
@@ -29,7 +28,6 @@ impl CalibratedWork {
         cost
     }
 
-    /// Compares the subject's count with the operations that were done.
     pub(crate) fn check(&self, subject: &Subject) -> Result<()> {
         let (name, done, expected) = (subject.name, self.work.done()?, self.expected);
         let enough = (expected as f64 * (1.0 - subject.loses)) as u64;

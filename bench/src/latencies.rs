@@ -36,7 +36,6 @@ const SERIES: usize = 500;
 /// Latencies of each of the two threads.
 const HALF: usize = 50_000;
 
-/// A library's name and the measurement of its histogram.
 type Library = (&'static str, fn() -> Result<LatencyFigures>);
 
 const ALL: [Library; 14] = [

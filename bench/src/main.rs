@@ -3,9 +3,8 @@
 //!
 //! A *group* is one kind of work (`groups/`), a *subject* is a library that does it. `harness.rs`
 //! lets subjects take turns, `measure.rs` makes one measurement. Beside the groups, `latencies.rs`
-//! measures memory and errors of histograms, `instructions/` counts instructions, `store_table/`
-//! measures operations of Talea's store, `scrape/` an agent that serves a region, `http_layer/`
-//! the cost of metering a request. `report.rs` prints and writes the results.
+//! measures memory and errors of histograms, `instructions/` counts instructions, `scrape/`
+//! measures an agent that serves a region, `http_layer/` the cost of metering a request. `report.rs` prints and writes the results.
 
 mod arguments;
 mod base;
@@ -24,7 +23,6 @@ mod recorder;
 mod report;
 mod row;
 mod scrape;
-mod store_table;
 mod task;
 mod thresholds;
 mod verdict;
@@ -44,9 +42,6 @@ fn main() -> Result<()> {
     let setting = arguments.setting();
     if let Some(task) = &arguments.measure {
         return process::answer(&task.run_here(&setting)?);
-    }
-    if let Some([own, others]) = arguments.store_table.as_deref() {
-        return store_table::answer(*own, *others);
     }
     if let Some(case) = &arguments.http_layer {
         return http_layer::answer(case);
@@ -70,11 +65,6 @@ fn main() -> Result<()> {
             report::print_latencies(&rows);
             results.add(rows)?;
         }
-    }
-    if arguments.asks_for(store_table::NAME) {
-        let lines = store_table::run(arguments.rounds)?;
-        report::print_store_table(&lines);
-        results.add(store_table::rows(&lines))?;
     }
     if arguments.asks_for(scrape::NAME) {
         let rows = scrape::run(arguments.rounds)?;

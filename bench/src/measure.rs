@@ -17,7 +17,6 @@ use talea_region::{AddPath, Region};
 use crate::work::{Subject, Work};
 use talea_statistics::median;
 
-/// How long a measurement should take.
 const TARGET: Duration = Duration::from_millis(75);
 
 /// The share of the cores' time that others may have, and how often a measurement is tried.
@@ -39,7 +38,6 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// The median of each part.
     pub(crate) fn median(costs: impl Iterator<Item = Self> + Clone) -> Self {
         let of = |part: fn(&Self) -> f64| median(costs.clone().map(|cost| part(&cost)));
         let ratios = costs.clone().filter_map(|cost| cost.last_to_first);
@@ -103,7 +101,6 @@ pub(crate) fn calibrate(subject: &Subject, work: &dyn Work, threads: usize) -> (
     }
 }
 
-/// The time that one thread spent.
 struct TimeSpent {
     wall: Duration,
     /// The wall time less what it waited for a core.
@@ -177,7 +174,6 @@ fn thread_cpu_time() -> Duration {
     Duration::new(now.tv_sec as u64, now.tv_nsec as u32)
 }
 
-/// The CPUs that this process may run on.
 fn cpus() -> Vec<usize> {
     let allowed = sched_getaffinity(None).unwrap_or_default();
     (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu)).collect()

@@ -7,12 +7,10 @@ use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// This program, to be run again.
 pub(crate) fn this_program() -> Result<Command> {
     Ok(Command::new(std::env::current_exe().context("finding this program")?))
 }
 
-/// Runs a program and reads its answer.
 pub(crate) fn ask<T: DeserializeOwned>(command: &mut Command) -> Result<T> {
     let output = command.stderr(Stdio::inherit()).output();
     let output = output.with_context(|| format!("starting {command:?}"))?;

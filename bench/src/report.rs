@@ -11,12 +11,10 @@ use comfy_table::{CellAlignment, Table, presets};
 use crate::base::Pair;
 use crate::latencies::{self, QUANTILES};
 use crate::row::{AgentCost, Overhead, Row};
-use crate::store_table::{self, Line};
 use crate::verdict::Verdict;
 use crate::work::Group;
 use crate::{http_layer, instructions, scrape};
 
-/// The results file.
 pub(crate) struct Results {
     path: PathBuf,
     rows: Vec<Row>,
@@ -53,7 +51,6 @@ fn read(path: &Path) -> Result<Vec<Row>> {
     }
 }
 
-/// Prints a group.
 pub(crate) fn print(group: &Group, rows: &[Row]) {
     let mut header =
         vec!["bench", "threads", "subject", "ns", "to talea", "talea to it", "allocs", "bytes"];
@@ -81,7 +78,6 @@ pub(crate) fn print(group: &Group, rows: &[Row]) {
     print_table(&header, rows.iter().map(line), group.note);
 }
 
-/// Prints counts of instructions.
 pub(crate) fn print_instructions(rows: &[Row], verdicts: &[Verdict]) {
     let line = |row: &Row| {
         let count = shown(row.instructions, |count| format!("{count:.0}"));
@@ -92,7 +88,6 @@ pub(crate) fn print_instructions(rows: &[Row], verdicts: &[Verdict]) {
     print_budgets(verdicts);
 }
 
-/// Prints the memory of a series of each histogram, and its errors.
 pub(crate) fn print_latencies(rows: &[Row]) {
     let quantiles = QUANTILES.map(|q| format!("p{}", q * 100.0));
     let mut header = vec!["subject", "bytes", "sum"];
@@ -107,21 +102,6 @@ pub(crate) fn print_latencies(rows: &[Row]) {
     print_table(&header, rows.iter().filter_map(line), latencies::NOTE);
 }
 
-/// Prints the operations of a store beside many other series.
-pub(crate) fn print_store_table(lines: &[Line]) {
-    let header = [&["own", "others"], &store_table::OPERATIONS[..]].concat();
-    let times = lines.iter().map(|Line { own, others, costs }| {
-        let counts = [own, others].map(|&count| figure(count as f64));
-        counts.into_iter().chain(costs.map(|cost| figure(cost.ns / 1e6))).collect()
-    });
-    let ratios = store_table::ratios(lines).into_iter().map(|(own, ratios)| {
-        let counts = [figure(own as f64), "ratio".to_owned()];
-        counts.into_iter().chain(ratios.map(|ratio| format!("{ratio:.2}"))).collect()
-    });
-    print_table(&header, times.chain(ratios), store_table::NOTE);
-}
-
-/// Prints the cost of a scrape from outside.
 pub(crate) fn print_scrape(rows: &[Row], verdicts: &[Verdict]) {
     let header = ["bench", "subject", "ms", "cpu ms", "idle MB", "peak MB", "answer MB"];
     let millionth = |x: f64| figure(x / 1e6);
@@ -141,7 +121,6 @@ pub(crate) fn print_scrape(rows: &[Row], verdicts: &[Verdict]) {
     print_budgets(verdicts);
 }
 
-/// Prints the cost of requests, by the subject that meters them.
 pub(crate) fn print_http_layer(rows: &[Row], verdicts: &[Verdict]) {
     let header = ["bench", "subject", "ns", "more", "rounds", "clock reads", "allocs", "more"];
     let line = |row: &Row| {
@@ -171,7 +150,6 @@ fn print_budgets(verdicts: &[Verdict]) {
     print_table(&["budget of talea", "found", "at most", ""], verdicts.iter().map(line), "");
 }
 
-/// Prints this build beside a base.
 pub(crate) fn print_pairs(pairs: &[Pair]) {
     let line = |pair: &Pair| {
         vec![

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::Cost;
 
-/// A line of the results.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Row {
     pub(crate) bench: String,
@@ -53,13 +52,10 @@ pub(crate) struct Overhead {
 /// The resources of an agent besides time.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct AgentCost {
-    /// CPU time of a scrape, in nanoseconds.
     pub(crate) cpu_ns: f64,
     /// Bytes of memory before the first scrape.
     pub(crate) idle_bytes: f64,
-    /// The most bytes of memory so far.
     pub(crate) peak_bytes: f64,
-    /// Bytes of a response.
     pub(crate) answer_bytes: f64,
 }
 
@@ -69,7 +65,6 @@ impl Row {
         Self { bench: bench.into(), threads: 1, subject: subject.to_owned(), ..Self::default() }
     }
 
-    /// A row of one thread with its cost.
     pub(crate) fn of_cost(bench: impl Into<String>, subject: &str, cost: Cost) -> Self {
         let (ns, allocs, bytes) = (Some(cost.ns), Some(cost.allocs), Some(cost.bytes));
         let row = Self::new(bench, subject);

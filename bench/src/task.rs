@@ -41,12 +41,10 @@ impl Task {
         Self { group, subject, threads }
     }
 
-    /// Does the task in a new process of this program.
     pub(crate) fn run_apart(&self, setting: &Setting) -> Result<Cost> {
         self.run_by(process::this_program()?, setting)
     }
 
-    /// Does the task in a new process of some build of this program.
     pub(crate) fn run_in(&self, program: &Path, setting: &Setting) -> Result<Cost> {
         self.run_by(Command::new(program), setting)
     }
@@ -57,7 +55,6 @@ impl Task {
         process::ask(program.args(["--measure", &task, "--inserts", &setting.inserts.to_string()]))
     }
 
-    /// Does the task in this process.
     pub(crate) fn run_here(&self, setting: &Setting) -> Result<Cost> {
         let &Self { group, subject, threads } = self;
         match group.place {

@@ -1,6 +1,5 @@
 //! A result compared with its budget.
 
-/// A result and its budget.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Verdict {
     pub(crate) budget: &'static str,

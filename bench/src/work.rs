@@ -12,7 +12,6 @@ pub(crate) struct Group {
     pub(crate) threads: &'static [usize],
     pub(crate) subjects: &'static [Subject],
     pub(crate) place: Place,
-    /// A note for readers of the table.
     pub(crate) note: &'static str,
 }
 
@@ -64,13 +63,11 @@ impl Subject {
     }
 }
 
-/// Settings of the work from the command line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) inserts: u64,
 }
 
-/// The operation that a subject repeats.
 pub(crate) trait Work: Send + Sync {
     /// Reaches the state in which the operation is measured. Only measurements from nothing call it.
     fn prepare(&self) -> Result<()> {

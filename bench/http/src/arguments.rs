@@ -12,7 +12,6 @@ pub(crate) struct Arguments {
     pub(crate) experiment: Experiment,
 }
 
-/// An experiment.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Experiment {
     /// Measure the cost of metering for a service

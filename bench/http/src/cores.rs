@@ -19,7 +19,6 @@ pub(crate) fn allowed() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
 }
 
-/// The first two of them.
 pub(crate) fn pair() -> Result<Pair> {
     match allowed()?[..] {
         [server, generator, ..] => Ok(Pair { server, generator }),

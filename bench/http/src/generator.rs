@@ -13,14 +13,12 @@ use crate::cores::{self, Pair};
 use crate::load_report::LoadReport;
 use crate::{accounting, wrk};
 
-/// A load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generator {
     Wrk,
     Talea,
 }
 
-/// The load to make.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) connections: u64,
@@ -99,7 +97,6 @@ impl Generator {
     }
 }
 
-/// Reads the summary of `talea load`.
 fn read_summary(text: &str, connections: u64) -> Result<LoadReport> {
     let summary: Value = serde_json::from_str(text)?;
     let whole = |name: &str| summary[name].as_u64().with_context(|| format!("{name} is missing"));

@@ -11,7 +11,6 @@ use crate::server::Server;
 /// The share of the cores' time that other programs may have.
 pub(crate) const CALM: f64 = 0.03;
 
-/// The result of one measurement.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measurement {
     pub(crate) per_second: f64,

@@ -6,13 +6,13 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
+use talea_statistics::mean;
 
 use crate::measurement::CALM;
-use crate::statistics::{Estimate, mean};
+use crate::statistics::Estimate;
 use crate::turns::Rounds;
 use crate::verdict::Verdict;
 
-/// Prints the share of the cores that other programs had.
 pub(crate) fn print_others(found: &Rounds) {
     let others = found.of_all(|found| found.others);
     let (share, most) = (mean(&others), others.iter().copied().fold(0.0, f64::max));
@@ -27,7 +27,6 @@ pub(crate) fn print_others(found: &Rounds) {
     println!();
 }
 
-/// A table of budgets.
 pub(crate) fn verdicts(about: &str, verdicts: &[Verdict]) -> Table {
     let mut table = table(&[about, "found", "95 %", "at most", ""]);
     for verdict in verdicts {

@@ -25,7 +25,6 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a variant of `talea-hello`.
     pub(crate) async fn start(variant: &str, threads: usize, core: Option<usize>) -> Result<Self> {
         let program = std::env::current_exe()?.with_file_name("talea-hello");
         let mut command = Command::new(&program);

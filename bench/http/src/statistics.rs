@@ -1,7 +1,7 @@
 //! Means over rounds with their intervals of 95 %, by `talea_statistics`.
 
 use serde::Serialize;
-use talea_statistics::{Mean, Ratio};
+use talea_statistics::{Mean, Ratio, mean};
 
 /// An estimate and its interval. The interval is unknown if there is only one round.
 #[derive(Clone, Copy, Debug, Serialize)]
@@ -30,10 +30,6 @@ impl Estimate {
     pub(crate) fn farthest(&self) -> Option<f64> {
         Some(self.low?.abs().max(self.high?.abs()))
     }
-}
-
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]

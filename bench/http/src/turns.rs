@@ -7,7 +7,6 @@ use anyhow::Result;
 
 use crate::measurement::{CALM, Measurement};
 
-/// How often a measurement is tried.
 const TRIES: u32 = 3;
 
 /// The measurements by subject and by round.
@@ -24,7 +23,6 @@ impl Rounds {
         self.0[subject].iter().filter_map(|found| Some(found.latency?[percentile])).collect()
     }
 
-    /// A figure of all measurements.
     pub(crate) fn of_all(&self, figure: fn(&Measurement) -> f64) -> Vec<f64> {
         self.0.iter().flatten().map(figure).collect()
     }

@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use crate::statistics::Estimate;
 
-/// Whether a budget is met.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Verdict {
     pub(crate) budget: String,

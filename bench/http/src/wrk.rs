@@ -7,7 +7,6 @@ use tokio::process::Command;
 
 use crate::load_report::{LoadReport, PERCENTILES};
 
-/// The command that makes load with so many connections for so many seconds.
 pub(crate) fn command(
     server: SocketAddr,
     threads: usize,

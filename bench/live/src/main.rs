@@ -189,7 +189,6 @@ impl Agent {
         Ok(value.1.parse::<f64>()? as u64)
     }
 
-    /// Seconds that its threads ran.
     fn cpu(&mut self) -> Result<f64> {
         if let Some(status) = self.child.try_wait()? {
             bail!("the agent ended: {status}");
@@ -210,7 +209,6 @@ impl Drop for Agent {
     }
 }
 
-/// Takes all events and discards them.
 struct Reader {
     bytes: Arc<AtomicU64>,
     events: Arc<AtomicU64>,

@@ -10,6 +10,8 @@
 
 #[path = "../http_layer/call.rs"]
 mod call;
+#[path = "../groups/labels.rs"]
+mod labels;
 
 use std::hint::black_box;
 use std::time::Duration;
@@ -19,14 +21,14 @@ use axum::Router;
 use axum::http::Uri;
 use axum::routing::get;
 use talea::{
-    Bucketing, Counter, Family, FloatCounter, Histogram, LabelValue, Labels, Metric, Opts,
-    Registry, Seconds,
+    Bucketing, Counter, Family, FloatCounter, Histogram, Labels, Metric, Opts, Registry, Seconds,
 };
 use talea_http::axum as metered;
 use talea_region::{AddPath, Region};
 use tower_layer::{Stack, layer_fn};
 
 use call::{AxumService, HELLO, PassThrough, ROUTE, ask, path};
+use labels::{Kind, ROUTES, RouteName};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().collect();
@@ -57,13 +59,13 @@ fn main() -> Result<()> {
         }
         "counter-enum18" => {
             let family = registry.register(Opts::new("failures", "Failed requests."))?;
-            calls.make(&family, &combinations(|kind, route| Fixed { kind, route }), counter_enum18);
+            let labels = combinations(RouteName::ALL, |kind, route| Fixed { kind, route });
+            calls.make(&family, &labels, counter_enum18);
         }
         "counter-fixed18" => {
-            Path::fix(ROUTES.map(Route::path))?;
+            Path::fix(ROUTES)?;
             let family = registry.register(Opts::new("failures", "Failed requests."))?;
-            let labels = combinations(|kind, route| (kind, route.path()));
-            calls.make(&family, &labels, counter_fixed18);
+            calls.make(&family, &combinations(ROUTES, |kind, path| (kind, path)), counter_fixed18);
         }
         "encode" => {
             let family: Family<By<'static>, Counter> =
@@ -198,43 +200,8 @@ fn durations() -> [Duration; 15] {
     std::array::from_fn(|octave| Duration::from_millis(1 << octave))
 }
 
-#[derive(Clone, Copy, LabelValue)]
-enum Kind {
-    User,
-    Internal,
-    Network,
-}
-
-#[derive(Clone, Copy, LabelValue)]
-enum Route {
-    Users,
-    User,
-    Products,
-    Product,
-    Owner,
-    Purchase,
-}
-
-const ROUTES: [Route; 6] =
-    [Route::Users, Route::User, Route::Products, Route::Product, Route::Owner, Route::Purchase];
-
-impl Route {
-    fn path(self) -> &'static str {
-        const PATHS: [&str; 6] = [
-            "/api/v1/users",
-            "/api/v1/users/:id",
-            "/api/v1/products",
-            "/api/v1/products/:id",
-            "/api/v1/products/:id/owner",
-            "/api/v1/products/:id/purchase",
-        ];
-        PATHS[self as usize]
-    }
-}
-
-fn combinations<T>(into: fn(Kind, Route) -> T) -> Vec<T> {
-    let kinds = [Kind::User, Kind::Internal, Kind::Network];
-    kinds.into_iter().flat_map(|kind| ROUTES.map(|route| into(kind, route))).collect()
+fn combinations<R: Copy, T>(routes: [R; 6], into: fn(Kind, R) -> T) -> Vec<T> {
+    Kind::ALL.into_iter().flat_map(|kind| routes.map(|route| into(kind, route))).collect()
 }
 
 talea::label_set! {
@@ -250,7 +217,7 @@ struct Kept {
 #[derive(Clone, Copy, Labels)]
 struct Fixed {
     kind: Kind,
-    route: Route,
+    route: RouteName,
 }
 
 #[derive(Labels)]

@@ -1,12 +1,11 @@
 //! A counter with the labels of `counter-fixed18` and a dynamic one: 18,000 series,
 //! all of which exist, each found by its labels each time.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use anyhow::Result;
 
+use super::counters::{Draw, counted};
 use super::failures_by_user::{
-    self as by_user, ClientFailure, Failure, MeasuredFailure, TextFailure, all, walk,
+    self as by_user, ClientFailure, Failed, Failure, MeasuredFailure, TextFailure,
 };
 use crate::recorder;
 use crate::work::{Group, Place, Setting, Subject, Work, work};
@@ -17,10 +16,14 @@ pub(super) const GROUP: Group = Group {
     subjects: &[
         Subject::new("talea", talea),
         Subject::talea_atomic(talea),
-        Subject::new("talea-text", talea_text),
-        Subject::new("measured", measured),
-        Subject::new("prometheus", prometheus),
-        Subject::new("prometheus-client", prometheus_client),
+        Subject::new("talea-text", |_| counted(by_user::filled_talea_text()?, TextFailure::of)),
+        Subject::new("measured", |_| {
+            counted(by_user::filled_measured().failures, MeasuredFailure::of)
+        }),
+        Subject::new("prometheus", |_| counted(by_user::filled_prometheus()?.1, by_user::texts)),
+        Subject::new("prometheus-client", |_| {
+            counted(by_user::filled_prometheus_client().1, ClientFailure::of)
+        }),
         Subject::new("metrics", metrics),
     ],
     place: Place::Here,
@@ -29,83 +32,7 @@ pub(super) const GROUP: Group = Group {
 };
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
-        by_user::filled_talea()?,
-        |(_, family), thread, n| {
-            walk(thread, n, |kind, route, user| {
-                if let Some(failure) = Failure::of(kind, route, user) {
-                    family.with(failure).inc();
-                }
-            });
-        },
-        |(_, family)| {
-            let known = all().filter_map(|(kind, route, user)| Failure::of(kind, route, user));
-            Ok(known.map(|failure| family.with(failure).get()).sum())
-        },
-    )
-}
-
-fn talea_text(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
-        by_user::filled_talea_text()?,
-        |family, thread, n| {
-            walk(thread, n, |kind, route, user| {
-                family.with(TextFailure { kind, route, user }).inc();
-            });
-        },
-        |family| {
-            let get = |(kind, route, user)| family.with(TextFailure { kind, route, user }).get();
-            Ok(all().map(get).sum())
-        },
-    )
-}
-
-fn measured(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
-        by_user::filled_measured(),
-        |group, thread, n| {
-            walk(thread, n, |kind, route, user| {
-                group.failures.inc(MeasuredFailure { kind, route, user });
-            });
-        },
-        |group| {
-            let get = |(kind, route, user)| {
-                let id = group.failures.with_labels(MeasuredFailure { kind, route, user });
-                group.failures.get_metric(id).count.load(Relaxed)
-            };
-            Ok(all().map(get).sum())
-        },
-    )
-}
-
-fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
-        by_user::filled_prometheus()?,
-        |(_, family), thread, n| {
-            walk(thread, n, |kind, route, user| {
-                family.with_label_values(&[kind.as_str(), route, user]).inc();
-            });
-        },
-        |(_, family)| {
-            let series = all().map(|(kind, route, user)| [kind.as_str(), route, user]);
-            Ok(series.map(|labels| family.with_label_values(&labels).get()).sum())
-        },
-    )
-}
-
-fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
-        by_user::filled_prometheus_client(),
-        |(_, family), thread, n| {
-            walk(thread, n, |kind, route, user| {
-                family.get_or_create(&ClientFailure::of(kind, route, user)).inc();
-            });
-        },
-        |(_, family)| {
-            let series = all().map(|(kind, route, user)| ClientFailure::of(kind, route, user));
-            Ok(series.map(|labels| family.get_or_create(&labels).get()).sum())
-        },
-    )
+    counted(by_user::filled_talea()?.1, Failure::of)
 }
 
 fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
@@ -113,7 +40,7 @@ fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
     by_user::fill_metrics();
     work(
         (),
-        |(), thread, n| walk(thread, n, by_user::count_by_metrics),
+        |(), thread, n| Failed::walk(thread, n, by_user::count_by_metrics),
         |()| recorder::total("failures_by_user_total"),
     )
 }

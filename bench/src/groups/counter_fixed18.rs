@@ -3,7 +3,6 @@
 //! text.
 
 use std::sync::LazyLock;
-use std::sync::atomic::Ordering::Relaxed;
 
 use anyhow::Result;
 use measured::CounterVec;
@@ -11,9 +10,8 @@ use prometheus_client::metrics::counter::Counter as ClientCounter;
 use prometheus_client::metrics::family::Family as ClientFamily;
 use talea::{Counter, Family, Opts, Registry};
 
-use super::failures::{
-    self, ClientFailure, Failure, FailureSet, Kind, MeasuredFailure, ROUTES, all,
-};
+use super::counters::{Draw, counted};
+use super::failures::{self, ClientFailure, Failure, Kind, MeasuredFailure, ROUTES};
 use crate::randomness::Sequence;
 use crate::recorder;
 use crate::work::{Group, Place, Setting, Subject, TIME, Work, work};
@@ -24,89 +22,46 @@ pub(super) const GROUP: Group = Group {
     subjects: &[
         Subject::new("talea", talea),
         Subject::talea_atomic(talea),
-        Subject::new("measured", measured),
-        Subject::new("prometheus", prometheus),
-        Subject::new("prometheus-client", prometheus_client),
+        Subject::new("measured", |_| {
+            let family = CounterVec::with_label_set(failures::measured_set());
+            counted(family, |(kind, route): Failed| Some(MeasuredFailure { kind, route }))
+        }),
+        Subject::new("prometheus", |_| {
+            let opts = prometheus::Opts::new("failures_total", "Failed requests.");
+            let family = prometheus::IntCounterVec::new(opts, &["kind", "route"])?;
+            counted(family, |(kind, route): Failed| Some([kind.as_str(), route]))
+        }),
+        Subject::new("prometheus-client", |_| {
+            let family = ClientFamily::<ClientFailure, ClientCounter>::default();
+            counted(family, |(kind, route): Failed| Some(ClientFailure { kind, route }))
+        }),
         Subject::new("metrics", metrics),
     ],
     place: Place::Here,
     note: TIME,
 };
 
-/// The failures to count.
-static FAILURES: LazyLock<Sequence<(Kind, &str)>> =
+type Failed = (Kind, &'static str);
+
+static FAILURES: LazyLock<Sequence<Failed>> =
     LazyLock::new(|| Sequence::of(2, |random| (random.pick(&Kind::ALL), random.pick(&ROUTES))));
+
+impl Draw for Failed {
+    #[inline]
+    fn walk(thread: usize, n: u64, with: impl FnMut(Self)) {
+        FAILURES.walk(thread, n, with);
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        failures::all()
+    }
+}
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
     failures::fix_routes()?;
     let opts = Opts::new("failures", "Failed requests.");
     let family: Family<Failure, Counter> = Registry::new()?.register(opts)?;
-    work(
-        family,
-        |family, thread, n| {
-            FAILURES.walk(thread, n, |(kind, route)| {
-                if let Some(failure) = Failure::of(kind, route) {
-                    family.with(failure).inc();
-                }
-            });
-        },
-        |family| {
-            let known = all().filter_map(|(kind, route)| Failure::of(kind, route));
-            Ok(known.map(|failure| family.with(failure).get()).sum())
-        },
-    )
-}
-
-fn measured(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
-        CounterVec::<FailureSet>::with_label_set(failures::measured_set()),
-        |family, thread, n| {
-            FAILURES.walk(thread, n, |(kind, route)| family.inc(MeasuredFailure { kind, route }));
-        },
-        |family| {
-            let get = |(kind, route)| {
-                let id = family.with_labels(MeasuredFailure { kind, route });
-                family.get_metric(id).count.load(Relaxed)
-            };
-            Ok(all().map(get).sum())
-        },
-    )
-}
-
-fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
-    let opts = prometheus::Opts::new("failures_total", "Failed requests.");
-    let family = prometheus::IntCounterVec::new(opts, &["kind", "route"])?;
-    prometheus::Registry::new().register(Box::new(family.clone()))?;
-    work(
-        family,
-        |family, thread, n| {
-            FAILURES.walk(thread, n, |(kind, route)| {
-                family.with_label_values(&[kind.as_str(), route]).inc();
-            });
-        },
-        |family| {
-            let get = |(kind, route): (Kind, _)| family.with_label_values(&[kind.as_str(), route]);
-            Ok(all().map(|combination| get(combination).get()).sum())
-        },
-    )
-}
-
-fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
-    let family = ClientFamily::<ClientFailure, ClientCounter>::default();
-    let mut registry = prometheus_client::registry::Registry::default();
-    registry.register("failures", "Failed requests.", family.clone());
-    work(
-        family,
-        |family, thread, n| {
-            FAILURES.walk(thread, n, |(kind, route)| {
-                family.get_or_create(&ClientFailure { kind, route }).inc();
-            });
-        },
-        |family| {
-            let get = |(kind, route)| family.get_or_create(&ClientFailure { kind, route }).get();
-            Ok(all().map(get).sum())
-        },
-    )
+    counted(family, |(kind, route): Failed| Failure::of(kind, route))
 }
 
 fn metrics(_: &Setting) -> Result<Box<dyn Work>> {

@@ -15,7 +15,6 @@ use crate::work::{Group, Place, Setting, Subject, Work};
 
 pub(super) const SERIES: usize = 100_000;
 
-/// The group with `$series` counters.
 macro_rules! group {
     ($name:literal, $series:expr) => {
         Group {
@@ -24,9 +23,7 @@ macro_rules! group {
             subjects: &[
                 Subject::new("talea", |_| texts::of_talea(filled_talea::<{ $series }>()?, $series)),
                 Subject::new("measured", measured::<{ $series }>),
-                Subject::new("prometheus", |_| {
-                    texts::of_prometheus(filled_prometheus::<{ $series }>()?, $series)
-                }),
+                Subject::new("prometheus", prometheus::<{ $series }>),
                 Subject::new("prometheus-client", prometheus_client::<{ $series }>),
                 Subject::new("metrics", metrics::<{ $series }>),
             ],
@@ -67,13 +64,13 @@ fn measured<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
     texts::of_measured(group, N)
 }
 
-pub(super) fn filled_prometheus<const N: usize>() -> Result<prometheus::Registry> {
+fn prometheus<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {
     let registry = prometheus::Registry::new();
     let opts = prometheus::Opts::new("users_total", "Users.");
     let family = prometheus::IntCounterVec::new(opts, &["user"])?;
     registry.register(Box::new(family.clone()))?;
     keys(N).for_each(|key| family.with_label_values(&[key.as_str()]).inc());
-    Ok(registry)
+    texts::of_prometheus(registry, N)
 }
 
 fn prometheus_client<const N: usize>(_: &Setting) -> Result<Box<dyn Work>> {

@@ -1,25 +1,15 @@
-//! The labels that several groups share: 3 kinds, which are an enum, and 6 routes,
-//! which are fixed at run time and given as text.
+//! The labels of several groups: the kinds, and the routes, fixed at run time and given as text.
 
 use anyhow::Result;
 use lasso::{Rodeo, RodeoReader, Spur};
+use measured::LabelGroup;
 use measured::label::StaticLabelSet;
-use measured::{FixedCardinalityLabel, LabelGroup};
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
-use talea::{LabelValue, Labels};
+use prometheus_client::encoding::EncodeLabelSet;
+use talea::Labels;
 
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, LabelValue, FixedCardinalityLabel, EncodeLabelValue,
-)]
-pub(super) enum Kind {
-    User,
-    Internal,
-    Network,
-}
+pub(super) use super::labels::{Kind, ROUTES};
 
 impl Kind {
-    pub(super) const ALL: [Self; 3] = [Self::User, Self::Internal, Self::Network];
-
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -29,17 +19,6 @@ impl Kind {
     }
 }
 
-/// The routes of measured's own benchmark.
-pub(super) const ROUTES: [&str; 6] = [
-    "/api/v1/users",
-    "/api/v1/users/:id",
-    "/api/v1/products",
-    "/api/v1/products/:id",
-    "/api/v1/products/:id/owner",
-    "/api/v1/products/:id/purchase",
-];
-
-/// Every combination.
 pub(super) fn all() -> impl Iterator<Item = (Kind, &'static str)> {
     Kind::ALL.into_iter().flat_map(|kind| ROUTES.map(|route| (kind, route)))
 }

@@ -14,6 +14,7 @@ use prometheus_client::metrics::family::Family as ClientFamily;
 use prometheus_client::registry::Registry as ClientRegistry;
 use talea::{Counter, Family, Labels, Opts, Registry};
 
+use super::counters::{Draw, filled};
 use super::failures::{self, Kind, ROUTES, Route};
 use crate::randomness::{Key, Sequence};
 
@@ -30,38 +31,41 @@ static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     (0..USERS).map(name).collect()
 });
 
-/// A combination, small enough that many of them leave room in the caches.
+/// A failure, small enough that many of them leave room in the caches.
 #[derive(Clone, Copy)]
-struct Failed {
+struct Numbers {
     kind: Kind,
     route: u8,
     user: u16,
 }
 
 /// The failures to count: enough for nearly every combination.
-static FAILURES: LazyLock<Sequence<Failed, 65_536>> = LazyLock::new(|| {
+static FAILURES: LazyLock<Sequence<Numbers, 65_536>> = LazyLock::new(|| {
     let routes: [u8; ROUTES.len()] = std::array::from_fn(|n| n as u8);
     let users: [u16; USERS] = std::array::from_fn(|n| n as u16);
-    Sequence::of(4, |random| Failed {
+    Sequence::of(4, |random| Numbers {
         kind: random.pick(&Kind::ALL),
         route: random.pick(&routes),
         user: random.pick(&users),
     })
 });
 
-/// Goes through `n` combinations in no order.
-#[inline]
-pub(super) fn walk(thread: usize, n: u64, mut with: impl FnMut(Kind, &'static str, &str)) {
-    let (failures, names) = (&*FAILURES, NAMES.as_slice());
-    failures.walk(thread, n, |Failed { kind, route, user }| {
-        with(kind, ROUTES[usize::from(route)], &names[usize::from(user)]);
-    });
-}
+/// The kind, the route and the user.
+pub(super) type Failed = (Kind, &'static str, &'static str);
 
-/// Every combination.
-pub(super) fn all() -> impl Iterator<Item = (Kind, &'static str, &'static str)> {
-    let of = |(kind, route)| NAMES.iter().map(move |user| (kind, route, user.as_str()));
-    failures::all().flat_map(of)
+impl Draw for Failed {
+    #[inline]
+    fn walk(thread: usize, n: u64, mut with: impl FnMut(Self)) {
+        let (failures, names) = (&*FAILURES, NAMES.as_slice());
+        failures.walk(thread, n, |Numbers { kind, route, user }| {
+            with((kind, ROUTES[usize::from(route)], &names[usize::from(user)]));
+        });
+    }
+
+    fn all() -> impl Iterator<Item = Self> {
+        let of = |(kind, route)| NAMES.iter().map(move |user| (kind, route, user.as_str()));
+        failures::all().flat_map(of)
+    }
 }
 
 #[derive(Labels)]
@@ -71,36 +75,38 @@ pub(super) struct Failure<'a> {
     user: &'a str,
 }
 
-impl<'a> Failure<'a> {
+impl Failure<'static> {
     /// `None` for an unknown route.
     #[inline]
-    pub(super) fn of(kind: Kind, route: &str, user: &'a str) -> Option<Self> {
+    pub(super) fn of((kind, route, user): Failed) -> Option<Self> {
         Some(Self { kind, route: Route::find(route)?, user })
     }
 }
 
 pub(super) fn filled_talea() -> Result<(Registry, Family<Failure<'static>, Counter>)> {
     failures::fix_routes()?;
-    let (registry, opts) = (Registry::new()?, opts());
-    let family: Family<Failure<'static>, Counter> = registry.register(opts)?;
-    all()
-        .filter_map(|(kind, route, user)| Failure::of(kind, route, user))
-        .for_each(|failure| family.with(failure).inc());
-    Ok((registry, family))
+    let registry = Registry::new()?;
+    let family = registry.register(opts())?;
+    Ok((registry, filled(family, Failure::of)))
 }
 
 /// The labels for subjects without fixed routes.
 #[derive(Labels)]
 pub(super) struct TextFailure<'a> {
-    pub(super) kind: Kind,
-    pub(super) route: &'a str,
-    pub(super) user: &'a str,
+    kind: Kind,
+    route: &'a str,
+    user: &'a str,
+}
+
+impl TextFailure<'static> {
+    #[inline]
+    pub(super) fn of((kind, route, user): Failed) -> Option<Self> {
+        Some(Self { kind, route, user })
+    }
 }
 
 pub(super) fn filled_talea_text() -> Result<Family<TextFailure<'static>, Counter>> {
-    let family: Family<TextFailure<'static>, Counter> = Registry::new()?.register(opts())?;
-    all().for_each(|(kind, route, user)| family.with(TextFailure { kind, route, user }).inc());
-    Ok(family)
+    Ok(filled(Registry::new()?.register(opts())?, TextFailure::of))
 }
 
 fn opts() -> Opts<'static> {
@@ -118,21 +124,24 @@ pub(super) struct Measured {
 #[derive(Clone, Copy, LabelGroup)]
 #[label(set = MeasuredSet)]
 pub(super) struct MeasuredFailure<'a> {
-    pub(super) kind: Kind,
+    kind: Kind,
     #[label(fixed_with = RodeoReader<Spur, ahash::RandomState>)]
-    pub(super) route: &'a str,
+    route: &'a str,
     #[label(dynamic_with = ParaCord)]
-    pub(super) user: &'a str,
+    user: &'a str,
+}
+
+impl MeasuredFailure<'static> {
+    #[inline]
+    pub(super) fn of((kind, route, user): Failed) -> Option<Self> {
+        Some(Self { kind, route, user })
+    }
 }
 
 pub(super) fn filled_measured() -> Measured {
-    let group = Measured::new(MeasuredSet {
-        kind: StaticLabelSet::new(),
-        route: failures::measured_routes(),
-        user: ParaCord::default(),
-    });
-    all().for_each(|(kind, route, user)| group.failures.inc(MeasuredFailure { kind, route, user }));
-    group
+    let (kind, route) = (StaticLabelSet::new(), failures::measured_routes());
+    let group = Measured::new(MeasuredSet { kind, route, user: ParaCord::default() });
+    Measured { failures: filled(group.failures, MeasuredFailure::of) }
 }
 
 pub(super) fn filled_prometheus() -> Result<(prometheus::Registry, prometheus::IntCounterVec)> {
@@ -140,10 +149,12 @@ pub(super) fn filled_prometheus() -> Result<(prometheus::Registry, prometheus::I
     let opts = prometheus::Opts::new("failures_by_user_total", "Failed requests.");
     let family = prometheus::IntCounterVec::new(opts, &["kind", "route", "user"])?;
     registry.register(Box::new(family.clone()))?;
-    all().for_each(|(kind, route, user)| {
-        family.with_label_values(&[kind.as_str(), route, user]).inc();
-    });
-    Ok((registry, family))
+    Ok((registry, filled(family, texts)))
+}
+
+#[inline]
+pub(super) fn texts((kind, route, user): Failed) -> Option<[&'static str; 3]> {
+    Some([kind.as_str(), route, user])
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -154,31 +165,29 @@ pub(super) struct ClientFailure {
 }
 
 impl ClientFailure {
-    pub(super) fn of(kind: Kind, route: &'static str, user: &str) -> Self {
-        Self { kind, route, user: user.to_owned() }
+    #[inline]
+    pub(super) fn of((kind, route, user): Failed) -> Option<Self> {
+        Some(Self { kind, route, user: user.to_owned() })
     }
 }
 
-pub(super) type ClientFailures = ClientFamily<ClientFailure, ClientCounter>;
+type ClientFailures = ClientFamily<ClientFailure, ClientCounter>;
 
 pub(super) fn filled_prometheus_client() -> (ClientRegistry, ClientFailures) {
     let family = ClientFailures::default();
     let mut registry = ClientRegistry::default();
     registry.register("failures_by_user", "Failed requests.", family.clone());
-    all().for_each(|(kind, route, user)| {
-        family.get_or_create(&ClientFailure::of(kind, route, user)).inc();
-    });
-    (registry, family)
+    (registry, filled(family, ClientFailure::of))
 }
 
 /// Fills the local recorder, else the installed one.
 pub(super) fn fill_metrics() {
     metrics::describe_counter!("failures_by_user_total", "Failed requests.");
-    all().for_each(|(kind, route, user)| count_by_metrics(kind, route, user));
+    Failed::all().for_each(count_by_metrics);
 }
 
 #[inline]
-pub(super) fn count_by_metrics(kind: Kind, route: &'static str, user: &str) {
+pub(super) fn count_by_metrics((kind, route, user): Failed) {
     metrics::counter!(
         "failures_by_user_total",
         "kind" => kind.as_str(), "route" => route, "user" => user.to_owned()
@@ -201,10 +210,10 @@ mod tests {
     #[test]
     fn nearly_every_combination_comes() {
         let mut met = HashSet::new();
-        walk(0, 65_536, |kind, route, user| {
-            met.insert((kind, route, user.to_owned()));
+        Failed::walk(0, 65_536, |failed| {
+            met.insert(failed);
         });
-        assert_eq!(all().count(), SERIES);
+        assert_eq!(Failed::all().count(), SERIES);
         assert!((SERIES * 95 / 100..=SERIES).contains(&met.len()), "{}", met.len());
     }
 }

@@ -64,12 +64,10 @@ pub(super) const REFILLED: Group = Group {
 const NOTE: &str = "ns: time for one insert, everything included. last/first: time of the last \
     tenth of the inserts, to that of the first. bytes: memory that the system gave, for one series.";
 
-/// A family that is filled.
 struct GrowingFamily<S> {
     family: S,
     plan: Plan,
     operations: Operations<S>,
-    /// Inserts that were done.
     inserts: AtomicU64,
 }
 

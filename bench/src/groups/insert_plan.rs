@@ -18,7 +18,6 @@ enum Kind {
     Refilled,
 }
 
-/// A key as text.
 pub(super) enum KeyText {
     OneLength(Key),
     AnyLength(RandomText),
@@ -33,7 +32,6 @@ impl KeyText {
     }
 }
 
-/// The key of a series, and its value.
 #[derive(Clone, Copy)]
 pub(super) struct Expected {
     pub(super) key: u64,

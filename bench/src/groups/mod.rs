@@ -6,6 +6,7 @@ mod counter_18000_encode;
 mod counter_enum18;
 mod counter_fixed18;
 mod counter_kept;
+mod counters;
 mod encode;
 mod encode_histograms;
 mod failures;
@@ -13,11 +14,11 @@ mod failures_by_user;
 mod float_kept;
 mod insert;
 mod insert_plan;
+mod labels;
 mod observe_fixed18;
 mod observe_kept;
 mod observe_sampled;
 mod parse;
-mod snapshot;
 mod texts;
 
 use crate::work::Group;
@@ -34,7 +35,6 @@ pub(crate) const ALL: &[&Group] = &[
     &observe_fixed18::GROUP,
     &observe_sampled::GROUP,
     &counter_18000::GROUP,
-    &snapshot::GROUP,
     &encode::OF_100,
     &encode::OF_1K,
     &encode::OF_10K,

@@ -37,7 +37,6 @@ pub(super) const HISTOGRAMS: Group = Group {
     note: NOTE,
 };
 
-/// A text and the number of its lines that are samples.
 struct Text {
     text: String,
     samples: usize,

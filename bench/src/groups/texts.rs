@@ -104,7 +104,6 @@ struct Texts<S, B> {
     buffer: Mutex<B>,
     write: fn(&S, &mut B),
     text: fn(&B) -> &[u8],
-    /// The length of each text.
     len: usize,
     written: AtomicU64,
 }

@@ -24,7 +24,6 @@ pub(crate) trait Latencies: Send + Sync + Sized + 'static {
         values: &Sequence<Self::Value, LEN>,
     );
 
-    /// The number of observations.
     fn count(&self) -> Result<u64>;
 
     /// The value that a share `q` of them does not exceed, in seconds; `None` if the library

@@ -5,7 +5,6 @@ use super::subjects::{EXISTING, TALEA, UNMETERED};
 use crate::row::Row;
 use crate::verdict::Verdict;
 
-/// The budgets beside what was found.
 pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
     let more = |case: &str, subject: &str| {
         let bench = format!("{NAME}/{case}");

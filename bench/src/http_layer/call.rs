@@ -17,7 +17,6 @@ use tower_service::Service;
 pub(crate) const ROUTE: &str = "/hello/{name}";
 pub(crate) const HELLO: &str = "Hello, world!";
 
-/// The path of the request.
 pub(crate) fn path() -> Uri {
     Uri::from_static("/hello/world")
 }
@@ -40,7 +39,6 @@ impl<S: Service<Request>> Service<Request> for PassThrough<S> {
     }
 }
 
-/// A service that axum can serve.
 pub(crate) trait AxumService:
     Service<Request, Response = Response, Error = Infallible> + Clone + Send + Sync + 'static
 {

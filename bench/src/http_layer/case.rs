@@ -1,6 +1,5 @@
 //! The cases: how many layers a service has, and how it answers.
 
-/// The name on the command line and in the results.
 pub(crate) const NAME: &str = "http-layer";
 
 /// glibc keeps 7 freed blocks of a size at hand for a thread. With 20 layers axum frees more at
@@ -8,10 +7,8 @@ pub(crate) const NAME: &str = "http-layer";
 /// thousands of instructions more or less, by chance. So let it keep more.
 pub(crate) const KEEPING_BLOCKS: (&str, &str) = ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=120");
 
-/// A case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Case {
-    /// The number of layers around the handler.
     pub(super) layers: usize,
     pub(super) answer: Answer,
 }
@@ -22,7 +19,6 @@ pub(super) enum Answer {
     Streamed,
 }
 
-/// The numbers of layers.
 pub(crate) const LAYERS: [usize; 3] = [1, 5, 20];
 
 pub(super) const CASES: [Case; 4] = [

@@ -33,7 +33,6 @@ pub(crate) const NOTE: &str = "One request and its response, in process, with so
     `talea-unmetered` is Talea's router, which shares layers, and records nothing. \
     `talea-per-layer` records each request once for each layer, `talea-existing` once.";
 
-/// Measures all cases. Progress goes to standard error.
 pub(crate) fn run(rounds: u32) -> Result<Vec<Row>> {
     let mut rounds_of = CASES.map(|case| (case, Vec::new()));
     for round in 1..=rounds {

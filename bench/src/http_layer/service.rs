@@ -19,12 +19,10 @@ use crate::work::Work;
 
 const FRAMES: u8 = 4;
 
-/// The router with its layers.
 pub(super) fn router(case: Case) -> Router {
     (0..case.layers).fold(without_layers(case), |router, _| router.layer(layer_fn(PassThrough)))
 }
 
-/// The router without layers.
 pub(super) fn without_layers(case: Case) -> Router {
     let handler = match case.answer {
         Answer::InMemory => get(async || HELLO),
@@ -65,7 +63,6 @@ pub(super) fn requests(
     Ok(Box::new(Requests::new(service, case, Some(Box::new(counted)))))
 }
 
-/// Requests to a service without metrics.
 pub(super) fn uncounted(service: impl AxumService, case: Case) -> Result<Box<dyn Work>> {
     Ok(Box::new(Requests::new(service, case, None)))
 }
@@ -74,7 +71,6 @@ type Counted = Box<dyn Fn() -> Result<u64> + Send + Sync>;
 
 struct Requests<S> {
     service: S,
-    /// The length of a response's body.
     length: usize,
     answered: AtomicU64,
     counted: Option<Counted>,

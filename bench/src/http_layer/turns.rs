@@ -27,7 +27,6 @@ pub(super) struct SubjectCost {
     pub(super) more: Option<Cost>,
 }
 
-/// Measures all subjects.
 pub(super) fn measure(case: Case) -> Result<Vec<SubjectCost>> {
     let mut subjects = subjects::ALL
         .iter()

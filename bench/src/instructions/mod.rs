@@ -19,7 +19,6 @@ use crate::http_layer::case::LAYERS;
 use crate::row::Row;
 use crate::verdict::Verdict;
 
-/// The name on the command line and in the results.
 pub(crate) const NAME: &str = "instructions";
 
 pub(crate) const NOTE: &str = "instructions: of one operation, without call and return, on a \

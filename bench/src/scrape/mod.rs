@@ -18,7 +18,6 @@ use crate::row::{AgentCost, Row};
 use crate::verdict::Verdict;
 use talea_statistics::median;
 
-/// The name on the command line and in the results.
 pub(crate) const NAME: &str = "scrape-1m";
 
 pub(crate) const NOTE: &str = "ms: time of the whole scrape or text. cpu ms: CPU time of the agent's \
@@ -108,7 +107,6 @@ fn rows(bench: &str, times: &Times, takes: AgentCost) -> Vec<Row> {
     ]
 }
 
-/// The budgets beside what was found.
 pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
     let encode =
         |bench: &str| rows.iter().find(|row| row.bench == bench && row.subject == "encode")?.ns;

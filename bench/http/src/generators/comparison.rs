@@ -18,7 +18,6 @@ pub(super) const TALEA: usize = 2;
 /// The budget of a request, as a multiple of wrk's cost.
 const BUDGET: f64 = 1.3;
 
-/// The generators with a number of connections.
 pub(super) struct Comparison {
     pub(super) load: Load,
     pub(super) rounds: u32,

@@ -11,7 +11,6 @@ use crate::arguments::Generators;
 use crate::cores;
 use crate::generator::Load;
 
-/// Runs the experiment.
 pub(crate) async fn run(arguments: &Generators) -> Result<()> {
     let Generators { rounds, seconds, .. } = *arguments;
     let load = Load { connections: 0, threads: 1, seconds, cores: Some(cores::pair()?) };

@@ -52,7 +52,6 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = Row> {
     })
 }
 
-/// Prints the generators with a number of connections.
 pub(super) fn print(comparison: &Comparison) {
     let Comparison { load, rounds, found } = comparison;
     println!("{} connections, {rounds} × {} s", load.connections, load.seconds);
@@ -80,12 +79,10 @@ pub(super) fn print(comparison: &Comparison) {
     print_others(found);
 }
 
-/// Prints the budgets.
 pub(super) fn print_verdicts(verdicts: &[Verdict]) {
     println!("{}\n", report::verdicts("budget, CPU time a request", verdicts));
 }
 
-/// Prints the memory of connections.
 pub(super) fn print_memory(memory: &[MemoryRow]) {
     let Some(first) = memory.first() else { return };
     let [few, many] = first.connections.map(|connections| format!("{connections} open, MB"));
@@ -97,7 +94,6 @@ pub(super) fn print_memory(memory: &[MemoryRow]) {
     println!("{table}");
 }
 
-/// Writes the results.
 pub(super) fn write(
     path: &Path,
     all: &[Comparison],

@@ -33,7 +33,6 @@ struct Arguments {
     threads: u16,
 }
 
-/// How requests are metered.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Variant {
     Plain,

@@ -9,7 +9,6 @@ use crate::verdict::Verdict;
 /// The budget of metering a request, in microseconds.
 const METERING: f64 = 0.15;
 
-/// The budgets beside what was found.
 pub(super) fn judge(found: &Rounds) -> Vec<Verdict> {
     let user = |variant| found.of(variant, |found| found.server.user);
     let more = |this, that| Estimate::of_differences(&user(this), &user(that));

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use anyhow::Result;
 use serde::Serialize;
+use talea_statistics::mean;
 
 use super::variants::{PLAIN, VARIANTS};
 use crate::load_report::PERCENTILES;
 use crate::measurement::Measurement;
 use crate::report::{self, interval, lines, print_others, table, write_sections};
-use crate::statistics::{self, Estimate};
+use crate::statistics::Estimate;
 use crate::turns::Rounds;
 use crate::verdict::Verdict;
 
-/// The results of a setup.
 pub(super) struct Results {
     pub(super) setup: &'static str,
     pub(super) rounds: u32,
@@ -42,9 +42,10 @@ struct Row {
 
 fn rows(results: &Results) -> impl Iterator<Item = Row> {
     VARIANTS.iter().enumerate().map(|(n, (variant, _))| {
-        let mean = |figure: fn(&Measurement) -> f64| statistics::mean(&results.found.of(n, figure));
+        let found = &results.found;
+        let mean_of = |figure: fn(&Measurement) -> f64| mean(&found.of(n, figure));
         let ratio = |figure: fn(&Measurement) -> f64| {
-            Estimate::of_ratios(&results.found.of(n, figure), &results.found.of(PLAIN, figure))
+            Estimate::of_ratios(&found.of(n, figure), &found.of(PLAIN, figure))
         };
         let user: fn(&Measurement) -> f64 = |found| found.server.user;
         Row {
@@ -52,25 +53,24 @@ fn rows(results: &Results) -> impl Iterator<Item = Row> {
             variant,
             rounds: results.rounds,
             seconds: results.seconds,
-            requests_per_second: mean(|found| found.per_second),
+            requests_per_second: mean_of(|found| found.per_second),
             requests_to_plain: ratio(|found| found.per_second),
             latency: std::array::from_fn(|place| {
-                (PERCENTILES[place], statistics::mean(&results.found.latency(n, place)))
+                (PERCENTILES[place], mean(&found.latency(n, place)))
             }),
-            user: mean(user),
+            user: mean_of(user),
             user_more_than_plain: Estimate::of_differences(
-                &results.found.of(n, user),
-                &results.found.of(PLAIN, user),
+                &found.of(n, user),
+                &found.of(PLAIN, user),
             ),
             user_to_plain: ratio(user),
-            system: mean(|found| found.server.system),
+            system: mean_of(|found| found.server.system),
             system_to_plain: ratio(|found| found.server.system),
-            others: mean(|found| found.others),
+            others: mean_of(|found| found.others),
         }
     })
 }
 
-/// Prints the results of a setup.
 pub(super) fn print(results: &Results) {
     println!("{}, {} × {} s", results.setup, results.rounds, results.seconds);
     let mut load =
@@ -121,13 +121,11 @@ pub(super) fn print(results: &Results) {
     print_others(&results.found);
 }
 
-/// Prints the budgets.
 pub(super) fn print_verdicts(verdicts: &[Verdict]) {
     let table = report::verdicts("budget, user µs a request", verdicts);
     println!("{table}\nQuantiles may differ by as much as (a) may differ from itself.\n");
 }
 
-/// Writes the results.
 pub(super) fn write(path: &Path, all: &[Results], verdicts: &[Verdict]) -> Result<()> {
     let rows = lines(all.iter().flat_map(rows))?;
     write_sections(path, &[("rows", rows), ("budgets", lines(verdicts)?)])

@@ -16,7 +16,6 @@ use super::case::Case;
 use super::service::{router, uncounted};
 use crate::work::{Work, work};
 
-/// A way to meter requests.
 #[derive(Debug)]
 pub(super) struct Subject {
     pub(super) name: &'static str,
