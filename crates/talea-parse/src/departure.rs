@@ -9,7 +9,6 @@ pub(super) struct Departure {
     pub(super) at: usize,
 }
 
-/// The kinds of departures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
     /// Not exactly one blank, where OpenMetrics has one.

@@ -6,7 +6,6 @@
 
 use super::{number, scan};
 
-/// A sample's parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plain<'a> {
     pub(super) name: &'a str,

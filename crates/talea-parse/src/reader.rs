@@ -78,7 +78,6 @@ impl<'a> Reader<'a> {
         Some(Ok(line))
     }
 
-    /// At the end of the text.
     #[cold]
     fn missing_end(&mut self) -> ParseError {
         self.reported_missing_end = true;

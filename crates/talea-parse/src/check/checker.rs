@@ -203,7 +203,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A place in the current line.
     pub(super) fn place(&self, at: usize) -> Place {
         let places = self.lexer.places;
         Place { line: places.line, start: places.start, at }

@@ -5,7 +5,6 @@ use std::collections::{HashMap, HashSet};
 
 use crate::MetricType;
 
-/// A place in the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     pub(super) line: usize,

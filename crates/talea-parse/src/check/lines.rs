@@ -67,7 +67,6 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Reports the departures of the line.
     fn departures(&mut self) {
         for n in 0..self.lexer.departures.len() {
             let departure = self.lexer.departures[n];

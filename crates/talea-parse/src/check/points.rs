@@ -25,7 +25,6 @@ impl Part {
     }
 }
 
-/// Adds a sample to its series.
 pub(super) fn add(
     checker: &mut Checker<'_>,
     at: usize,

@@ -15,7 +15,6 @@ use crate::labels::unescaped;
 use crate::plain::{Plain, plain};
 use crate::{Line, Syntax, scan};
 
-/// Goes through a text.
 pub(super) struct Lexer<'a> {
     text: &'a str,
     syntax: Syntax,
@@ -52,7 +51,6 @@ impl<'a> Lexer<'a> {
         Self { text, syntax, next: 0, last: "", places: Places::default(), departures: Vec::new() }
     }
 
-    /// The whole text.
     pub(super) fn text(&self) -> &'a str {
         self.text
     }

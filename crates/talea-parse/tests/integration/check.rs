@@ -4,9 +4,9 @@ use talea_parse::{Finding, Severity, Syntax, check};
 
 use Syntax::{OpenMetrics, Text};
 
-/// `line:column rule` of each finding of a severity.
+/// `line:column rule` of each finding of a severity. The text has ' for ".
 fn findings(text: &str, syntax: Syntax, severity: Severity) -> Vec<String> {
-    let findings = check(text, syntax).into_iter();
+    let findings = check(&text.replace('\'', "\""), syntax).into_iter();
     let findings = findings.filter(|finding| finding.severity == severity);
     findings.map(|Finding { line, column, rule, .. }| format!("{line}:{column} {rule}")).collect()
 }
@@ -26,27 +26,27 @@ fn a_text_that_the_openmetrics_specification_allows_is_clean() {
         "",
         "# TYPE foo gauge\n",
         "# TYPE foo unknown\n# HELP foo \n",
-        "# TYPE foo_seconds counter\n# UNIT foo_seconds seconds\n# HELP foo_seconds Some \\n \\\" \\\\ text.\n\
+        "# TYPE foo_seconds counter\n# UNIT foo_seconds seconds\n# HELP foo_seconds Some \\n \\' \\\\ text.\n\
          foo_seconds_total 0\n",
         "# TYPE foo_seconds counter\n# UNIT foo_seconds \n",
         "foo 42.23\n",
         "foo{} 0\n",
-        "foo{a=\"x\",b=\"with \\\" and \\n \"} 0042\n",
+        "foo{a='x',b='with \\' and \\n '} 0042\n",
         "# TYPE foo gauge\nfoo -INF\n",
-        "# TYPE foo gauge\nfoo{a=\"b\"} 17.0 1520879607.789\nfoo{a=\"c\"} -Inf -1.5\nfoo{a=\"d\"} NaN\n",
+        "# TYPE foo gauge\nfoo{a='b'} 17.0 1520879607.789\nfoo{a='c'} -Inf -1.5\nfoo{a='d'} NaN\n",
         "# TYPE foo gauge\nfoo 17.0 123\nfoo 18.0 456\n",
-        "# TYPE foo counter\nfoo_total 17.0 15 # {a=\"b\"} 0.5 15.5\nfoo_created 15.123 15\n",
-        "# TYPE foo counter\nfoo_total{a=\"1\"} 1\nfoo_created{a=\"1\"} 1\nfoo_total{a=\"2\"} 1\nfoo_created{a=\"2\"} 1\n",
-        "# TYPE foo_seconds summary\nfoo_seconds_count{a=\"bb\"} 0 123\nfoo_seconds_sum{a=\"bb\"} 0 123\n\
-         foo_seconds_count{a=\"bb\"} 0 456\nfoo_seconds_sum{a=\"bb\"} 0 456\nfoo_seconds_count{a=\"c\"} 0 1\n",
-        "# TYPE foo summary\nfoo{quantile=\"0.99\"} 150.0\nfoo{quantile=\"0.5\"} NaN\n",
-        "# TYPE foo stateset\nfoo{entity=\"x\",foo=\"a\"} 1.0\nfoo{entity=\"x\",foo=\"bb\"} 0\nfoo{entity=\"y\",foo=\"a\"} 1\n",
-        "# TYPE foo info\nfoo_info{entity=\"x\",name=\"pretty name\"} 1\nfoo_info{entity=\"y\",name=\"z\"} 1.0\n",
-        "# TYPE foo histogram\nfoo_bucket{le=\"0.0\"} 0\nfoo_bucket{le=\"1e-05\"} 0\nfoo_bucket{le=\"0.1\"} 8 # {} 0.054\n\
-         foo_bucket{le=\"1.0\"} 10 # {trace_id=\"KOO5S4vxi0o\"} 0.67\nfoo_bucket{le=\"1e+23\"} 17 # {a=\"b\"} 9.8 15.5\n\
-         foo_bucket{le=\"+Inf\"} 17\nfoo_count 17\nfoo_sum 324789.3\nfoo_created 1520430000.123\n",
-        "# TYPE foo histogram\nfoo_bucket{le=\"-1.0\"} 0\nfoo_bucket{le=\"+Inf\"} 17.0\n",
-        "# TYPE foo gaugehistogram\nfoo_bucket{le=\"-1.0\"} 20\nfoo_bucket{le=\"+Inf\"} 42\nfoo_gcount 42\nfoo_gsum -3289.3\n",
+        "# TYPE foo counter\nfoo_total 17.0 15 # {a='b'} 0.5 15.5\nfoo_created 15.123 15\n",
+        "# TYPE foo counter\nfoo_total{a='1'} 1\nfoo_created{a='1'} 1\nfoo_total{a='2'} 1\nfoo_created{a='2'} 1\n",
+        "# TYPE foo_seconds summary\nfoo_seconds_count{a='bb'} 0 123\nfoo_seconds_sum{a='bb'} 0 123\n\
+         foo_seconds_count{a='bb'} 0 456\nfoo_seconds_sum{a='bb'} 0 456\nfoo_seconds_count{a='c'} 0 1\n",
+        "# TYPE foo summary\nfoo{quantile='0.99'} 150.0\nfoo{quantile='0.5'} NaN\n",
+        "# TYPE foo stateset\nfoo{entity='x',foo='a'} 1.0\nfoo{entity='x',foo='bb'} 0\nfoo{entity='y',foo='a'} 1\n",
+        "# TYPE foo info\nfoo_info{entity='x',name='pretty name'} 1\nfoo_info{entity='y',name='z'} 1.0\n",
+        "# TYPE foo histogram\nfoo_bucket{le='0.0'} 0\nfoo_bucket{le='1e-05'} 0\nfoo_bucket{le='0.1'} 8 # {} 0.054\n\
+         foo_bucket{le='1.0'} 10 # {trace_id='KOO5S4vxi0o'} 0.67\nfoo_bucket{le='1e+23'} 17 # {a='b'} 9.8 15.5\n\
+         foo_bucket{le='+Inf'} 17\nfoo_count 17\nfoo_sum 324789.3\nfoo_created 1520430000.123\n",
+        "# TYPE foo histogram\nfoo_bucket{le='-1.0'} 0\nfoo_bucket{le='+Inf'} 17.0\n",
+        "# TYPE foo gaugehistogram\nfoo_bucket{le='-1.0'} 20\nfoo_bucket{le='+Inf'} 42\nfoo_gcount 42\nfoo_gsum -3289.3\n",
         "# TYPE foo gauge\nfoo 1\n# TYPE foo_x gauge\nfoo_x 1\n# TYPE fo gauge\nfo 1\n",
     ] {
         assert_eq!(violations(body), [""; 0], "{body}");
@@ -63,8 +63,8 @@ fn a_text_that_the_openmetrics_specification_forbids_is_a_violation() {
         ("a 1 \n", "1:4 syntax"),
         ("# a comment\na 1\n", "1:3 syntax"),
         ("a 1\n\nb 1\n", "2:1 syntax"),
-        ("a{b=\"1\",} 1\n", "1:9 syntax"),
-        ("a{ b=\"1\" ,c=\"2\"} 1\n", "1:3 syntax"),
+        ("a{b='1',} 1\n", "1:9 syntax"),
+        ("a{ b='1' ,c='2'} 1\n", "1:3 syntax"),
         ("# EOF\na 1\n", "2:1 eof"),
         ("# TYPE a meter\n", "1:10 syntax"),
         ("a 1e999\n", "1:3 syntax"),
@@ -76,14 +76,14 @@ fn a_text_that_the_openmetrics_specification_forbids_is_a_violation() {
         ("a 1\n# TYPE a gauge\n", "2:8 metadata-late"),
         ("a 1\n# HELP a b\n", "2:8 metadata-late"),
         ("# TYPE a gauge\n# TYPE b gauge\n# HELP a b\n", "3:8 metric-apart"),
-        ("a 1\nb 1\na{c=\"d\"} 1\n", "3:1 metric-apart"),
+        ("a 1\nb 1\na{c='d'} 1\n", "3:1 metric-apart"),
         ("# TYPE a gauge\n# UNIT a seconds\na 1\n", "2:10 unit"),
         ("# TYPE aseconds gauge\n# UNIT aseconds seconds\n", "2:17 unit"),
         ("# TYPE a_b info\n# UNIT a_b b\n", "2:12 unit"),
         ("# UNIT a_b b\n# TYPE a_b stateset\n", "1:12 unit"),
         // Names.
         ("_a 1\n", "1:1 reserved-name"),
-        ("a{_b=\"c\"} 1\na{_b=\"d\"} 1\n", "1:3 reserved-label"),
+        ("a{_b='c'} 1\na{_b='d'} 1\n", "1:3 reserved-label"),
         ("# TYPE a counter\na 1\n", "2:1 sample-name"),
         ("# TYPE a_total counter\na_total 1\n", "2:1 sample-name"),
         ("# TYPE a info\na 1\n", "2:1 sample-name"),
@@ -92,53 +92,50 @@ fn a_text_that_the_openmetrics_specification_forbids_is_a_violation() {
         ("# TYPE a_count gauge\n# TYPE a summary\n", "2:8 name-clash"),
         // Series.
         ("a 1\na 1\n", "2:1 series-twice"),
-        ("a{b=\"1\",c=\"2\"} 1\na{c=\"2\",b=\"1\"} 1\n", "2:1 series-twice"),
+        ("a{b='1',c='2'} 1\na{c='2',b='1'} 1\n", "2:1 series-twice"),
         ("a 1 1\na 1 1\n", "2:1 timestamp-order"),
         ("a 1 2\na 1 1\n", "2:1 timestamp-order"),
         ("a 1 1\na 1\n", "2:1 series-twice, 2:1 timestamps-mixed"),
-        ("a{b=\"1\",b=\"2\"} 1\n", "1:9 label-twice"),
+        ("a{b='1',b='2'} 1\n", "1:9 label-twice"),
         (
-            "# TYPE a counter\na_total{b=\"1\"} 1\na_total{b=\"2\"} 1\na_created{b=\"1\"} 1\n",
+            "# TYPE a counter\na_total{b='1'} 1\na_total{b='2'} 1\na_created{b='1'} 1\n",
             "4:1 series-apart",
         ),
         (
-            "# TYPE a summary\na_count{b=\"1\"} 1\na_count{b=\"2\"} 1\na_sum{b=\"1\"} 1\n",
+            "# TYPE a summary\na_count{b='1'} 1\na_count{b='2'} 1\na_sum{b='1'} 1\n",
             "4:1 series-apart",
         ),
-        ("a{b=\"1\"} 1 1\na{b=\"2\"} 1 1\na{b=\"1\"} 1 2\n", "3:1 series-apart"),
+        ("a{b='1'} 1 1\na{b='2'} 1 1\na{b='1'} 1 2\n", "3:1 series-apart"),
         // Values.
         (&format!("{counter}a_total -1\n"), "2:9 value"),
         (&format!("{counter}a_total NaN\n"), "2:9 value"),
         (&format!("{counter}a_total 1\na_created NaN\n"), "3:11 value"),
-        ("# TYPE a info\na_info{b=\"c\"} 2\n", "2:15 value"),
-        ("# TYPE a stateset\na{a=\"b\"} 0.5\n", "2:10 value"),
-        ("# TYPE a stateset\na{b=\"c\"} 1\n", "2:1 label-missing"),
+        ("# TYPE a info\na_info{b='c'} 2\n", "2:15 value"),
+        ("# TYPE a stateset\na{a='b'} 0.5\n", "2:10 value"),
+        ("# TYPE a stateset\na{b='c'} 1\n", "2:1 label-missing"),
         ("# TYPE a summary\na_count 0.5\n", "2:9 value"),
         ("# TYPE a summary\na_sum -1\n", "2:7 value"),
-        ("# TYPE a summary\na{quantile=\"0.5\"} -1\n", "2:19 value"),
-        ("# TYPE a summary\na{quantile=\"1.5\"} 1\n", "2:13 quantile"),
-        ("# TYPE a summary\na{quantile=\"x\"} 1\n", "2:13 threshold"),
+        ("# TYPE a summary\na{quantile='0.5'} -1\n", "2:19 value"),
+        ("# TYPE a summary\na{quantile='1.5'} 1\n", "2:13 quantile"),
+        ("# TYPE a summary\na{quantile='x'} 1\n", "2:13 threshold"),
         ("# TYPE a summary\na 1\n", "2:1 label-missing"),
         // Exemplars.
         ("# TYPE a gauge\na 1 # {} 1\n", "2:5 exemplar-place"),
         (&format!("{counter}a_total 1\na_created 1 # {{}} 1\n"), "3:13 exemplar-place"),
-        (
-            &format!("{counter}a_total 1 # {{b=\"{}\"}} 1\n", "é".repeat(128)),
-            "2:11 exemplar-length",
-        ),
-        (&format!("{counter}a_total 1 # {{b=\"1\",b=\"2\"}} 1\n"), "2:11 label-twice"),
+        (&format!("{counter}a_total 1 # {{b='{}'}} 1\n", "é".repeat(128)), "2:11 exemplar-length"),
+        (&format!("{counter}a_total 1 # {{b='1',b='2'}} 1\n"), "2:11 label-twice"),
     ] {
         assert_eq!(violations(body).join(", "), rules, "{body}");
     }
     // The limit itself is allowed.
-    let longest = format!("{counter}a_total 1 # {{b=\"{}\"}} 1\n", "é".repeat(127));
+    let longest = format!("{counter}a_total 1 # {{b='{}'}} 1\n", "é".repeat(127));
     assert_eq!(violations(&longest), [""; 0]);
 }
 
 /// A histogram in OpenMetrics: its buckets as `le count`, and the rest of its lines.
 fn histogram(buckets: &[(&str, &str)], rest: &str) -> String {
     let lines: String =
-        buckets.iter().map(|(le, count)| format!("a_bucket{{le=\"{le}\"}} {count}\n")).collect();
+        buckets.iter().map(|(le, count)| format!("a_bucket{{le='{le}'}} {count}\n")).collect();
     format!("# TYPE a histogram\n{lines}{rest}")
 }
 
@@ -174,17 +171,16 @@ fn a_histogram_adds_up() {
         let body = histogram(buckets, rest);
         assert_eq!(violations(&body).join(", "), rules, "{body}");
     }
-    let no_le = "# TYPE a histogram\na_bucket 1\na_bucket{le=\"+Inf\"} 1\n";
+    let no_le = "# TYPE a histogram\na_bucket 1\na_bucket{le='+Inf'} 1\n";
     assert_eq!(violations(no_le), ["2:1 label-missing"]);
     // Each series, and each point in time, stands for itself.
-    let two =
-        "# TYPE a histogram\na_bucket{b=\"1\",le=\"+Inf\"} 1\na_bucket{b=\"2\",le=\"1.0\"} 1\n";
+    let two = "# TYPE a histogram\na_bucket{b='1',le='+Inf'} 1\na_bucket{b='2',le='1.0'} 1\n";
     assert_eq!(violations(two), ["3:1 bucket-inf"]);
-    let times = "# TYPE a histogram\na_bucket{le=\"+Inf\"} 1 1\na_bucket{le=\"+Inf\"} 2 2\n";
+    let times = "# TYPE a histogram\na_bucket{le='+Inf'} 1 1\na_bucket{le='+Inf'} 2 2\n";
     assert_eq!(violations(times), [""; 0]);
-    let gauges = "# TYPE a gaugehistogram\na_bucket{le=\"1.0\"} 2\na_bucket{le=\"+Inf\"} 1\na_gcount 2\na_gsum -1\n";
+    let gauges = "# TYPE a gaugehistogram\na_bucket{le='1.0'} 2\na_bucket{le='+Inf'} 1\na_gcount 2\na_gsum -1\n";
     assert_eq!(violations(gauges), ["3:1 bucket-cumulative", "4:1 count", "5:1 sum-negative"]);
-    let unsummed = "# TYPE a gaugehistogram\na_bucket{le=\"+Inf\"} 1\na_gcount 1\n";
+    let unsummed = "# TYPE a gaugehistogram\na_bucket{le='+Inf'} 1\na_gcount 1\n";
     assert_eq!(violations(unsummed), ["3:1 sum-and-count"]);
 }
 
@@ -199,12 +195,12 @@ fn recommendations_of_the_specification_are_advice() {
             "2:8 metadata-order, 3:8 metadata-order",
         ),
         (
-            "# TYPE a histogram\n# HELP a A.\na_bucket{le=\"1\"} 1\na_bucket{le=\"10000000.0\"} 1\na_bucket{le=\"+Inf\"} 1\n",
+            "# TYPE a histogram\n# HELP a A.\na_bucket{le='1'} 1\na_bucket{le='10000000.0'} 1\na_bucket{le='+Inf'} 1\n",
             "3:14 canonical-number, 4:14 canonical-number",
         ),
-        ("# TYPE a gauge\n# HELP a A.\na{b=\"\\d\"} 1\n", "3:6 spelling"),
+        ("# TYPE a gauge\n# HELP a A.\na{b='\\d'} 1\n", "3:6 spelling"),
         (
-            "# TYPE \"a.b\" gauge\n# HELP \"a.b\" A.\n{\"a.b\",\"c.d\"=\"1\"} 1\n{\"a.b\",\"c.d\"=\"2\"} 1\n",
+            "# TYPE 'a.b' gauge\n# HELP 'a.b' A.\n{'a.b','c.d'='1'} 1\n{'a.b','c.d'='2'} 1\n",
             "1:8 quoted-name",
         ),
         ("# TYPE a:b gauge\n# HELP a:b A.\na:b 1\n", "1:8 colon"),
@@ -221,11 +217,11 @@ fn recommendations_of_the_specification_are_advice() {
 
 #[test]
 fn text_has_rules_too() {
-    let clean = "# A comment.\n\n  # HELP a_total A \\\\ and \\n.\n\t#TYPE a_total counter\na_total { b = \"1\" , } 1 1700000000000\n\
-                 # TYPE h_seconds histogram\n# HELP h_seconds H.\nh_seconds_bucket{le=\"1\"} 1\nh_seconds_bucket{le=\"+Inf\"} 2\n\
-                 h_seconds_sum 3\nh_seconds_count 2\n# HELP s_seconds S.\n# TYPE s_seconds summary\ns_seconds{quantile=\"0.5\"} 1\n\
-                 s_seconds{quantile=\"0.9\"} 2\ns_seconds_sum 3\ns_seconds_count 2\n";
-    assert_eq!(check(clean, Text), []);
+    let clean = "# A comment.\n\n  # HELP a_total A \\\\ and \\n.\n\t#TYPE a_total counter\na_total { b = '1' , } 1 1700000000000\n\
+                 # TYPE h_seconds histogram\n# HELP h_seconds H.\nh_seconds_bucket{le='1'} 1\nh_seconds_bucket{le='+Inf'} 2\n\
+                 h_seconds_sum 3\nh_seconds_count 2\n# HELP s_seconds S.\n# TYPE s_seconds summary\ns_seconds{quantile='0.5'} 1\n\
+                 s_seconds{quantile='0.9'} 2\ns_seconds_sum 3\ns_seconds_count 2\n";
+    assert_eq!(check(&clean.replace('\'', "\""), Text), []);
     assert_eq!(check("", Text), []);
     let h = "# TYPE h histogram\n";
     for (text, rules) in [
@@ -234,34 +230,34 @@ fn text_has_rules_too() {
         ("# TYPE a gauge\n# TYPE a gauge\na 1\n", "2:8 metadata-twice"),
         ("# HELP a b\n# HELP a b\na 1\n", "2:8 metadata-twice"),
         ("a 1\n# HELP a b\n", "2:8 metadata-late"),
-        ("# HELP a \\\"b\\\"\na 1\n", "1:10 syntax"),
-        ("a 1\nb 1\na{c=\"d\"} 1\n", "3:1 metric-apart"),
+        ("# HELP a \\'b\\'\na 1\n", "1:10 syntax"),
+        ("a 1\nb 1\na{c='d'} 1\n", "3:1 metric-apart"),
         ("a 1 1\na 1 2\n", "2:1 series-twice"),
-        ("a{b=\"1\",c=\"2\"} 1\na{c=\"2\",b=\"1\"} 1\n", "2:1 series-twice"),
-        ("a{b=\"1\",b=\"1\"} 1\n", "1:9 label-twice"),
-        ("a{__b=\"1\"} 1\n", "1:3 reserved-label"),
+        ("a{b='1',c='2'} 1\na{c='2',b='1'} 1\n", "2:1 series-twice"),
+        ("a{b='1',b='1'} 1\n", "1:9 label-twice"),
+        ("a{__b='1'} 1\n", "1:3 reserved-label"),
         ("a 1 # {} 1\n", "1:5 syntax"),
         (&format!("{h}h 1\n"), "2:1 sample-name"),
-        (&format!("{h}h_bucket{{le=\"1\"}} 1\nh_sum 1\nh_count 1\n"), "2:1 bucket-inf"),
+        (&format!("{h}h_bucket{{le='1'}} 1\nh_sum 1\nh_count 1\n"), "2:1 bucket-inf"),
         (
-            &format!("{h}h_bucket{{le=\"1\"}} 3\nh_bucket{{le=\"+Inf\"}} 1\nh_sum 1\nh_count 1\n"),
+            &format!("{h}h_bucket{{le='1'}} 3\nh_bucket{{le='+Inf'}} 1\nh_sum 1\nh_count 1\n"),
             "3:1 bucket-cumulative",
         ),
-        (&format!("{h}h_bucket{{le=\"+Inf\"}} 1\nh_sum 1\nh_count 2\n"), "4:1 count"),
-        (&format!("{h}h_bucket{{le=\"+Inf\"}} 1\nh_sum 1\n"), "2:1 sum-and-count"),
+        (&format!("{h}h_bucket{{le='+Inf'}} 1\nh_sum 1\nh_count 2\n"), "4:1 count"),
+        (&format!("{h}h_bucket{{le='+Inf'}} 1\nh_sum 1\n"), "2:1 sum-and-count"),
         (
-            &format!("{h}h_bucket{{}} 1\nh_bucket{{le=\"+Inf\"}} 1\nh_sum 1\nh_count 1\n"),
+            &format!("{h}h_bucket{{}} 1\nh_bucket{{le='+Inf'}} 1\nh_sum 1\nh_count 1\n"),
             "2:1 label-missing",
         ),
-        ("# TYPE s summary\ns{quantile=\"0.9\"} 1\ns{quantile=\"0.5\"} 1\n", "3:1 quantile-order"),
-        ("# TYPE s summary\ns{quantile=\"2\"} 1\n", "2:13 quantile"),
+        ("# TYPE s summary\ns{quantile='0.9'} 1\ns{quantile='0.5'} 1\n", "3:1 quantile-order"),
+        ("# TYPE s summary\ns{quantile='2'} 1\n", "2:13 quantile"),
     ] {
         assert_eq!(findings(text, Text, Severity::Violation).join(", "), rules, "{text}");
     }
     for (text, rules) in [
         ("# HELP a A.\na 1 \n", "2:4 spelling"),
         ("# TYPE a_total counter\n# HELP a_total A.\na_total -1\n", "3:9 value"),
-        (&format!("# HELP h H.\n{h}h_bucket{{le=\"+Inf\"}} 1\nh_count 1\n"), "3:1 sum-and-count"),
+        (&format!("# HELP h H.\n{h}h_bucket{{le='+Inf'}} 1\nh_count 1\n"), "3:1 sum-and-count"),
     ] {
         assert_eq!(findings(text, Text, Severity::Violation), [""; 0], "{text}");
         assert_eq!(findings(text, Text, Severity::Advice).join(", "), rules, "{text}");
@@ -286,28 +282,28 @@ fn a_text_that_any_scraper_refuses_is_a_violation() {
         ("\ta 1\n", "1:1 syntax"),
         ("a 1 -1\n", "1:5 syntax"),
         ("a 1 +1\n", "1:5 syntax"),
-        ("a{\"\"=\"1\"} 1\n", "1:3 syntax"),
-        ("a{\"b\0\"=\"1\"} 1\n", "1:5 syntax"),
-        ("# TYPE \"a\0b\" gauge\n", "1:10 syntax"),
+        ("a{''='1'} 1\n", "1:3 syntax"),
+        ("a{'b\0'='1'} 1\n", "1:5 syntax"),
+        ("# TYPE 'a\0b' gauge\n", "1:10 syntax"),
         ("# TYPE h histogram\n# TYPE h_count gauge\nh_count 1\n", "2:8 name-clash"),
         (
-            "# TYPE s summary\ns_sum 1\ns_count 1\n# TYPE s_sum gauge\ns_sum{a=\"1\"} 1\n",
+            "# TYPE s summary\ns_sum 1\ns_count 1\n# TYPE s_sum gauge\ns_sum{a='1'} 1\n",
             "4:8 name-clash",
         ),
         (
-            "# TYPE h histogram\nh_bucket{le=\"1\"} -1\nh_bucket{le=\"+Inf\"} 1\nh_sum 1\nh_count 1\n",
+            "# TYPE h histogram\nh_bucket{le='1'} -1\nh_bucket{le='+Inf'} 1\nh_sum 1\nh_count 1\n",
             "2:18 value",
         ),
     ] {
         assert_eq!(findings(text, Text, Severity::Violation).join(", "), rules, "{text:?}");
     }
     for (body, rules) in [
-        ("# TYPE a counter\na_total 1 # {__b=\"c\"} 1\n", "2:11 reserved-label"),
-        ("# TYPE a counter\na_total 1 # {b=\"\0\"} 1\n", "2:17 syntax"),
+        ("# TYPE a counter\na_total 1 # {__b='c'} 1\n", "2:11 reserved-label"),
+        ("# TYPE a counter\na_total 1 # {b='\0'} 1\n", "2:17 syntax"),
         ("# TYPE a counter\na_total 1 5\na_created 1\n", "3:1 timestamps-mixed"),
-        ("a{\"\"=\"1\"} 1\n", "1:3 syntax"),
-        ("# TYPE \"a\0b\" gauge\n", "1:10 syntax"),
-        ("a{b=\"\\\0\"} 1\n", "1:6 syntax"),
+        ("a{''='1'} 1\n", "1:3 syntax"),
+        ("# TYPE 'a\0b' gauge\n", "1:10 syntax"),
+        ("a{b='\\\0'} 1\n", "1:6 syntax"),
     ] {
         assert_eq!(violations(body).join(", "), rules, "{body:?}");
     }
@@ -319,7 +315,7 @@ fn a_text_that_any_scraper_refuses_is_a_violation() {
         "#  TYPE  a gauge\na 1\n",
         "# TYPE a\tgauge\na 1\n",
         "  # TYPE a gauge\na 1\n",
-        "a\t{b=\"\0\"}\t1\n",
+        "a\t{b='\0'}\t1\n",
         "# TYPE a gauge\na 1\n# TYPE a_count gauge\na_count 1\n",
     ] {
         assert_eq!(findings(text, Text, Severity::Violation), [""; 0], "{text:?}");
@@ -328,7 +324,7 @@ fn a_text_that_any_scraper_refuses_is_a_violation() {
 
 #[test]
 fn checking_goes_on_behind_what_cannot_be_read() {
-    let text = "a{ 1\n# TYPE b counter\nb_total{c=\"é\"} -1\n{{{\nb_total{c=\"é\"} 2\n# EOF\n";
+    let text = "a{ 1\n# TYPE b counter\nb_total{c='é'} -1\n{{{\nb_total{c='é'} 2\n# EOF\n";
     let found = findings(text, OpenMetrics, Severity::Violation);
     assert_eq!(found, ["1:4 syntax", "3:16 value", "4:2 syntax", "5:1 series-twice"]);
 }

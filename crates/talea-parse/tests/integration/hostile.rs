@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use talea_parse::{Line, Reader, Syntax, check, families};
 
-/// Everything that can be done with a text.
 fn all(text: &str) -> Duration {
     let started = Instant::now();
     for syntax in [Syntax::Text, Syntax::OpenMetrics] {

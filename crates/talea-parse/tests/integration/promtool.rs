@@ -47,7 +47,6 @@ fn rule(line: &str) -> &'static str {
     found.unwrap_or_else(|| panic!("promtool has a rule that is not known here: {line}")).1
 }
 
-/// A text with one gauge.
 fn gauge(name: &str) -> String {
     format!("# HELP {name} Text.\n# TYPE {name} gauge\n{name} 1\n")
 }
