@@ -20,7 +20,6 @@ const WITHIN: Duration = Duration::from_secs(60);
 enum By {
     /// Debian's Prometheus, which scrapes it.
     Prometheus,
-    /// `promtool check metrics`.
     Promtool,
     /// The parser of prometheus_client for this format.
     Python,

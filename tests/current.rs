@@ -12,7 +12,6 @@ use talea_http::MetricsServer;
 /// How often each job must have come.
 const SCRAPES: f64 = 4.0;
 
-/// A job for each format.
 const FORMATS: [(&str, &str); 3] = [
     ("text", "scrape_protocols: [PrometheusText0.0.4]"),
     ("openmetrics", "scrape_protocols: [OpenMetricsText1.0.0]"),

@@ -88,7 +88,6 @@ const BAD: &str = r##"<!DOCTYPE html><html lang="en"><meta charset="utf-8">
 <svg role="img" aria-label="a square" width="9" height="9"></svg>
 <img alt="none" src="http://talea.invalid/picture.png"><p id="wide">wide</p>"##;
 
-/// The folder of the screenshots that stay.
 fn kept() -> PathBuf {
     built("talea").parent().expect("its folder").with_file_name("report-screenshots")
 }
@@ -132,7 +131,6 @@ fn one(status: StatusCode) -> Response {
     (status, json, r#"{"data":{"id":7,"value":true}}"#).into_response()
 }
 
-/// The faults of a page on any screen in any theme, in words.
 async fn faults(page: &Path, name: &str, screenshots: &Path) -> Vec<String> {
     fs::create_dir_all(screenshots).expect("there is a folder for screenshots");
     let browser = Browser::start().await;
@@ -161,7 +159,6 @@ async fn faults(page: &Path, name: &str, screenshots: &Path) -> Vec<String> {
     found
 }
 
-/// The faults of the present view.
 async fn seen_faults(browser: &Browser, screen: Screen) -> Vec<String> {
     let found = browser.run(FAULTS, &[screen.width.into()]).await;
     let text = |fault: &Json| fault.as_str().expect("a fault is a text").to_owned();

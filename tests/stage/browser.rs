@@ -43,23 +43,18 @@ const ARGUMENTS: [&str; 14] = [
     "--no-first-run",
 ];
 
-/// A screen.
 #[derive(Clone, Copy, Debug)]
 pub struct Screen {
-    /// In CSS pixels.
+    /// In CSS pixels, as the height.
     pub width: u32,
-    /// In CSS pixels.
     pub height: u32,
     /// A telephone's: pages are laid out for it only if they say so.
     pub mobile: bool,
 }
 
-/// The preferences of the user.
 #[derive(Clone, Copy, Debug)]
 pub enum Theme {
-    /// Dark on light.
     Light,
-    /// Light on dark.
     Dark,
 }
 
@@ -78,7 +73,6 @@ impl Theme {
 pub struct ConsoleMessage {
     /// `SEVERE`, `WARNING`, `INFO` or `DEBUG`.
     pub level: String,
-    /// The text of the message.
     pub text: String,
 }
 
@@ -111,7 +105,6 @@ fn driver(folder: &Path, log: &Path) -> Child {
 }
 
 impl Browser {
-    /// Starts one.
     pub async fn start() -> Self {
         let folder = TempDir::new().expect("a folder for the browser");
         let chromium = folder.path().join("chromium");
@@ -189,7 +182,6 @@ impl Browser {
         BASE64_STANDARD.decode(data).expect("a screenshot is in base 64")
     }
 
-    /// The result of a script with these `arguments`.
     pub async fn run(&self, script: &str, arguments: &[Json]) -> Json {
         self.tell("/execute/sync", json!({ "script": script, "args": arguments })).await
     }
@@ -261,7 +253,6 @@ impl Browser {
     }
 }
 
-/// Whatever happens to the test.
 impl Drop for Browser {
     fn drop(&mut self) {
         if !self.session.is_empty() {

@@ -9,15 +9,12 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-/// A status and a body.
 pub(crate) type Answer = Result<(StatusCode, Bytes), Box<dyn std::error::Error>>;
 
-/// The response of a path.
 pub async fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, Method::GET, path, String::new()).await
 }
 
-/// The response to any request.
 pub(crate) async fn ask(address: SocketAddr, method: Method, path: &str, body: String) -> Answer {
     let stream = TcpStream::connect(address).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;

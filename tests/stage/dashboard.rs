@@ -4,7 +4,6 @@ use std::path::Path;
 
 use serde_json::Value as Json;
 
-/// A dashboard.
 #[derive(Debug)]
 pub struct Dashboard {
     json: Json,
@@ -19,7 +18,6 @@ pub struct Panel<'a> {
 /// A variable whose values are asked for.
 #[derive(Debug)]
 pub struct Variable {
-    /// Its name.
     pub name: String,
     /// The label whose values it has.
     pub label: String,
@@ -27,9 +25,7 @@ pub struct Variable {
     pub of: String,
 }
 
-/// Where a panel stands.
 #[derive(Clone, Copy, Debug)]
-#[allow(missing_docs)]
 pub struct Area {
     pub left: u64,
     pub top: u64,
@@ -38,7 +34,6 @@ pub struct Area {
 }
 
 impl Area {
-    /// Whether they share a place.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.left < other.right
             && other.left < self.right
@@ -48,7 +43,6 @@ impl Area {
 }
 
 impl Dashboard {
-    /// Reads one.
     pub fn read(path: &Path) -> Self {
         let text = std::fs::read(path).expect("the dashboard is there");
         Self { json: serde_json::from_slice(&text).expect("it is JSON") }
@@ -59,7 +53,6 @@ impl Dashboard {
         list(&self.json["panels"]).map(|json| Panel { json })
     }
 
-    /// Its panels.
     pub fn panels(&self) -> impl Iterator<Item = Panel<'_>> {
         self.all().filter(|panel| panel.json["type"] != "row")
     }
@@ -97,32 +90,22 @@ impl Dashboard {
 }
 
 impl Panel<'_> {
-    /// Its title.
     pub fn title(&self) -> String {
         text(&self.json["title"])
     }
 
-    /// Its kind, `row` if it is just a title.
-    pub fn kind(&self) -> String {
-        text(&self.json["type"])
-    }
-
-    /// Its description.
     pub fn description(&self) -> &str {
         self.json["description"].as_str().unwrap_or_default()
     }
 
-    /// The unit of what it shows.
     pub fn unit(&self) -> &str {
         self.json["fieldConfig"]["defaults"]["unit"].as_str().unwrap_or_default()
     }
 
-    /// By which it is known.
     pub fn id(&self) -> Option<u64> {
         self.json["id"].as_u64()
     }
 
-    /// Where it stands.
     pub fn area(&self) -> Area {
         let at = |key| self.json["gridPos"][key].as_u64().expect("it says where it stands");
         Area { left: at("x"), top: at("y"), right: at("x") + at("w"), bottom: at("y") + at("h") }

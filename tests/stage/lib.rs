@@ -1,6 +1,9 @@
 //! Set-up that the tests share: metrics that are hard to read, what must be read from
 //! them, and the programs that do. Set-up that fails panics.
 
+// Names say what is meant; comments say the rest.
+#![allow(missing_docs)]
+
 mod browser;
 mod client;
 mod dashboard;

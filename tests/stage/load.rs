@@ -28,7 +28,6 @@ pub struct Load {
 }
 
 impl Load {
-    /// Sends them to a service.
     pub fn start(service: &Service) -> Self {
         let mut clients = JoinSet::new();
         for _ in 0..2 {

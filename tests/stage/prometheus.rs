@@ -17,14 +17,11 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 /// How long a query may take to find what a test waits for.
 const FOUND_WITHIN: Duration = Duration::from_secs(60);
 
-/// Its targets.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// The label `job` of what it finds there.
     pub name: &'a str,
-    /// Whom it asks.
     pub address: SocketAddr,
-    /// For what.
     pub path: &'a str,
     /// Further lines of its configuration.
     pub more: &'a str,
@@ -163,7 +160,6 @@ impl Prometheus {
     }
 }
 
-/// Whatever happens to the test.
 impl Drop for Prometheus {
     fn drop(&mut self) {
         let _ = self.child.kill();

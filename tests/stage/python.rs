@@ -9,10 +9,8 @@ use crate::files::{python_program, repository};
 use crate::prometheus::labels;
 use crate::samples::Samples;
 
-/// One of its parsers.
 #[derive(Clone, Copy, Debug)]
 pub enum Parser {
-    /// That of the text format.
     Text,
     /// That of OpenMetrics, which checks more.
     OpenMetrics,
@@ -36,7 +34,6 @@ pub fn read(parser: Parser, text: &[u8]) -> (Samples, Vec<Json>) {
     (samples, exemplars)
 }
 
-/// Whether it refuses a text.
 pub fn refuses(parser: Parser, text: &[u8]) -> bool {
     !run(parser, text, Stdio::null()).status.success()
 }

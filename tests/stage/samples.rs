@@ -8,7 +8,6 @@ use talea::{Kind, SeriesSnapshot, Snapshot, Value};
 /// A sample's name and labels. A label without a value is none.
 pub type Key = (String, BTreeMap<String, String>);
 
-/// Samples and their values.
 pub type Samples = BTreeMap<Key, f64>;
 
 /// All samples of a snapshot; with the times at which they began to count, if the format

@@ -32,9 +32,7 @@ const LATE: Duration = Duration::from_millis(300);
 /// Both services, as long as it lives.
 #[derive(Debug)]
 pub struct Service {
-    /// Where the items are.
     pub items: SocketAddr,
-    /// Where the metrics of the items API are.
     pub items_metrics: SocketAddr,
     /// Where `/fails`, `/panics`, `/late`, `/streams` and `/hangs` are.
     pub faults: SocketAddr,
@@ -77,7 +75,6 @@ impl Service {
         Self { items, items_metrics, faults, faults_metrics, _running: running }
     }
 
-    /// Where the metrics of the other one are.
     pub fn faults_metrics(&self) -> SocketAddr {
         self.faults_metrics.local_addr()
     }
