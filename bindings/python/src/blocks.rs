@@ -4,12 +4,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use talea::{FloatCounter, FloatGauge};
 
-use crate::metrics::{Gauge, Histogram};
 use crate::region::Region;
 
 /// Wraps a function, so that each call of it runs within the block.
@@ -27,6 +25,7 @@ const _: () = assert!(align_of::<CountedExceptions>() <= 16 && align_of::<InProg
 #[pyclass(frozen, module = "talea")]
 pub(crate) struct Timer {
     metric: Py<PyAny>,
+    observe: Observe,
     /// The child that takes the duration, if its label values were given in the block.
     child: OnceLock<Py<PyAny>>,
     /// How many blocks are open.
@@ -39,6 +38,9 @@ pub(crate) struct Timer {
     duration: AtomicU64,
 }
 
+/// Hands a duration in seconds to a metric.
+pub(crate) type Observe = fn(&Bound<'_, PyAny>, f64) -> PyResult<()>;
+
 /// Nanoseconds since this process measured first.
 fn now() -> u64 {
     static FIRST: OnceLock<Instant> = OnceLock::new();
@@ -46,9 +48,10 @@ fn now() -> u64 {
 }
 
 impl Timer {
-    pub(crate) fn new(metric: &Bound<'_, PyAny>) -> Self {
+    pub(crate) fn new(metric: &Bound<'_, PyAny>, observe: Observe) -> Self {
         Self {
             metric: metric.clone().unbind(),
+            observe,
             child: OnceLock::new(),
             depth: AtomicUsize::new(0),
             began: AtomicU64::new(0),
@@ -70,14 +73,7 @@ impl Timer {
 impl Timer {
     /// Observes a duration in seconds.
     fn _observe(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
-        let metric = self.metric(py);
-        // A class that is derived from these may have a method of its own.
-        if let Ok(histogram) = metric.cast_exact::<Histogram>() {
-            return histogram.get().observe_seconds(seconds);
-        }
-        let is_gauge = metric.is_instance_of::<Gauge>();
-        let method = if is_gauge { intern!(py, "set") } else { intern!(py, "observe") };
-        metric.call_method1(method, (seconds,)).map(drop)
+        (self.observe)(self.metric(py), seconds)
     }
 
     /// The label values of the series that takes the duration: they may be known only in the block.

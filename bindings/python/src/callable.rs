@@ -21,6 +21,12 @@ type Object = *mut ffi::PyObject;
 /// A class whose objects have a function of one argument.
 pub(crate) trait OneArgument: PyClass {
     const FUNCTION: &'static CStr;
+    const DEFINITION: &'static ffi::PyMethodDef = &ffi::PyMethodDef {
+        ml_name: Self::FUNCTION.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunction: one::<Self> },
+        ml_flags: ffi::METH_O,
+        ml_doc: c"".as_ptr(),
+    };
 
     fn call<'py>(
         this: &Bound<'py, Self>,
@@ -31,6 +37,12 @@ pub(crate) trait OneArgument: PyClass {
 /// A class whose objects have a function of three arguments.
 pub(crate) trait ThreeArguments: PyClass {
     const FUNCTION: &'static CStr;
+    const DEFINITION: &'static ffi::PyMethodDef = &ffi::PyMethodDef {
+        ml_name: Self::FUNCTION.as_ptr(),
+        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFast: three::<Self> },
+        ml_flags: ffi::METH_FASTCALL,
+        ml_doc: c"".as_ptr(),
+    };
 
     fn call<'py>(
         this: &Bound<'py, Self>,
@@ -40,37 +52,15 @@ pub(crate) trait ThreeArguments: PyClass {
 
 /// The function of an object, for Python.
 pub(crate) fn of_one<'py, T: OneArgument>(this: &Bound<'py, T>) -> PyResult<Bound<'py, PyAny>> {
-    bound(this, <T as HasOne>::DEFINITION)
+    bound(this, T::DEFINITION)
 }
 
 /// The function of an object, for Python.
 pub(crate) fn of_three<'py, T: ThreeArguments>(
     this: &Bound<'py, T>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    bound(this, <T as HasThree>::DEFINITION)
+    bound(this, T::DEFINITION)
 }
-
-trait HasOne: OneArgument {
-    const DEFINITION: &'static ffi::PyMethodDef = &ffi::PyMethodDef {
-        ml_name: Self::FUNCTION.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunction: one::<Self> },
-        ml_flags: ffi::METH_O,
-        ml_doc: c"".as_ptr(),
-    };
-}
-
-impl<T: OneArgument> HasOne for T {}
-
-trait HasThree: ThreeArguments {
-    const DEFINITION: &'static ffi::PyMethodDef = &ffi::PyMethodDef {
-        ml_name: Self::FUNCTION.as_ptr(),
-        ml_meth: ffi::PyMethodDefPointer { PyCFunctionFast: three::<Self> },
-        ml_flags: ffi::METH_FASTCALL,
-        ml_doc: c"".as_ptr(),
-    };
-}
-
-impl<T: ThreeArguments> HasThree for T {}
 
 fn bound<'py, T>(
     this: &Bound<'py, T>,
@@ -129,7 +119,6 @@ fn returned<'py>(py: Python<'py>, call: impl FnOnce() -> PyResult<Bound<'py, PyA
     null_mut()
 }
 
-/// An object that is called.
 pub(crate) struct Callable {
     object: Py<PyAny>,
     /// Whether its class has a `__call__` in Python. Called as a method, that needs no tuple.
@@ -166,7 +155,6 @@ impl Callable {
     }
 }
 
-/// Calls an object with one argument.
 #[inline]
 pub(crate) fn call1<'py>(
     object: &Bound<'py, PyAny>,

@@ -33,23 +33,17 @@ pub(crate) struct IncomingRequest {
 }
 
 struct State {
-    exchange: ManualExchange,
-    /// The endpoint of a request that no route has taken.
-    unmatched: Endpoint,
+    request: IncomingRequest,
     /// The server's `send`, if the interface is ASGI, until the exchange is closed: it leads back to the
     /// scope, and thereby to the exchange.
     send: Option<Py<PyAny>>,
     /// The coroutine of the application inside, likewise.
     coroutine: Option<Py<PyAny>>,
-    method: Method,
-    version: Version,
-    is_https: bool,
     /// The status of a head whose body has not begun.
     status: Option<u16>,
     is_closed: bool,
 }
 
-/// A message of ASGI.
 enum Message {
     Head(u16),
     Piece { bytes: u64, is_last: bool },
@@ -99,57 +93,46 @@ impl State {
     /// Records the head of a response whose body has not begun, and ends the request. One that has no route by
     /// now is unmatched.
     fn end(&mut self) {
-        self.enter(self.unmatched);
+        self.enter(self.request.unmatched);
         if let Some(status) = self.status.take() {
-            self.exchange.begin_response(status);
+            self.request.exchange.begin_response(status);
         }
-        self.exchange.close();
+        self.request.exchange.close();
         self.is_closed = true;
     }
 
     /// The status of the response. A request that no route has taken is unmatched.
     fn head(&mut self, status: u16) {
-        self.enter(self.unmatched);
+        self.enter(self.request.unmatched);
         self.status = Some(status);
     }
 
     fn enter(&mut self, endpoint: Endpoint) {
-        self.exchange.enter(endpoint, &self.method, self.version, self.is_https);
+        let IncomingRequest { exchange, method, version, is_https, .. } = &mut self.request;
+        exchange.enter(endpoint, method, *version, *is_https);
     }
 
     /// A piece of the body, of which more may follow.
     fn body(&mut self, bytes: u64, is_last: bool) {
+        let exchange = &mut self.request.exchange;
         match self.status.take() {
-            Some(status) if is_last => return self.exchange.respond(status, bytes),
-            Some(status) => self.exchange.begin_response(status),
+            Some(status) if is_last => return exchange.respond(status, bytes),
+            Some(status) => exchange.begin_response(status),
             None => {}
         }
-        self.exchange.sent(bytes);
+        exchange.sent(bytes);
         if is_last {
-            self.exchange.end();
+            exchange.end();
         }
     }
 }
 
 impl HttpExchange {
-    /// A request that has arrived.
     pub(crate) fn new(request: IncomingRequest, has_routes: bool, send: Option<Py<PyAny>>) -> Self {
-        let IncomingRequest { exchange, unmatched, method, version, is_https } = request;
-        let state = State {
-            exchange,
-            unmatched,
-            send,
-            coroutine: None,
-            method,
-            version,
-            is_https,
-            status: None,
-            is_closed: false,
-        };
+        let state = State { request, send, coroutine: None, status: None, is_closed: false };
         Self { has_routes, state: StateLock::new(state) }
     }
 
-    /// Sets the coroutine of the application inside.
     pub(crate) fn begin(&self, coroutine: Bound<'_, PyAny>) {
         let py = coroutine.py();
         self.state.lock(py).coroutine = Some(coroutine.unbind());
@@ -160,20 +143,12 @@ impl HttpExchange {
         self.state.lock(py).coroutine.as_ref().map(|coroutine| coroutine.bind(py).clone())
     }
 
-    /// The service's code failed with an exception.
-    pub(crate) fn failed(&self, py: Python<'_>) {
-        let mut state = self.state.lock(py);
-        let unmatched = state.unmatched;
-        state.enter(unmatched);
-        state.exchange.failed();
-    }
-
     /// The service's code failed with an exception. A head that it sent before is on its way to the client:
     /// servers of ASGI do not wait for the body.
     pub(crate) fn failed_after_head(&self, py: Python<'_>) {
         let mut state = self.state.lock(py);
         if let Some(status) = state.status.take() {
-            state.exchange.begin_response(status);
+            state.request.exchange.begin_response(status);
         }
         drop(state);
         self.failed(py);
@@ -195,7 +170,7 @@ impl HttpExchange {
     /// The request is for this route.
     pub(crate) fn enter(&self, py: Python<'_>, route: &HttpRoute) {
         let mut state = self.state.lock(py);
-        let endpoint = route.endpoint(&state.method);
+        let endpoint = route.endpoint(&state.request.method);
         state.enter(endpoint);
     }
 
@@ -215,9 +190,11 @@ impl HttpExchange {
     }
 
     /// The service's code failed with an exception.
-    #[pyo3(name = "failed")]
-    fn py_failed(&self, py: Python<'_>) {
-        self.failed(py);
+    pub(crate) fn failed(&self, py: Python<'_>) {
+        let mut state = self.state.lock(py);
+        let unmatched = state.request.unmatched;
+        state.enter(unmatched);
+        state.request.exchange.failed();
     }
 
     /// Ends the request: as aborted, if it has not ended already. An application that is still awaited is

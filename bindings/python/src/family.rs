@@ -7,7 +7,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use talea::{DynamicLabels, Family, Metric};
 
-use crate::metrics::Gauge;
 use crate::region::Region;
 
 /// The definition of a metric, which it shares with its children.
@@ -23,6 +22,8 @@ pub(crate) struct Defined<M: Metric> {
     /// The thresholds of a histogram, the last of them +Inf.
     pub(crate) upper_bounds: Vec<f64>,
     pub(crate) region: Py<Region>,
+    /// Called with a child whose series is about to be removed.
+    pub(crate) end: fn(&Bound<'_, PyAny>),
 }
 
 /// A metric: either one with label names, which has children, or one without, or a child.
@@ -169,8 +170,8 @@ impl<M: Metric + Clone> Parts<M> {
         let children = self.children(py)?;
         let key = self.key(py, values, None)?;
         let texts: Vec<String> = key.extract()?;
-        to_zero(&children.call_method1("pop", (key, py.None()))?);
         let defined = self.defined()?;
+        (defined.end)(&children.call_method1("pop", (key, py.None()))?);
         defined.region.get().forget_functions(&defined.name, Some(&texts));
         defined.family.remove_values(&texts);
         Ok(())
@@ -200,7 +201,7 @@ impl<M: Metric + Clone> Parts<M> {
         for key in children.keys() {
             let texts: Vec<String> = key.extract()?;
             if wanted.iter().all(|(at, value)| texts[*at] == *value) {
-                to_zero(&children.call_method1("pop", (key, py.None()))?);
+                (defined.end)(&children.call_method1("pop", (key, py.None()))?);
                 defined.region.get().forget_functions(&defined.name, Some(&texts));
             }
         }
@@ -215,7 +216,7 @@ impl<M: Metric + Clone> Parts<M> {
     pub(crate) fn clear(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(children) = self.children.get() {
             let defined = self.defined()?;
-            children.bind(py).values().iter().for_each(|child| to_zero(&child));
+            children.bind(py).values().iter().for_each(|child| (defined.end)(&child));
             children.bind(py).clear();
             defined.region.get().forget_functions(&defined.name, None);
             defined.family.remove_matching(&[]);
@@ -270,13 +271,6 @@ impl<M: Metric + Clone> Parts<M> {
             }
         }
         Ok(())
-    }
-}
-
-/// Sets a child that is a gauge to 0: this process's own value stays in it when its series is removed.
-fn to_zero(child: &Bound<'_, PyAny>) {
-    if let Ok(gauge) = child.cast::<Gauge>() {
-        gauge.get().to_zero();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use talea::{
@@ -55,7 +56,6 @@ fn region_of(
     }
 }
 
-/// Registers a family.
 fn registered<M: Metric + Send + Sync + 'static>(
     py: Python<'_>,
     region: Py<Region>,
@@ -104,13 +104,13 @@ fn full_name(
     Ok(full)
 }
 
-/// Defines a class: the options of its own with their defaults, how they change the family's, and its
-/// own methods beside those of all.
+/// Defines a class: the options of its own with their defaults, how they change the family's, what becomes of
+/// a series as it begins and before it ends, and its own methods beside those of all.
 macro_rules! class {
     (
         $name:ident of $metric:ty, $kind:literal,
         options($($option:ident: $type:ty = $default:expr),*) $opts:ident => $with:expr,
-        states $states:expr, begin $begin:expr, bounds $bounds:expr;
+        states $states:expr, begin $begin:expr, end $end:expr, bounds $bounds:expr;
         $($methods:tt)*
     ) => {
         #[pyclass(frozen, subclass, dict, weakref, module = "talea.metrics")]
@@ -182,6 +182,11 @@ macro_rules! class {
                         states,
                         upper_bounds: $bounds,
                         region,
+                        end: |child| {
+                            if let Ok(child) = child.cast::<Self>() {
+                                child.get().0.series().into_iter().for_each($end);
+                            }
+                        },
                     },
                 )?;
                 if let Ok(series) = slf.get().0.series() {
@@ -285,7 +290,7 @@ macro_rules! class {
 class! {
     Counter of FloatCounter, "counter",
     options() opts => opts,
-    states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds Vec::new();
+    states Ok::<_, PyErr>(Vec::new()), begin |_| (), end |_| (), bounds Vec::new();
 
     /// Adds an amount: finite, and not negative.
     #[pyo3(signature = (amount=1.0, exemplar=None))]
@@ -330,7 +335,9 @@ class! {
 class! {
     Gauge of FloatGauge, "gauge",
     options(multiprocess_mode: &str = "mostrecent") opts => opts.combine(combine(multiprocess_mode)?),
-    states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds Vec::new();
+    states Ok::<_, PyErr>(Vec::new()), begin |_| (),
+    // This process's own value stays in a gauge whose series is removed.
+    end |series: &FloatGauge| series.set(0.0), bounds Vec::new();
 
     #[pyo3(signature = (amount=1.0))]
     fn inc(&self, amount: f64) -> PyResult<()> {
@@ -368,7 +375,10 @@ class! {
 
     /// Sets the duration of a block or a function, in seconds.
     fn time(slf: &Bound<'_, Self>) -> Timer {
-        Timer::new(slf.as_any())
+        let set = |gauge: &Bound<'_, PyAny>, seconds| {
+            gauge.call_method1(intern!(gauge.py(), "set"), (seconds,)).map(drop)
+        };
+        Timer::new(slf.as_any(), set)
     }
 
     /// Adds one while a block or a function runs.
@@ -385,7 +395,7 @@ class! {
 class! {
     Histogram of talea::Histogram<Floats>, "histogram",
     options(
-        buckets: Buckets = Buckets(BUCKETS.to_vec()), native: bool = false,
+        buckets: Buckets = Buckets::default(), native: bool = false,
         quantiles: Option<Vec<f64>> = None, window: f64 = WINDOW
     ) opts => {
         // Quantiles are read from native buckets.
@@ -397,7 +407,7 @@ class! {
         };
         opts.buckets(buckets.0.strip_suffix(&[f64::INFINITY]).unwrap_or(&buckets.0))
     },
-    states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds buckets.0;
+    states Ok::<_, PyErr>(Vec::new()), begin |_| (), end |_| (), bounds buckets.0;
 
     #[pyo3(signature = (amount, exemplar=None))]
     fn observe(&self, amount: f64, exemplar: Option<Bound<'_, PyDict>>) -> PyResult<()> {
@@ -415,13 +425,13 @@ class! {
 
     /// Observes the duration of a block or a function, in seconds.
     fn time(slf: &Bound<'_, Self>) -> Timer {
-        Timer::new(slf.as_any())
+        Timer::new(slf.as_any(), observe_seconds)
     }
 
     #[classattr]
     #[pyo3(name = "DEFAULT_BUCKETS")]
     fn default_buckets(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
-        PyTuple::new(py, BUCKETS)
+        PyTuple::new(py, Buckets::default().0)
     }
 
     #[getter]
@@ -435,7 +445,7 @@ class! {
     options(quantiles: Option<Vec<f64>> = None, window: f64 = WINDOW) opts => {
         opts.quantiles(quantiles.as_deref().unwrap_or_default()).window(seconds(window)?)
     },
-    states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds Vec::new();
+    states Ok::<_, PyErr>(Vec::new()), begin |_| (), end |_| (), bounds Vec::new();
 
     fn observe(&self, amount: f64) -> PyResult<()> {
         self.0.series()?.observe(amount);
@@ -444,7 +454,7 @@ class! {
 
     /// Observes the duration of a block or a function, in seconds.
     fn time(slf: &Bound<'_, Self>) -> Timer {
-        Timer::new(slf.as_any())
+        Timer::new(slf.as_any(), observe_seconds)
     }
 }
 
@@ -452,7 +462,7 @@ class! {
     Enum of DynamicStateSet, "stateset",
     options(states: Option<Vec<String>> = None) opts => opts,
     states states.ok_or_else(|| PyValueError::new_err("an Enum needs its states: states=[…]")),
-    begin |series: &DynamicStateSet| series.set_first(0), bounds Vec::new();
+    begin |series: &DynamicStateSet| series.set_first(0), end |_| (), bounds Vec::new();
 
     /// Sets the state, one of the states of the definition.
     fn state(&self, state: &str) -> PyResult<()> {
@@ -469,19 +479,11 @@ class! {
     }
 }
 
-impl Gauge {
-    pub(crate) fn to_zero(&self) {
-        if let Ok(series) = self.0.series() {
-            series.set(0.0);
-        }
-    }
-}
-
-impl Histogram {
-    /// Observes the duration of a block.
-    pub(crate) fn observe_seconds(&self, seconds: f64) -> PyResult<()> {
-        self.0.series()?.observe(seconds);
-        Ok(())
+/// Observes a duration. A class that is derived from these may have a method of its own.
+fn observe_seconds(metric: &Bound<'_, PyAny>, seconds: f64) -> PyResult<()> {
+    match metric.cast_exact::<Histogram>() {
+        Ok(histogram) => histogram.get().observe(seconds, None),
+        Err(_) => metric.call_method1(intern!(metric.py(), "observe"), (seconds,)).map(drop),
     }
 }
 
@@ -551,23 +553,14 @@ impl<'py> FromPyObject<'_, 'py> for Buckets {
 }
 
 /// Those that the official client has by default.
-const BUCKETS: [f64; 15] = [
-    0.005,
-    0.01,
-    0.025,
-    0.05,
-    0.075,
-    0.1,
-    0.25,
-    0.5,
-    0.75,
-    1.0,
-    2.5,
-    5.0,
-    7.5,
-    10.0,
-    f64::INFINITY,
-];
+impl Default for Buckets {
+    fn default() -> Self {
+        let mut thresholds =
+            vec![0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0];
+        thresholds.push(f64::INFINITY);
+        Self(thresholds)
+    }
+}
 
 /// How the values of processes become one, for the modes of the official client. Those for all processes
 /// and for living ones are the same here: the value of a process ends with it, but for the most recent.
