@@ -6,6 +6,7 @@
 //! measures memory and errors of histograms, `instructions/` counts instructions, `scrape/`
 //! measures an agent that serves a region, `http_layer/` the cost of metering a request. `report.rs` prints and writes the results.
 
+mod agent;
 mod arguments;
 mod base;
 mod calibrated_work;

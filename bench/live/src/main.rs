@@ -5,13 +5,15 @@
 //! them. After a minute of each number of connections, a line says how much of a core the agent took and how
 //! large its history is.
 
+#[path = "../../src/agent.rs"]
+mod agent;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread::{self, sleep};
 use std::time::{Duration, Instant};
 
@@ -20,6 +22,8 @@ use clap::Parser;
 use talea::{
     Bucketing, Config, Counter, DynamicLabels, Family, Gauge, Histogram, Opts, Registry, Seconds,
 };
+
+use agent::Agent;
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -45,33 +49,31 @@ fn main() -> Result<()> {
     let requests = arguments.requests;
     // It ends with the process.
     thread::spawn(move || service.run(requests));
-    let mut agent = Agent::start(&path)?;
+    let mut agent = Agent::serve(&path)?;
     println!("{} endpoints, {requests} requests a second to each", arguments.endpoints);
     println!(
         "pages  agent's CPU, share of a core  updates a second  bytes a second to a page  history, bytes"
     );
     for pages in arguments.pages {
-        let connections = (0..pages).map(|_| agent.events()).collect::<Result<Vec<_>>>()?;
-        let readers: Vec<_> = connections.into_iter().map(Reader::begin).collect();
+        let totals = Arc::<Totals>::default();
+        let open = |_| Ok(Page::open(agent.ask("/live/events")?, &totals));
+        let open = (0..pages).map(open).collect::<Result<Vec<_>>>()?;
         // The first point has all endpoints.
         sleep(Duration::from_secs(3));
-        let (began, before) = (Instant::now(), agent.cpu()?);
-        let bytes_before: u64 = readers.iter().map(Reader::bytes).sum();
-        let events_before: u64 = readers.iter().map(Reader::events).sum();
+        let (began, cpu_before) = (Instant::now(), agent.cpu()?);
+        let [updates_before, bytes_before] = totals.read();
         sleep(Duration::from_secs(arguments.seconds));
-        let (took, cpu) = (began.elapsed().as_secs_f64(), agent.cpu()? - before);
-        let bytes: u64 = readers.iter().map(Reader::bytes).sum();
-        let a_page = (bytes - bytes_before) as f64 / took / pages.max(1) as f64;
-        let events: u64 = readers.iter().map(Reader::events).sum();
-        let updates = (events - events_before) as f64 / took / pages.max(1) as f64;
+        let (took, cpu) = (began.elapsed().as_secs_f64(), agent.cpu()? - cpu_before);
+        let [updates, bytes] = totals.read();
+        let a_page = |count: u64| count as f64 / took / pages.max(1) as f64;
+        let (updates, bytes) = (a_page(updates - updates_before), a_page(bytes - bytes_before));
         let history = agent.history()?;
         println!(
-            "{pages:>5}  {:>28.2}%  {updates:>16.2}  {a_page:>24.0}  {history:>14}",
+            "{pages:>5}  {:>28.2}%  {updates:>16.2}  {bytes:>24.0}  {history:>14}",
             cpu / took * 100.0
         );
-        drop(readers);
+        drop(open);
     }
-    agent.child.kill()?;
     Ok(())
 }
 
@@ -144,39 +146,11 @@ impl Service {
     }
 }
 
-struct Agent {
-    child: Child,
-    address: String,
-}
-
 impl Agent {
-    /// The program beside this one.
-    fn start(region: &Path) -> Result<Self> {
-        let program = std::env::current_exe()?.with_file_name("talea");
-        let mut command = Command::new(&program);
-        command.arg("serve").arg(region).args(["--listen", "127.0.0.1:0"]);
-        let mut child = command
-            .stderr(Stdio::piped())
-            .spawn()
-            .with_context(|| program.display().to_string())?;
-        let stderr = child.stderr.take().context("standard error")?;
-        let mut lines = BufReader::new(stderr).lines();
-        let line = lines.by_ref().map_while(Result::ok).find(|line| line.contains("listening on"));
-        let line = line.context("the agent does not listen")?;
-        let address = line.split("http://").nth(1).and_then(|rest| rest.split('/').next());
-        let address = address.context("no address")?.to_owned();
-        thread::spawn(move || lines.count());
-        Ok(Self { child, address })
-    }
-
     fn ask(&self, path: &str) -> Result<TcpStream> {
         let mut stream = TcpStream::connect(&self.address)?;
         write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
         Ok(stream)
-    }
-
-    fn events(&self) -> Result<TcpStream> {
-        self.ask("/live/events")
     }
 
     /// Bytes of memory that the history takes.
@@ -190,11 +164,11 @@ impl Agent {
     }
 
     fn cpu(&mut self) -> Result<f64> {
-        if let Some(status) = self.child.try_wait()? {
+        if let Some(status) = self.process.try_wait()? {
             bail!("the agent ended: {status}");
         }
         let mut nanos = 0;
-        for task in fs::read_dir(format!("/proc/{}/task", self.child.id()))? {
+        for task in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
             let text = fs::read_to_string(task?.path().join("schedstat"))?;
             nanos += text.split(' ').next().unwrap_or("0").parse::<u64>()?;
         }
@@ -202,45 +176,38 @@ impl Agent {
     }
 }
 
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+/// The connection of an open page; it ends when it is dropped.
+struct Page(TcpStream);
+
+/// The totals of all pages.
+#[derive(Default)]
+struct Totals {
+    updates: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl Totals {
+    fn read(&self) -> [u64; 2] {
+        [&self.updates, &self.bytes].map(|total| total.load(Relaxed))
     }
 }
 
-struct Reader {
-    bytes: Arc<AtomicU64>,
-    events: Arc<AtomicU64>,
-    stream: TcpStream,
-}
-
-impl Reader {
-    fn begin(stream: TcpStream) -> Self {
-        let bytes = Arc::<AtomicU64>::default();
-        let events = Arc::<AtomicU64>::default();
-        let (to_bytes, to_events, input) = (bytes.clone(), events.clone(), stream.try_clone());
+impl Page {
+    fn open(stream: TcpStream, totals: &Arc<Totals>) -> Self {
+        let (totals, input) = (Arc::clone(totals), stream.try_clone());
         thread::spawn(move || {
             let Ok(input) = input else { return };
             for line in BufReader::new(input).lines().map_while(Result::ok) {
-                to_bytes.fetch_add(line.len() as u64 + 1, Ordering::Relaxed);
-                to_events.fetch_add(u64::from(line == "event: point"), Ordering::Relaxed);
+                totals.bytes.fetch_add(line.len() as u64 + 1, Relaxed);
+                totals.updates.fetch_add(u64::from(line == "event: point"), Relaxed);
             }
         });
-        Self { bytes, events, stream }
-    }
-
-    fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
-    }
-
-    fn events(&self) -> u64 {
-        self.events.load(Ordering::Relaxed)
+        Self(stream)
     }
 }
 
-impl Drop for Reader {
+impl Drop for Page {
     fn drop(&mut self) {
-        let _ = self.stream.shutdown(std::net::Shutdown::Both);
+        let _ = self.0.shutdown(std::net::Shutdown::Both);
     }
 }

@@ -11,8 +11,8 @@ mod filled_region;
 use anyhow::{Result, ensure};
 use talea::{Escaping, Format};
 
-use self::agent::Agent;
 use self::filled_region::FilledRegion;
+use crate::agent::Agent;
 use crate::measure;
 use crate::row::{AgentCost, Row};
 use crate::verdict::Verdict;
