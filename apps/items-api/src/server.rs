@@ -66,7 +66,7 @@ pub async fn serve(listener: TcpListener, app: Router, tasks: Option<TaskMeter>,
         () = stop.next() => {}
     }
     drop(listener);
-    drain(connections, &mut stop).await;
+    drain(connections, stop.next()).await;
 }
 
 /// Never returns: no error of one connection may end the service.
@@ -124,13 +124,43 @@ fn connection(
     }
 }
 
-async fn drain(connections: GracefulShutdown, stop: &mut Stop) {
+async fn drain(connections: GracefulShutdown, stopped: impl Future<Output = ()>) {
     tokio::select! {
         () = connections.shutdown() => {}
         () = sleep(DRAIN_LIMIT) => eprintln!(
             "items-api: connections that were still busy after {} s are cut",
             DRAIN_LIMIT.as_secs()
         ),
-        () = stop.next() => {}
+        () = stopped => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::routing::get;
+    use std::future::pending;
+    use tokio::io::{AsyncWriteExt, duplex};
+    use tokio::sync::mpsc;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_never_ends_is_cut_after_ten_seconds() {
+        let (begins, mut begun) = mpsc::channel(1);
+        let handler = async move || {
+            let _ = begins.send(()).await;
+            pending::<()>().await
+        };
+        let app = TowerToHyperService::new(Router::new().route("/", get(handler)));
+        let (mut client, server) = duplex(1 << 10);
+        let connections = GracefulShutdown::new();
+        let serving = http1::Builder::new().serve_connection(TokioIo::new(server), app);
+        tokio::spawn(connections.watch(serving));
+        client.write_all(b"GET / HTTP/1.1\r\nhost: items\r\n\r\n").await.unwrap();
+        begun.recv().await.unwrap();
+        let stopped = Instant::now();
+        drain(connections, pending()).await;
+        assert_eq!(stopped.elapsed(), DRAIN_LIMIT);
     }
 }
