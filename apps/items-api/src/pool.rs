@@ -48,50 +48,64 @@ pub(crate) struct Plan<C> {
 #[derive(Debug)]
 pub(crate) struct Pool<C: Connector> {
     plan: Plan<C>,
-    connections: Arc<OpenConnections<C>>,
+    idle: Arc<IdleConnections<C>>,
+    /// The number of connections that are open.
+    open: Arc<AtomicU32>,
     turns: Arc<Semaphore>,
     /// Wakes all waiters: no connection will become free.
     gone: Notify,
     meter: Option<PoolMeter>,
 }
 
-/// The connections that are open: those that wait here, and the number of all.
-struct OpenConnections<C: Connector> {
-    idle: Mutex<Vec<(C::Connection, Instant)>>,
-    count: AtomicU32,
+/// The connections that nobody uses, and since when.
+struct IdleConnections<C: Connector>(Mutex<Vec<(OpenConnection<C>, Instant)>>);
+
+impl<C: Connector> fmt::Debug for IdleConnections<C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("IdleConnections").finish_non_exhaustive()
+    }
 }
 
-impl<C: Connector> fmt::Debug for OpenConnections<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("OpenConnections").field("count", &self.count).finish_non_exhaustive()
+/// A connection that is counted as open until it is dropped.
+struct OpenConnection<C: Connector> {
+    connection: C::Connection,
+    _counted: Counted,
+}
+
+struct Counted(Arc<AtomicU32>);
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+impl<C: Connector> OpenConnection<C> {
+    async fn stands(&mut self, limit: Duration) -> bool {
+        timeout(limit, C::stands(&mut self.connection)).await == Ok(true)
     }
 }
 
 /// A connection that is taken, and comes back when this is dropped.
 pub(crate) struct PooledConnection<C: Connector> {
     /// `None` once it is on its way back.
-    connection: Option<C::Connection>,
+    connection: Option<OpenConnection<C>>,
     // Dropped after the connection is back: then the turn is somebody else's.
     turn: Option<OwnedSemaphorePermit>,
-    connections: Arc<OpenConnections<C>>,
+    idle: Arc<IdleConnections<C>>,
     connect_limit: Duration,
     is_ready: bool,
 }
 
-impl<C: Connector> OpenConnections<C> {
-    fn take_idle(&self) -> Option<(C::Connection, Instant)> {
+impl<C: Connector> IdleConnections<C> {
+    fn take(&self) -> Option<(OpenConnection<C>, Instant)> {
         // The last that was used: its memory is still in the cache.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    fn put_back(&self, connection: C::Connection) {
-        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+    fn put_back(&self, connection: OpenConnection<C>) {
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push((connection, Instant::now()));
-    }
-
-    fn discard(&self, connection: C::Connection) {
-        drop(connection);
-        self.count.fetch_sub(1, Relaxed);
     }
 }
 
@@ -99,22 +113,21 @@ impl<C: Connector> Pool<C> {
     /// Opens all connections, and has `metrics` show them.
     pub(crate) async fn open(plan: Plan<C>, metrics: Option<&PoolMetrics>) -> Result<Self> {
         let max = plan.connections;
-        let connections = Arc::new(OpenConnections { idle: Mutex::default(), count: 0.into() });
+        let (idle, open) = (Arc::new(IdleConnections(Mutex::default())), Arc::default());
         let turns = Arc::new(Semaphore::new(max as usize));
         let meter = metrics.map(|metrics| {
-            let (connections, turns) = (connections.clone(), turns.clone());
+            let (open, turns) = (Arc::<AtomicU32>::clone(&open), turns.clone());
             metrics.meter(plan.name, move || {
                 let taken = max.saturating_sub(turns.available_permits() as u32);
-                let open = connections.count.load(Relaxed);
+                let open = open.load(Relaxed);
                 // Whose turn it is may still be connecting.
                 let used = taken.min(open);
                 Connections { used, idle: open - used, max }
             })
         });
-        let pool = Pool { plan, connections, turns, gone: Notify::new(), meter };
+        let pool = Pool { plan, idle, open, turns, gone: Notify::new(), meter };
         for _ in 0..max {
-            let connection = pool.connect().await?;
-            pool.connections.put_back(connection);
+            pool.idle.put_back(pool.connect().await?);
         }
         Ok(pool)
     }
@@ -136,35 +149,31 @@ impl<C: Connector> Pool<C> {
         Ok(PooledConnection {
             connection: Some(connection),
             turn: Some(turn),
-            connections: self.connections.clone(),
+            idle: self.idle.clone(),
             connect_limit: self.plan.connect_limit,
             is_ready: false,
         })
     }
 
     /// The connection of whose turn it is: one that is there, or a new one.
-    async fn standing(&self) -> Result<C::Connection> {
-        while let Some((connection, since)) = self.connections.take_idle() {
-            if since.elapsed() <= FRESH_FOR {
-                return Ok(connection);
-            }
-            // Counted as open until it is known: if this future is dropped, it is not.
-            let mut asked = Asked { connection: Some(connection), connections: &self.connections };
-            if let Some(connection) = asked.standing(self.plan.connect_limit).await {
+    async fn standing(&self) -> Result<OpenConnection<C>> {
+        while let Some((mut connection, since)) = self.idle.take() {
+            let is_fresh = since.elapsed() <= FRESH_FOR;
+            if is_fresh || connection.stands(self.plan.connect_limit).await {
                 return Ok(connection);
             }
         }
         self.connect().await
     }
 
-    async fn connect(&self) -> Result<C::Connection> {
+    async fn connect(&self) -> Result<OpenConnection<C>> {
         let limit = self.plan.connect_limit;
         let Ok(connected) = timeout(limit, self.plan.connector.connect()).await else {
             bail!("no connection was made within {} s", limit.as_secs());
         };
         let connection = connected?;
-        self.connections.count.fetch_add(1, Relaxed);
-        Ok(connection)
+        self.open.fetch_add(1, Relaxed);
+        Ok(OpenConnection { connection, _counted: Counted(self.open.clone()) })
     }
 
     async fn turn(&self) -> Result<OwnedSemaphorePermit> {
@@ -192,32 +201,8 @@ impl<C: Connector> Pool<C> {
         let all = self.turns.acquire_many(self.plan.connections).await;
         self.turns.close();
         drop(all);
-        while let Some((connection, _)) = self.connections.take_idle() {
-            self.connections.count.fetch_sub(1, Relaxed);
-            C::close(connection).await;
-        }
-    }
-}
-
-/// A connection that is asked whether it still stands. If it is dropped meanwhile, it is no longer
-/// open.
-struct Asked<'a, C: Connector> {
-    connection: Option<C::Connection>,
-    connections: &'a OpenConnections<C>,
-}
-
-impl<C: Connector> Asked<'_, C> {
-    /// The connection, if it still stands.
-    async fn standing(&mut self, limit: Duration) -> Option<C::Connection> {
-        let stands = timeout(limit, C::stands(self.connection.as_mut()?)).await;
-        if stands == Ok(true) { self.connection.take() } else { None }
-    }
-}
-
-impl<C: Connector> Drop for Asked<'_, C> {
-    fn drop(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            self.connections.discard(connection);
+        while let Some((open, _)) = self.idle.take() {
+            C::close(open.connection).await;
         }
     }
 }
@@ -232,19 +217,19 @@ impl<C: Connector> PooledConnection<C> {
 
 impl<C: Connector> Drop for PooledConnection<C> {
     fn drop(&mut self) {
-        let Some(connection) = self.connection.take() else { return };
+        let Some(mut connection) = self.connection.take() else { return };
         if self.is_ready {
-            self.connections.put_back(connection);
-            return;
+            return self.idle.put_back(connection);
         }
         // Its answer is still to be read, or it is broken. The turn stays taken meanwhile.
-        let (connections, limit) = (self.connections.clone(), self.connect_limit);
+        let (idle, limit) = (self.idle.clone(), self.connect_limit);
         let turn = mem::take(&mut self.turn);
-        let Ok(runtime) = Handle::try_current() else { return connections.discard(connection) };
+        let Ok(runtime) = Handle::try_current() else { return };
         runtime.spawn(async move {
             let _turn = turn;
-            let mut asked = Asked { connection: Some(connection), connections: &connections };
-            asked.standing(limit).await.into_iter().for_each(|back| connections.put_back(back));
+            if connection.stands(limit).await {
+                idle.put_back(connection);
+            }
         });
     }
 }
@@ -253,12 +238,12 @@ impl<C: Connector> Deref for PooledConnection<C> {
     type Target = C::Connection;
 
     fn deref(&self) -> &C::Connection {
-        self.connection.as_ref().expect("it is there until it is dropped")
+        &self.connection.as_ref().expect("it is there until it is dropped").connection
     }
 }
 
 impl<C: Connector> DerefMut for PooledConnection<C> {
     fn deref_mut(&mut self) -> &mut C::Connection {
-        self.connection.as_mut().expect("it is there until it is dropped")
+        &mut self.connection.as_mut().expect("it is there until it is dropped").connection
     }
 }
