@@ -17,9 +17,13 @@ const ATTEMPTS: usize = 3;
 
 /// One connection to a target at a time.
 pub struct Session {
+    limit: TimeLimit,
+    line: Line,
+}
+
+struct Line {
     target: Target,
     protocol: Protocol,
-    limit: TimeLimit,
     connection: Option<Connection>,
     opened: u64,
     /// How long the connection took that was opened last, until somebody asks.
@@ -32,30 +36,24 @@ impl Session {
     /// A session that connects with its first request, and waits `timeout` for a connection and an
     /// answer together. Needs a tokio runtime.
     pub fn new(target: Target, protocol: Protocol, timeout: Duration) -> Self {
-        Self {
-            target,
-            protocol,
-            limit: TimeLimit::new(timeout),
-            connection: None,
-            opened: 0,
-            connecting: None,
-            waiting: false,
-        }
+        let (connection, connecting) = (None, None);
+        let line = Line { target, protocol, connection, opened: 0, connecting, waiting: false };
+        Self { limit: TimeLimit::new(timeout), line }
     }
 
     /// How many connections it has opened.
     pub fn opened(&self) -> u64 {
-        self.opened
+        self.line.opened
     }
 
     /// How long the connection took that was opened since the last call: with TLS, if there is any.
     pub fn take_connecting(&mut self) -> Option<Duration> {
-        self.connecting.take()
+        self.line.connecting.take()
     }
 
     /// Whether a request went out and [`Session::send`] was dropped before its end.
     pub fn is_waiting(&self) -> bool {
-        self.waiting
+        self.line.waiting
     }
 
     /// Sends a request once, and reads the answer to the end of its body, which is kept if asked
@@ -69,56 +67,49 @@ impl Session {
         request: Request<Full<Bytes>>,
         keep_body: bool,
     ) -> Result<Answer, RequestError> {
-        let Self { target, protocol, limit, connection, opened, connecting, waiting } = self;
-        let opened = (opened, connecting);
-        let mut request = Some(request);
-        let answer = {
-            // Pinned where it is, a future is not there twice, which each client would pay for.
-            let sending =
-                pin!(send(target, *protocol, connection, opened, waiting, &mut request, keep_body));
-            limit.wait(sending).await
-        };
-        let answer = answer.unwrap_or(Err(RequestError::TimedOut { sent: self.waiting }));
-        self.waiting = false;
-        if answer.is_err() || !self.protocol.keeps_alive() {
+        let Self { limit, line } = self;
+        // Pinned where it is, a future is not there twice, which each client would pay for.
+        let answer = limit.wait(pin!(line.send(Some(request), keep_body))).await;
+        let answer = answer.unwrap_or(Err(RequestError::TimedOut { sent: line.waiting }));
+        line.waiting = false;
+        if answer.is_err() || !line.protocol.keeps_alive() {
             // The rest of this answer could be read as the answer to the next request.
-            self.connection = None;
+            line.connection = None;
         }
         answer
     }
 }
 
-async fn send(
-    target: &Target,
-    protocol: Protocol,
-    line: &mut Option<Connection>,
-    (opened, connecting): (&mut u64, &mut Option<Duration>),
-    waiting: &mut bool,
-    request: &mut Option<Request<Full<Bytes>>>,
-    keep_body: bool,
-) -> Result<Answer, RequestError> {
-    for _ in 0..ATTEMPTS {
-        let is_open = line.as_mut().is_some_and(Connection::is_open);
-        let connection = match line {
-            Some(connection) if is_open => connection,
-            _ => {
-                let begun = Instant::now();
-                let stream = target.connect().await;
-                let stream = stream.map_err(|error| RequestError::NotConnected(error.kind()))?;
-                let fresh = Connection::open(stream, protocol).await;
-                let fresh = fresh.map_err(|_| RequestError::ClosedBeforeRequest)?;
-                *opened += 1;
-                *connecting = Some(begun.elapsed());
-                line.insert(fresh)
+impl Line {
+    async fn send(
+        &mut self,
+        mut request: Option<Request<Full<Bytes>>>,
+        keep_body: bool,
+    ) -> Result<Answer, RequestError> {
+        for _ in 0..ATTEMPTS {
+            let is_open = self.connection.as_mut().is_some_and(Connection::is_open);
+            let connection = match &mut self.connection {
+                Some(connection) if is_open => connection,
+                other => {
+                    let begun = Instant::now();
+                    let stream = self.target.connect().await;
+                    let stream =
+                        stream.map_err(|error| RequestError::NotConnected(error.kind()))?;
+                    let fresh = Connection::open(stream, self.protocol).await;
+                    let fresh = fresh.map_err(|_| RequestError::ClosedBeforeRequest)?;
+                    self.opened += 1;
+                    self.connecting = Some(begun.elapsed());
+                    other.insert(fresh)
+                }
+            };
+            match connection.exchange(&mut request, keep_body, &mut self.waiting).await {
+                Ok(answer) => return Ok(answer),
+                Err(NoAnswer::Sent(trouble)) => return Err(trouble),
+                Err(NoAnswer::Unsent) => self.connection = None,
             }
-        };
-        match connection.exchange(request, keep_body, waiting).await {
-            Ok(answer) => return Ok(answer),
-            Err(NoAnswer::Sent(trouble)) => return Err(trouble),
-            Err(NoAnswer::Unsent) => *line = None,
         }
+        Err(RequestError::ClosedBeforeRequest)
     }
-    Err(RequestError::ClosedBeforeRequest)
 }
 
 #[cfg(test)]
