@@ -1,6 +1,5 @@
 //! A server on loopback, the requests to it, and whether all of them were recorded.
 
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +12,6 @@ use hyper_util::service::TowerToHyperService;
 use talea::Registry;
 use talea_http::{Convention, Opts};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 use tower::{ServiceExt, service_fn};
 
@@ -22,6 +20,7 @@ use crate::cases::handlers::status;
 use crate::cases::metering::{BoxService, Metering};
 use crate::cases::series::{MadeRequest, Series, add_expected, durations, in_flight, recorded};
 use crate::cases::witness::{NAME, Record, Witness};
+use crate::support::client::loopback;
 use crate::support::wait::until;
 
 /// The time limit outside of the meter. It counts from when the handler runs, and so from later
@@ -47,11 +46,11 @@ pub(crate) struct Server {
     pub(crate) convention: Convention,
     pub(crate) registry: Registry,
     pub(crate) witness: Arc<Witness>,
-    http1: SocketAddr,
-    http2: SocketAddr,
+    service: Mutex<BoxService<Incoming>>,
+    /// For each protocol.
+    listeners: [TcpListener; 2],
     names: AtomicU64,
     requests: Mutex<Vec<(u64, Expected)>>,
-    accepting: [AbortHandle; 2],
 }
 
 impl Server {
@@ -63,29 +62,27 @@ impl Server {
         if setup.limited {
             service = limited(service, Arc::clone(&witness));
         }
-        let (listener1, listener2) = (listen().await, listen().await);
+        let listen = async || TcpListener::bind(loopback()).await.unwrap();
         Self {
             metering,
             convention,
             registry,
             witness,
-            http1: listener1.local_addr().unwrap(),
-            http2: listener2.local_addr().unwrap(),
+            service: Mutex::new(service),
+            listeners: [listen().await, listen().await],
             names: AtomicU64::new(0),
             requests: Mutex::default(),
-            accepting: [
-                tokio::spawn(accept(listener1, Protocol::Http1, service.clone())).abort_handle(),
-                tokio::spawn(accept(listener2, Protocol::Http2, service)).abort_handle(),
-            ],
         }
     }
 
+    /// Connects, and serves a connection of the same protocol.
     pub(crate) async fn connect(&self, protocol: Protocol) -> TcpStream {
-        let address = match protocol {
-            Protocol::Http1 => self.http1,
-            Protocol::Http2 => self.http2,
-        };
-        let stream = TcpStream::connect(address).await.unwrap();
+        let listener = &self.listeners[protocol as usize];
+        let connects = TcpStream::connect(listener.local_addr().unwrap());
+        let (stream, accepted) = tokio::join!(connects, listener.accept());
+        let service = self.service.lock().unwrap().clone();
+        tokio::spawn(connection(accepted.unwrap().0, protocol, service));
+        let stream = stream.unwrap();
         stream.set_nodelay(true).unwrap();
         stream
     }
@@ -143,12 +140,6 @@ impl Server {
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        self.accepting.iter().for_each(AbortHandle::abort);
-    }
-}
-
 /// Gives up requests after a time limit, as a proxy outside of the meter would.
 fn limited(service: BoxService<Incoming>, witness: Arc<Witness>) -> BoxService<Incoming> {
     service_fn(move |request: Request<Incoming>| {
@@ -169,19 +160,6 @@ fn limited(service: BoxService<Incoming>, witness: Arc<Witness>) -> BoxService<I
         }
     })
     .boxed_clone()
-}
-
-async fn listen() -> TcpListener {
-    TcpListener::bind(("127.0.0.1", 0)).await.unwrap()
-}
-
-async fn accept(listener: TcpListener, protocol: Protocol, service: BoxService<Incoming>) {
-    let mut connections = JoinSet::new();
-    loop {
-        let (stream, _) = listener.accept().await.unwrap();
-        connections.spawn(connection(stream, protocol, service.clone()));
-        while connections.try_join_next().is_some() {}
-    }
 }
 
 /// Serves a connection. Errors and panics are part of some cases.
