@@ -57,7 +57,7 @@ impl LabelTexts {
             }
         }
         Ok(Self {
-            statuses: match (set.statuses, opts.status) {
+            statuses: match (set.statuses, opts.status_label) {
                 (Statuses::Classes, StatusLabel::Code) => {
                     Statuses::Codes { odd: OTHER, none: OTHER }
                 }
