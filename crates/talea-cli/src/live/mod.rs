@@ -14,7 +14,7 @@ mod window;
 pub(crate) mod words;
 
 pub(crate) use self::marks::{ANSWERED, Kind, Mark, Watch, is_of_marks};
-pub(crate) use self::regions::{CREATED, KnownRegions, Regions};
+pub(crate) use self::regions::{CREATED, KnownRegions};
 pub(crate) use self::requests::Counts;
 pub(crate) use self::source::{Reading, Source};
 pub(crate) use self::step::{Moment, Step};

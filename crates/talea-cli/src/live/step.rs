@@ -7,7 +7,7 @@ use super::regions::{KnownRegions, Regions};
 use super::requests::{Counts, Requests};
 use super::source::Reading;
 
-/// The most endpoints whose counts are kept while their region cannot be read.
+/// The most endpoints whose counts are kept while they are missing.
 const MOST_HIDDEN: usize = 10_000;
 
 /// A reading, as far as steps need it.
@@ -16,7 +16,8 @@ pub(crate) struct Moment {
     began: Instant,
     pub(crate) ended: Instant,
     pub(crate) requests: Requests,
-    /// The latest counts of endpoints that are missing while a region cannot be read.
+    /// The latest counts of endpoints that are missing: an agent cannot read their region, or leaves their family
+    /// out since other regions define it otherwise.
     hidden: Requests,
     regions: KnownRegions,
     pub(crate) health: Health,
@@ -47,7 +48,9 @@ impl Moment {
         let regions = KnownRegions::of(families, *unix_millis, before.map(|it| &it.regions));
         let unreadable = Regions::unreadable(families);
         let known = before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0));
-        let is_hidden = |name: &str| unreadable.may_have(name) && !requests.0.contains_key(name);
+        let is_hidden = |name: &str| {
+            !requests.0.contains_key(name) && (!regions.is_empty() || unreadable.may_have(name))
+        };
         let hidden = known.filter(|(name, _)| is_hidden(name)).take(MOST_HIDDEN);
         let hidden = Requests(hidden.map(|(name, it)| (name.clone(), it.clone())).collect());
         Self {
@@ -75,13 +78,13 @@ impl Step {
     /// is no increase.
     pub(crate) fn between(before: &Moment, now: &Moment) -> Self {
         let anew = Counts::default();
-        let appeared = now.regions.appeared_since(&before.regions);
+        let (old, new) = (&now.regions.old, &now.regions.new);
         let grown = now.requests.0.iter().map(|(name, counts)| {
-            let known = before.requests.0.get(name).or_else(|| before.hidden.0.get(name));
-            let before = match known {
+            let before = match before.requests.0.get(name) {
                 Some(before) => before,
-                None if appeared.may_have(name) => counts,
-                None => &anew,
+                None if old.may_have(name) => counts,
+                None if new.may_have(name) => &anew,
+                None => before.hidden.0.get(name).unwrap_or(&anew),
             };
             (name.clone(), counts.since(before))
         });
@@ -134,6 +137,34 @@ mod tests {
         let moments: Vec<Moment> = moments.collect();
         let steps = moments.windows(2).map(|pair| Step::between(&pair[0], &pair[1]).grown.0);
         steps.map(|grown| grown.values().map(|it| it.times.durations.count).sum()).collect()
+    }
+
+    #[test]
+    fn an_endpoint_whose_family_was_left_out_counts_on_from_what_it_had() {
+        let name = "http_request_duration_seconds";
+        let created = |regions: &[(&str, u64)]| {
+            let line = |(region, seconds): &(&str, u64)| {
+                format!("{CREATED}{{region=\"{region}\"}} {seconds}\n")
+            };
+            format!("# TYPE {CREATED} gauge\n") + &regions.iter().map(line).collect::<String>()
+        };
+        let family = |region: &str, count: u64| {
+            let of = format!("method=\"GET\",route=\"/a\",region=\"{region}\"");
+            format!(
+                "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {count}\n\
+                 {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {count}\n"
+            )
+        };
+        let (shop, canary) = (("shop", 10), ("canary", 101));
+        let pages = [
+            (100, created(&[shop]) + &family("shop", 1_000)),
+            // Another region defines the family otherwise, and is newer.
+            (102, created(&[shop, canary]) + &family("canary", 20)),
+            (103, created(&[shop]) + &family("shop", 1_007)),
+            // One of the same name that was made since.
+            (105, created(&[shop, ("canary", 104)]) + &family("canary", 30)),
+        ];
+        assert_eq!(grown(&pages), [20.0, 7.0, 30.0]);
     }
 
     #[test]

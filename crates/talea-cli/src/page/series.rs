@@ -11,10 +11,13 @@ use super::point::Number;
 use super::query::TimeRange;
 use super::range::replay;
 use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily};
-use crate::live::{KnownRegions, Regions, is_of_marks};
+use crate::live::{KnownRegions, is_of_marks};
 
 /// The most series of a family that are shown.
 const MOST_SERIES: usize = 100;
+/// The most series of a family that are followed, and of which the latest values are kept.
+const MOST_READ: usize = 1_000;
+const MOST_KEPT: usize = 10_000;
 
 /// A family, as a list has it.
 #[derive(Debug, Serialize)]
@@ -67,6 +70,15 @@ fn only_grows(family: &MetricFamily) -> bool {
 /// The value of a series; of a histogram, how much was observed.
 fn value(metric: &Metric) -> Option<f64> {
     metric.value().or_else(|| Some(metric.histogram.as_ref()?.sample_count as f64))
+}
+
+/// The value from which a series grew to what it is now. What its region had counted when it came to the page is no
+/// increase; a region that was made since the page before counts from 0.
+fn before(last: Option<f64>, now: f64, labels: &[LabelPair], regions: &KnownRegions) -> f64 {
+    if regions.old.may_have_series(labels) {
+        return now;
+    }
+    last.filter(|_| !regions.new.may_have_series(labels)).unwrap_or(0.0)
 }
 
 /// A number for a series, which is the same in any answer, and exact in a browser.
@@ -124,9 +136,7 @@ impl SeriesRange {
             |family| family == name || is_of_marks(family),
             |tick, families| {
                 let time = tick.time.unix_millis;
-                let known = KnownRegions::of(&families, time, Some(&regions));
-                let appeared =
-                    known.appeared_since(&std::mem::replace(&mut regions, known.clone()));
+                regions = KnownRegions::of(&families, time, Some(&regions));
                 let passed =
                     last_after.replace(tick.after).map(|last| tick.after.saturating_sub(last));
                 if let Some(passed) = passed.filter(|_| time >= span.from) {
@@ -141,7 +151,7 @@ impl SeriesRange {
                     found = kind(family.kind);
                     family.metric.iter().for_each(|metric| {
                         let line = lines.entry(number_of(&metric.label)).or_default();
-                        line.add(metric, only_grows(family), &appeared, passed.and(bin));
+                        line.add(metric, only_grows(family), &regions, passed.and(bin));
                     });
                 }
             },
@@ -165,14 +175,19 @@ impl SeriesRange {
 }
 
 impl Line {
-    /// Adds a value in a bin. What a region had counted before it appeared is no increase.
-    fn add(&mut self, metric: &Metric, only_grows: bool, appeared: &Regions, bin: Option<usize>) {
+    /// Adds a value in a bin.
+    fn add(
+        &mut self,
+        metric: &Metric,
+        only_grows: bool,
+        regions: &KnownRegions,
+        bin: Option<usize>,
+    ) {
         if self.labels.is_empty() {
             self.labels.clone_from(&metric.label);
         }
         let Some(now) = value(metric) else { return };
-        let of_new = || if appeared.may_have_series(&metric.label) { now } else { 0.0 };
-        let before = self.last.replace(now).unwrap_or_else(of_new);
+        let before = before(self.last.replace(now), now, &metric.label, regions);
         let Some(bin) = bin else { return };
         if only_grows {
             *self.values.entry(bin).or_default() += if now < before { now } else { now - before };
@@ -240,26 +255,26 @@ impl Follower {
     /// first page are no increases.
     pub(super) fn next<'a>(&mut self, latest: &'a Latest) -> News<'a> {
         let (mut series, mut values) = (Vec::new(), Vec::new());
-        // Series of a region that cannot be read count on when it is read again.
+        self.regions = KnownRegions::of(&latest.families, latest.unix_millis, Some(&self.regions));
+        // Series that are missing for a while count on meanwhile.
         let mut now = BTreeMap::new();
-        let is_partial = !Regions::unreadable(&latest.families).is_empty();
-        let regions = KnownRegions::of(&latest.families, latest.unix_millis, Some(&self.regions));
-        let appeared = regions.appeared_since(&self.regions);
-        if is_partial && self.last.len() <= MOST_SERIES * 10 {
+        if self.last.len() <= MOST_KEPT {
             now.clone_from(&self.last);
         }
         for family in latest.families.iter().filter(|family| family.name == self.family) {
             // The others are left out; their number is known from the list.
-            for metric in family.metric.iter().take(MOST_SERIES * 10) {
+            for metric in family.metric.iter().take(MOST_READ) {
                 let Some(value) = value(metric) else { continue };
                 let id = number_of(&metric.label);
-                let before = self.last.get(&id).copied();
+                let last = self.last.get(&id).copied();
                 now.insert(id, value);
-                if before.is_none() {
+                if last.is_none() {
                     series.push(NewSeries { id, labels: pairs(&metric.label) });
                 }
-                let is_old = only_grows(family) && appeared.may_have_series(&metric.label);
-                let before = before.unwrap_or(if is_old { value } else { 0.0 });
+                let before = match only_grows(family) {
+                    true => before(last, value, &metric.label, &self.regions),
+                    false => last.unwrap_or(0.0),
+                };
                 let grown = if value < before { value } else { value - before };
                 match only_grows(family) {
                     true if self.began && grown != 0.0 => values.push((id, Number(grown))),
@@ -270,7 +285,7 @@ impl Follower {
         }
         let passed = latest.steady.saturating_sub(self.at);
         let seconds = if self.began { passed.as_secs_f64() } else { 0.0 };
-        (self.last, self.began, self.at, self.regions) = (now, true, latest.steady, regions);
+        (self.last, self.began, self.at) = (now, true, latest.steady);
         let values = Values { unix_millis: latest.unix_millis, seconds: Number(seconds), values };
         News { series, values }
     }

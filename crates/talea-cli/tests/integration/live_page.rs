@@ -108,6 +108,33 @@ fn requests_from_before_the_agent_found_a_region_are_no_traffic() {
 }
 
 #[test]
+fn requests_to_a_region_whose_families_were_left_out_for_a_while_are_no_traffic() {
+    let folder = RegionFolder::new();
+    let service = ItemsApi::start(Some(&folder.region()));
+    service.list(50);
+    let agent = folder.agent();
+    let mut stream = EventStream::open(&agent.address, "/live/events");
+    let mut points = vec![stream.until("point", |_| true)];
+    // Its families are newer, and have quantiles.
+    let quantiles = ["--metrics", "quantiles"];
+    let canary = ItemsApi::start_with(Some(&folder.at("canary.talea")), &quantiles);
+    canary.list(5);
+    while requests(&points) < 5 {
+        points.push(stream.until("point", |_| true));
+    }
+    drop(canary);
+    std::fs::remove_file(folder.at("canary.talea")).unwrap();
+    agent.says("canary: gone");
+    service.list(3);
+    while requests(&points) < 8 {
+        points.push(stream.until("point", |_| true));
+    }
+    assert_eq!(requests(&points), 8, "{points:?}");
+    let past = range(&agent.address, 480);
+    assert_eq!(requests(past["points"].as_array().unwrap()), 8, "{past}");
+}
+
+#[test]
 fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
     let folder = RegionFolder::new();
     let history = folder.at("shop.history");
