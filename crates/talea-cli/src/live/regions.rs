@@ -7,10 +7,8 @@ use crate::families::protobuf::{LabelPair, MetricFamily};
 
 /// When a region that an agent can read was made.
 pub(crate) const CREATED: &str = "talea_region_created_timestamp_seconds";
-/// The most regions that are known.
-const MOST: usize = 10_000;
 
-/// The regions that were read so far.
+/// The regions that an agent serves or cannot read at present.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KnownRegions {
     /// When each was made, in seconds since 1970.
@@ -20,33 +18,43 @@ pub(crate) struct KnownRegions {
     /// Those that are on this page for the first time: made since the page before, or earlier.
     pub(crate) new: Regions,
     pub(crate) old: Regions,
+    /// Those that were known at the page before.
+    gone: Vec<String>,
 }
 
 impl KnownRegions {
-    /// Those of a page, and those of the pages before it.
+    /// Those of a page, after the page before.
     pub(crate) fn of(families: &[MetricFamily], unix_millis: i64, before: Option<&Self>) -> Self {
-        let page = by_region(families, CREATED);
-        let mut created = before.map(|before| before.created.clone()).unwrap_or_default();
-        let all = page.len();
+        let mut created = by_region(families, CREATED);
         let (mut new, mut old) = (Vec::new(), Vec::new());
-        for (name, seconds) in page {
+        for (name, seconds) in &created {
             // One that was made at another time is another one.
-            if created.get(&name) == Some(&seconds) {
+            if before.is_some_and(|before| before.created.get(name) == Some(seconds)) {
                 continue;
             }
-            let is_new = before.is_none_or(|before| seconds * 1e3 >= before.unix_millis as f64);
-            let names = if is_new { &mut new } else { &mut old };
-            names.push(name.clone());
-            if created.len() < MOST || created.contains_key(&name) {
-                created.insert(name, seconds);
+            let is_old = before.is_some_and(|before| seconds * 1e3 < before.unix_millis as f64);
+            if is_old { &mut old } else { &mut new }.push(name.clone());
+        }
+        let regions = |names: Vec<String>| Regions { are_all: names.len() == created.len(), names };
+        let (new, old) = (regions(new), regions(old));
+        let unreadable = Regions::unreadable(families);
+        let mut gone = Vec::new();
+        for (name, seconds) in before.into_iter().flat_map(|before| &before.created) {
+            if unreadable.names.contains(name) {
+                created.entry(name.clone()).or_insert(*seconds);
+            } else if !created.contains_key(name) {
+                gone.push(name.clone());
             }
         }
-        let regions = |names: Vec<String>| Regions { are_all: names.len() == all, names };
-        Self { created, unix_millis, new: regions(new), old: regions(old) }
+        Self { created, unix_millis, new, old, gone }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.created.is_empty()
+    /// Whether an endpoint that is missing from the page may come back to it: it is of none of the regions that are
+    /// gone.
+    pub(super) fn may_miss(&self, endpoint: &str) -> bool {
+        let is_named = |region: &String| endpoint.contains(region.as_str());
+        !self.created.is_empty()
+            && (!self.gone.iter().any(is_named) || self.created.keys().any(is_named))
     }
 }
 

@@ -49,7 +49,7 @@ impl Moment {
         let unreadable = Regions::unreadable(families);
         let known = before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0));
         let is_hidden = |name: &str| {
-            !requests.0.contains_key(name) && (!regions.is_empty() || unreadable.may_have(name))
+            !requests.0.contains_key(name) && (regions.may_miss(name) || unreadable.may_have(name))
         };
         let hidden = known.filter(|(name, _)| is_hidden(name)).take(MOST_HIDDEN);
         let hidden = Requests(hidden.map(|(name, it)| (name.clone(), it.clone())).collect());
@@ -161,10 +161,13 @@ mod tests {
             // Another region defines the family otherwise, and is newer.
             (102, created(&[shop, canary]) + &family("canary", 20)),
             (103, created(&[shop]) + &family("shop", 1_007)),
-            // One of the same name that was made since.
+            // One of the same name that was made since; it goes, and comes back.
             (105, created(&[shop, ("canary", 104)]) + &family("canary", 30)),
+            (106, created(&[shop]) + &family("shop", 1_010)),
+            (107, created(&[shop, ("canary", 104)]) + &family("canary", 50)),
+            (108, created(&[shop, ("canary", 104)]) + &family("canary", 51)),
         ];
-        assert_eq!(grown(&pages), [20.0, 7.0, 30.0]);
+        assert_eq!(grown(&pages), [20.0, 7.0, 30.0, 3.0, 0.0, 1.0]);
     }
 
     #[test]

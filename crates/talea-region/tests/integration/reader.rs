@@ -87,7 +87,9 @@ fn from_outside_a_region_is_as_full_as_it_is_from_inside() {
     let text = FamilySpec { name: b"gone", definition: b"longer than it was", ..single() };
     region.family(text).unwrap().family.series(b"n=\"1\"").unwrap();
     assert!(region.end_families(b"gone"));
-    let (overview, snapshot) = Reader::open(shm.file()).unwrap().look().unwrap();
+    let reader = Reader::open(shm.file()).unwrap();
+    assert_eq!(reader.created_unix_nanos(), region.created_unix_nanos());
+    let (overview, snapshot) = reader.look().unwrap();
     assert_eq!(overview.usage, region.usage());
     assert_eq!(shown(&snapshot), shown(&region.snapshot()));
     assert_eq!((overview.len, overview.series_max), (8 << 20, (8 << 20) / 512));
