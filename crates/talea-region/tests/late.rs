@@ -14,23 +14,17 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
+use crate::support::process::{arguments, line_of, output_of};
+use crate::support::region;
 use crate::support::tmpfs::Shm;
-use talea_region::{AddPath, Cell, Config, FamilySpec, Region, Storage};
+use talea_region::{AddPath, Cell, FamilySpec, Region, Storage};
 
 /// The number of adds of each thread at a time.
 const EACH: u64 = 200_000;
 
 fn cell(path: &Path) -> Cell {
-    let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
-    let family = region
-        .family(FamilySpec {
-            name: b"shared",
-            storage: Storage::Striped,
-            limit: 10,
-            ..FamilySpec::default()
-        })
-        .unwrap();
-    family.family.series(b"").unwrap().at(0)
+    let spec = FamilySpec { storage: Storage::Striped, limit: 10, ..FamilySpec::default() };
+    region::family(region::open(path), "shared", spec).series(b"").unwrap().at(0)
 }
 
 /// Builds the library beside the tests.
@@ -142,11 +136,10 @@ fn add_in_a_child(add: impl Fn()) {
     }
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn is_a_host_when_asked() {
-    let Some(library) = std::env::var_os("TALEA_TEST_LATE").map(PathBuf::from) else { return };
-    let region = PathBuf::from(std::env::var_os("TALEA_TEST_FILE").unwrap());
+    let Some(paths) = arguments() else { return };
+    let [library, region] = paths.map(PathBuf::from);
     let cell = cell(&region);
     let restartable = Region::add_path() == AddPath::Restartable;
     let loaded: OnceLock<extern "C" fn(u64)> = OnceLock::new();
@@ -205,14 +198,7 @@ fn a_library_that_is_loaded_late_and_closed_loses_nothing_and_harms_nobody() {
     let library = library();
     for round in 0..3 {
         let shm = Shm::new(&format!("late-{round}"));
-        let host = again!("is_a_host_when_asked")
-            .env("TALEA_TEST_LATE", &library)
-            .env("TALEA_TEST_FILE", shm.file())
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&host.stdout);
-        assert!(host.status.success(), "{}: {said}", host.status);
-        let added = said.lines().find_map(|line| line.strip_prefix("added ")).unwrap();
-        assert_eq!(cell(&shm.file()).get().to_string(), added);
+        let said = output_of(&mut again!("is_a_host_when_asked", library, shm.file()));
+        assert_eq!(cell(&shm.file()).get().to_string(), line_of(&said, "added "));
     }
 }

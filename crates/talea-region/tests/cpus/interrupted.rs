@@ -3,9 +3,11 @@
 
 use std::ops::Range;
 
-use talea_region::{AddPath, Cells, Config, Number, Region};
+use talea_region::{AddPath, Region};
 
-use super::{cells, expected, totals};
+use super::{All, expected};
+use crate::support::calls::move_to;
+use crate::support::region;
 
 /// A sequence, as the kernel reads it from the section of them all.
 #[repr(C, align(32))]
@@ -29,38 +31,6 @@ fn sequences() -> &'static [Sequence] {
         let Range { start, end } =
             (&raw const __start___talea_rseq_cs)..(&raw const __stop___talea_rseq_cs);
         std::slice::from_raw_parts(start, end.offset_from(start) as usize)
-    }
-}
-
-struct All {
-    integer: Cells,
-    float: Cells,
-    both: Cells,
-}
-
-impl All {
-    fn of(region: &'static Region) -> Self {
-        let [integer, float, both] =
-            [Number::Integer, Number::Float, Number::FloatLast].map(|number| cells(region, number));
-        Self { integer, float, both }
-    }
-
-    /// One add of each kind.
-    fn add(&self) {
-        self.integer.at(0).add(1);
-        self.float.at(0).add_float(0.5);
-        self.both.at(0).count_float(self.both.at(1), 0.25);
-        self.integer.at(0).count(self.integer.at(1), 3);
-    }
-}
-
-/// On one CPU, so that the adds of both processes go to one copy of each cell.
-fn stay_on(cpu: usize) {
-    // SAFETY: a CPU set is plain bits, for which zero is a valid value.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        libc::CPU_SET(cpu, &mut set);
-        assert_eq!(libc::sched_setaffinity(0, size_of_val(&set), &set), 0);
     }
 }
 
@@ -167,13 +137,14 @@ fn places(sequence: &Sequence) -> impl Iterator<Item = usize> {
 
 #[test]
 fn adds_that_are_interrupted_at_each_instruction_lose_nothing_and_count_once() {
-    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+    let region = region::region(1 << 20);
     if Region::add_path() != AddPath::Restartable {
         eprintln!("no restartable sequences here");
         return;
     }
     std::thread::spawn(move || {
-        stay_on(0);
+        // On one CPU, so that the adds of both processes go to one copy of each cell.
+        assert!(move_to(0, 0));
         let all = All::of(region);
         // Both processes have the plane of this CPU before the child is interrupted.
         all.add();
@@ -200,7 +171,7 @@ fn adds_that_are_interrupted_at_each_instruction_lose_nothing_and_count_once() {
                 }
                 rounds += 1;
                 let at = place - sequence.start;
-                assert_eq!(totals(region), expected(rounds), "{at} bytes after the start");
+                assert_eq!(all.totals(), expected(rounds), "{at} bytes after the start");
             }
         }
         println!("interrupted at {interrupted} instructions");

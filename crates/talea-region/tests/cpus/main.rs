@@ -12,13 +12,15 @@ mod interrupted;
 mod refused;
 mod threads;
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
+use crate::support::calls::{handle, move_to, own_thread, signal_thread};
+use crate::support::process::{Process, arguments, wait_for_input};
+use crate::support::region::{family, region};
 use crate::support::tmpfs::Shm;
 use talea_region::{Cell, Cells, Config, FamilySpec, Number, Reader, Region, Storage};
 
@@ -27,52 +29,66 @@ fn adds() -> u64 {
 }
 
 fn cells(region: &'static Region, number: Number) -> Cells {
-    let name: &[u8] = match number {
-        Number::Integer => b"integers",
-        Number::Float => b"floats",
-        Number::FloatLast => b"both",
-    };
     let storage = Storage::Striped;
-    let spec = FamilySpec { name, storage, number, cells: 2, limit: 1, ..FamilySpec::default() };
-    region.family(spec).unwrap().family.permanent_series(b"").unwrap()
+    let spec = FamilySpec { storage, number, cells: 2, limit: 1, ..FamilySpec::default() };
+    family(region, &format!("{number:?}"), spec).permanent_series(b"").unwrap()
+}
+
+/// Cells of each number.
+#[derive(Clone, Copy)]
+struct All {
+    integer: Cells,
+    float: Cells,
+    both: Cells,
+}
+
+impl All {
+    fn of(region: &'static Region) -> Self {
+        let [integer, float, both] =
+            [Number::Integer, Number::Float, Number::FloatLast].map(|number| cells(region, number));
+        Self { integer, float, both }
+    }
+
+    /// A round: one add of each kind.
+    fn add(&self) {
+        self.integer.at(0).add(1);
+        self.float.at(0).add_float(0.5);
+        self.both.at(0).count_float(self.both.at(1), 0.25);
+        self.integer.at(0).count(self.integer.at(1), 3);
+    }
+
+    /// The number of counts, and the amount of each.
+    fn totals(&self) -> [f64; 5] {
+        let Self { integer, float, both } = self;
+        let [counts, amount] = [0, 1].map(|n| integer.at(n).get() as f64);
+        let other_counts = both.at(0).get() as f64;
+        [counts, amount, float.at(0).get_float(), other_counts, both.at(1).get_float()]
+    }
 }
 
 /// Moves a thread to each CPU of the machine in turn, until it is stopped.
 fn bounce(thread: libc::pid_t, moves: &AtomicU64, stop: &AtomicBool) {
     let cpus = thread::available_parallelism().unwrap().get() as u64;
     while !stop.load(Relaxed) {
-        // SAFETY: a CPU set is plain bits, for which zero is a valid value; the
-        // thread lives until this one has been joined.
-        unsafe {
-            let mut set: libc::cpu_set_t = std::mem::zeroed();
-            libc::CPU_SET((moves.load(Relaxed) % cpus) as usize, &mut set);
-            libc::sched_setaffinity(thread, size_of_val(&set), &set);
-        }
+        move_to((moves.load(Relaxed) % cpus) as usize, thread);
         moves.fetch_add(1, Relaxed);
     }
 }
 
 /// Adds from threads that are moved from CPU to CPU all the while.
 fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
-    let [integer, float, both] =
-        [Number::Integer, Number::Float, Number::FloatLast].map(|number| cells(region, number));
+    let all = All::of(region);
     thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(move || {
-                // SAFETY: asks for this thread's own number.
-                let this = unsafe { libc::gettid() };
+                let this = own_thread();
                 let (moves, stop) = (AtomicU64::new(0), AtomicBool::new(false));
                 thread::scope(|scope| {
                     scope.spawn(|| bounce(this, &moves, &stop));
                     while moves.load(Relaxed) < 2 {
                         thread::yield_now();
                     }
-                    for _ in 0..each {
-                        integer.at(0).add(1);
-                        float.at(0).add_float(0.5);
-                        both.at(0).count_float(both.at(1), 0.25);
-                        integer.at(0).count(integer.at(1), 3);
-                    }
+                    (0..each).for_each(|_| all.add());
                     stop.store(true, Relaxed);
                 });
             });
@@ -80,20 +96,11 @@ fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
     });
 }
 
-/// The number of counts, and the amount of each.
 fn totals(region: &'static Region) -> [f64; 5] {
-    let [integer, float, both] =
-        [Number::Integer, Number::Float, Number::FloatLast].map(|number| cells(region, number));
-    [
-        integer.at(0).get() as f64,
-        integer.at(1).get() as f64,
-        float.at(0).get_float(),
-        both.at(0).get() as f64,
-        both.at(1).get_float(),
-    ]
+    All::of(region).totals()
 }
 
-/// Their values after so many rounds.
+/// The totals after so many rounds.
 fn expected(rounds: u64) -> [f64; 5] {
     [2.0, 3.0, 0.5, 1.0, 0.25].map(|each| each * rounds as f64)
 }
@@ -108,37 +115,26 @@ fn threads_that_are_moved_between_cpus_lose_nothing() {
     }
 }
 
-/// The body of a process that a test starts, not a claim of its own. It prints its path, adds, and waits
-/// for the end of its input.
 #[test]
 fn adds_while_moved_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_MOVED") else { return };
+    let Some([path]) = arguments() else { return };
     let region = match Region::open(path, Config::with_len(1 << 20)) {
         Ok(opened) => opened.region,
         Err(error) => return println!("\nerror: {error}"),
     };
     add_while_moved(region, 2, adds() / 2);
     println!("\nadded by {}", Region::add_path().name());
-    let _ = std::io::stdin().lines().next();
+    wait_for_input();
 }
 
 /// A command that starts such a process.
 fn mover(file: &Path) -> Command {
-    let mut command = again!("adds_while_moved_when_asked");
-    command.env("TALEA_TEST_MOVED", file).stdin(Stdio::piped()).stdout(Stdio::piped());
-    command
+    again!("adds_while_moved_when_asked", file)
 }
 
 /// Starts such a process with some variables.
-fn start(file: &Path, variables: &[(&str, &str)]) -> Child {
-    mover(file).envs(variables.iter().copied()).spawn().unwrap()
-}
-
-/// The line of its output that begins in this way, without the beginning.
-fn line_of(child: &mut Child, beginning: &str) -> String {
-    let lines = BufReader::new(child.stdout.as_mut().unwrap()).lines();
-    let mut found = lines.map_while(Result::ok);
-    found.find_map(|line| line.strip_prefix(beginning).map(str::to_owned)).unwrap()
+fn start(file: &Path, variables: &[(&str, &str)]) -> Process {
+    Process::start(mover(file).envs(variables.iter().copied()))
 }
 
 #[test]
@@ -158,7 +154,7 @@ fn processes_of_all_paths_share_a_series_and_readers_see_the_path_of_each() {
             &[("TALEA_PLANES", "single")],
         ];
         let mut writers = asked.map(|variables| start(&shm.file(), variables));
-        let found = writers.each_mut().map(|writer| line_of(writer, "added by "));
+        let found = writers.each_mut().map(|writer| writer.wait_for("added by "));
         let usual = Region::add_path().name();
         assert_eq!(found, [usual, "atomic", usual, "atomic", "atomic", "single"]);
         let (overview, _) = Reader::open(shm.file()).unwrap().look().unwrap();
@@ -168,10 +164,7 @@ fn processes_of_all_paths_share_a_series_and_readers_see_the_path_of_each() {
             assert_eq!(slot.adds.name(), path);
         }
         assert_eq!(totals(region), expected(6 * (adds() / 2 * 2)), "{planes} planes");
-        for mut writer in writers {
-            drop(writer.stdin.take());
-            assert!(writer.wait().unwrap().success());
-        }
+        writers.into_iter().for_each(Process::end);
         assert_eq!(totals(region), expected(6 * (adds() / 2 * 2)), "after their end");
     }
 }
@@ -180,10 +173,10 @@ fn processes_of_all_paths_share_a_series_and_readers_see_the_path_of_each() {
 fn an_unknown_path_is_an_error_that_names_those_that_are_known() {
     let shm = Shm::new("unknown-path");
     let mut writer = start(&shm.file(), &[("TALEA_PLANES", "fast")]);
-    let error = line_of(&mut writer, "error: ");
+    let error = writer.wait_for("error: ");
     let expected = "TALEA_PLANES is \"fast\", where restartable, atomic or single was expected";
     assert!(error.starts_with(expected), "{error}");
-    assert!(writer.wait().unwrap().success());
+    writer.end();
 }
 
 /// The cell that the handler adds to, and the number of its calls.
@@ -199,29 +192,19 @@ extern "C" fn handler(_: libc::c_int) {
 
 #[test]
 fn a_signal_handler_may_add_to_what_it_interrupts() {
-    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-    let target = cells(region, Number::Integer).at(0);
+    let target = cells(region(1 << 20), Number::Integer).at(0);
     TARGET.set(target).unwrap();
     // SAFETY: the handler adds to cells and to an atomic, which any handler may.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = handler as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
-        assert_eq!(libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()), 0);
-    }
+    unsafe { handle(libc::SIGUSR1, handler) };
     let done = AtomicBool::new(false);
     let mut made = 0;
     thread::scope(|scope| {
-        // SAFETY: asks for this process's and this thread's own numbers.
-        let (process, adder) = unsafe { (libc::getpid(), libc::gettid()) };
-        let sender = scope.spawn({
-            let done = &done;
-            move || {
-                while !done.load(Relaxed) {
-                    // SAFETY: the thread lives: it waits for this one.
-                    unsafe { libc::syscall(libc::SYS_tgkill, process, adder, libc::SIGUSR1) };
-                    thread::yield_now();
-                }
+        let (adder, done) = (own_thread(), &done);
+        let sender = scope.spawn(move || {
+            while !done.load(Relaxed) {
+                // The thread lives: it waits for this one.
+                signal_thread(adder, libc::SIGUSR1);
+                thread::yield_now();
             }
         });
         while made < adds() || HANDLED.load(Relaxed) < 1_000 {

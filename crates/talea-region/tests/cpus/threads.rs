@@ -4,16 +4,17 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::thread;
 
-use talea_region::{Config, Number, Region};
+use talea_region::Number;
 
 use super::cells;
+use crate::support::calls::{handle, own_thread, signal_thread};
+use crate::support::region::region;
 
 #[test]
 fn threads_that_begin_and_end_all_the_time_lose_nothing() {
     const EACH: u64 = 100;
     let threads = super::adds() / 1_000;
-    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-    let cell = cells(region, Number::Integer).at(0);
+    let cell = cells(region(1 << 20), Number::Integer).at(0);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -33,8 +34,7 @@ fn a_thread_whose_area_is_another_librarys_adds_atomically() {
     struct Area([u32; 8]);
     const LEN: usize = size_of::<Area>();
     const SIGNATURE: usize = 0x1234_5678;
-    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-    let cell = cells(region, Number::Integer).at(0);
+    let cell = cells(region(1 << 20), Number::Integer).at(0);
     let rseq = |area: &mut Area, flags: usize| {
         // SAFETY: the area is aligned, and is registered only as long as it lives.
         unsafe { libc::syscall(libc::SYS_rseq, std::ptr::from_mut(area), LEN, flags, SIGNATURE) }
@@ -71,23 +71,16 @@ extern "C" fn add_twice(_: libc::c_int) {
 
 #[test]
 fn a_signal_handler_may_interrupt_a_threads_first_add() {
-    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-    let cell = *CELL.get_or_init(|| cells(region, Number::Integer).at(0));
+    let cell = *CELL.get_or_init(|| cells(region(1 << 20), Number::Integer).at(0));
     // SAFETY: the handler adds to cells and to an atomic, which any handler may.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = add_twice as *const () as usize;
-        action.sa_flags = libc::SA_RESTART;
-        assert_eq!(libc::sigaction(libc::SIGUSR2, &action, std::ptr::null_mut()), 0);
-    }
+    unsafe { handle(libc::SIGUSR2, add_twice) };
     let threads = super::adds() / 1_000;
     for _ in 0..threads {
         // The number of the thread once it has begun; then whether it is done.
         let (begun, is_done) = (AtomicU64::new(0), AtomicBool::new(false));
         thread::scope(|scope| {
             scope.spawn(|| {
-                // SAFETY: it asks for this thread's own number.
-                begun.store(unsafe { libc::gettid() } as u64, Relaxed);
+                begun.store(own_thread() as u64, Relaxed);
                 cell.add(1);
                 cell.add(1);
                 while !is_done.load(Relaxed) {
@@ -97,11 +90,8 @@ fn a_signal_handler_may_interrupt_a_threads_first_add() {
             while begun.load(Relaxed) == 0 {
                 thread::yield_now();
             }
-            // SAFETY: the thread waits until it is done.
-            unsafe {
-                let thread = begun.load(Relaxed) as libc::pid_t;
-                libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, libc::SIGUSR2);
-            }
+            // The thread waits until it is done.
+            signal_thread(begun.load(Relaxed) as libc::pid_t, libc::SIGUSR2);
             is_done.store(true, Relaxed);
         });
     }

@@ -1,13 +1,17 @@
 //! Claims about access to a region's file: the users that may read it, the files that are refused,
 //! and attaching to an existing one.
 
-use std::fs::{self, File, OpenOptions, Permissions};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, symlink};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::support::process::{AsUser, start_until};
-use crate::support::tmpfs::Shm;
+use crate::support::calls::is_root;
+use crate::support::process::{
+    AsUser, Process, arguments, by_shell, line_of, output_of, wait_for_input,
+};
+use crate::support::region::family;
+use crate::support::tmpfs::{Shm, open, open_copy, put, write};
 use talea_region::{Config, FamilySpec, OpenError, Reader, Region, Standing};
 
 /// A user and a group that are not those of the tests.
@@ -23,15 +27,6 @@ fn own(shm: &Shm) -> (u32, u32) {
     (made.uid(), made.gid())
 }
 
-/// Whether this is root, which may give files away; prints a notice if it is not.
-fn is_root(shm: &Shm, claim: &str) -> bool {
-    let is_root = own(shm).0 == 0;
-    if !is_root {
-        eprintln!("not checked without being root: {claim}");
-    }
-    is_root
-}
-
 fn mode_and_group(path: &Path) -> (u32, u32) {
     let found = path.metadata().unwrap();
     (found.mode() & 0o7777, found.gid())
@@ -39,21 +34,16 @@ fn mode_and_group(path: &Path) -> (u32, u32) {
 
 /// Adds to a series, which takes part.
 fn add(region: &'static Region, n: u64) -> u64 {
-    let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() }).unwrap();
-    let cell = family.family.permanent_series(b"").unwrap().at(0);
+    let cell = family(region, "f", FamilySpec::default()).permanent_series(b"").unwrap().at(0);
     cell.add(n);
     cell.get()
 }
 
-/// The body of a process that a test starts, not a claim of its own. It opens a file, prints the
-/// outcome and waits for the end of its input.
+/// Opens a file, or memory, for a group, or none.
 #[test]
 fn opens_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_OPEN") else { return };
-    let config = match std::env::var("TALEA_TEST_GROUP") {
-        Ok(group) => config().read_by_group(group.parse().unwrap()),
-        Err(_) => config(),
-    };
+    let Some([path, group]) = arguments() else { return };
+    let config = Config { group: group.parse().ok(), ..config() };
     if path.is_empty() {
         add(Region::anonymous(config).unwrap(), 5);
         println!("\noutcome in memory");
@@ -66,40 +56,15 @@ fn opens_when_asked() {
             Err(error) => println!("\noutcome {error}"),
         }
     }
-    let _ = std::io::stdin().lines().next();
+    wait_for_input();
 }
 
 fn opener(path: &Path, group: Option<u32>) -> Command {
-    let mut command = again!("opens_when_asked");
-    command.env("TALEA_TEST_OPEN", path).env_remove("TALEA_TEST_GROUP");
-    if let Some(group) = group {
-        command.env("TALEA_TEST_GROUP", group.to_string());
-    }
-    command
+    again!("opens_when_asked", path, group.map_or(String::new(), |group| group.to_string()))
 }
 
-/// A command, started by a shell.
-fn by_shell(script: &str, command: &Command) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &format!("{script}; exec \"$@\""), "sh"]);
-    shell.arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
-    shell
-}
-
-/// The output of a command that ends.
 fn outcome(command: &mut Command) -> String {
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let outcome = said.lines().find_map(|line| line.strip_prefix("outcome "));
-    outcome
-        .unwrap_or_else(|| panic!("{said} {}", String::from_utf8_lossy(&output.stderr)))
-        .to_owned()
+    line_of(&output_of(command), "outcome ").to_owned()
 }
 
 #[test]
@@ -118,7 +83,7 @@ fn a_new_file_is_read_by_whom_it_says_whatever_the_umask() {
 #[test]
 fn a_supplementary_group_gets_a_new_file() {
     let shm = Shm::new("group");
-    if is_root(&shm, "a file of another group") {
+    if is_root("a file of another group") {
         let config = config().read_by_group(NOBODY);
         assert!(Region::open(shm.file(), config).unwrap().notice.is_none());
         assert_eq!(mode_and_group(&shm.file()), (0o640, NOBODY));
@@ -139,7 +104,7 @@ fn a_file_that_is_there_keeps_its_group_and_its_mode_and_that_is_said() {
     assert_eq!(mode_and_group(&shm.file()), (0o600, group));
     // No notice without a request, and none if the file has what was requested.
     assert!(Region::open(shm.file(), config()).unwrap().notice.is_none());
-    fs::set_permissions(shm.file(), fs::Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(shm.file(), Permissions::from_mode(0o640)).unwrap();
     assert!(with_group().is_none());
     assert!(Region::open(shm.file(), config()).unwrap().notice.is_none());
 }
@@ -147,26 +112,22 @@ fn a_file_that_is_there_keeps_its_group_and_its_mode_and_that_is_said() {
 #[test]
 fn a_process_outside_of_the_group_gets_advice_and_leaves_no_file() {
     let shm = Shm::new("no-member");
-    let files = || fs::read_dir(shm.path()).unwrap().count();
     let error = Region::open(shm.file(), config().read_by_group(u32::MAX)).unwrap_err();
     assert!(matches!(error, OpenError::Group { group: u32::MAX, .. }), "{error}");
-    assert_eq!(files(), 0);
+    assert_eq!(shm.names().len(), 0);
 
-    if !is_root(&shm, "a user who is not in the group") {
+    if !is_root("a user who is not in the group") {
         return;
     }
-    let mut other = AsUser::new(&opener(&shm.file(), Some(0)), NOBODY);
-    let as_nobody = &mut other.command;
-    as_nobody.env("TALEA_TEST_OPEN", shm.file()).env("TALEA_TEST_GROUP", "0");
+    let as_nobody = |group| outcome(&mut AsUser::new(&opener(&shm.file(), group), NOBODY).command);
     chown(shm.path(), Some(NOBODY), None).unwrap();
-    let said = outcome(as_nobody);
+    let said = as_nobody(Some(0));
     for part in ["to group 0", "not permitted", "add its user to it", "another group"] {
         assert!(said.contains(part), "{part}: {said}");
     }
-    assert_eq!(files(), 0);
+    assert_eq!(shm.names().len(), 0);
     // Without the group, this user may.
-    as_nobody.env_remove("TALEA_TEST_GROUP");
-    assert_eq!(outcome(as_nobody), "opened ");
+    assert_eq!(as_nobody(None), "opened ");
     assert_eq!(shm.file().metadata().unwrap().uid(), NOBODY);
 }
 
@@ -191,7 +152,7 @@ fn only_a_file_of_an_owner_that_is_trusted_is_read() {
     refused(&shm.file(), &[other], &[&mine, &format!("expected user {other}")]);
     refused(&shm.file(), &[other, other + 1], &[&format!("user {other} or {}", other + 1)]);
     refused(&shm.file(), &[], &[&mine, "no owner is allowed"]);
-    if is_root(&shm, "a file of another user") {
+    if is_root("a file of another user") {
         chown(shm.file(), Some(NOBODY), None).unwrap();
         refused(&shm.file(), &[me], &["belongs to user 65534", &format!("expected {mine}")]);
         assert!(Reader::open_owned_by(shm.file(), &[me, NOBODY]).is_ok());
@@ -199,23 +160,40 @@ fn only_a_file_of_an_owner_that_is_trusted_is_read() {
 }
 
 #[test]
-fn a_file_that_others_may_write_to_is_not_read() {
+fn a_file_that_others_may_write_to_is_not_read_nor_trusted_any_more() {
     let shm = Shm::new("modes");
     let (me, _) = own(&shm);
     Region::open(shm.file(), config()).unwrap();
-    let with = |mode| {
-        fs::set_permissions(shm.file(), fs::Permissions::from_mode(mode)).unwrap();
-        shm.file()
-    };
-    for mode in [0o600, 0o640, 0o644, 0o400] {
-        assert!(Reader::open_owned_by(with(mode), &[me]).is_ok(), "{mode:o}");
+    let careful = Reader::open_owned_by(shm.file(), &[me]).unwrap();
+    let any = Reader::open(shm.file()).unwrap();
+    for (mode, others) in [
+        (0o600, None),
+        (0o640, None),
+        (0o644, None),
+        (0o400, None),
+        (0o660, Some("any user of its group")),
+        (0o602, Some("any user could")),
+        (0o666, Some("any user could")),
+        (0o600, None),
+    ] {
+        fs::set_permissions(shm.file(), Permissions::from_mode(mode)).unwrap();
+        match others {
+            None => assert!(Reader::open_owned_by(shm.file(), &[me]).is_ok(), "{mode:o}"),
+            Some(others) => {
+                let shown = format!("mode is {mode:04o}");
+                let parts = [&shown, others, "expected 0600 or 0640", "chmod go-w"];
+                refused(&shm.file(), &[me], &parts);
+            }
+        }
+        // A reader that opened it before notices.
+        let expected = if others.is_none() { Standing::Same } else { Standing::Untrusted };
+        assert_eq!(careful.standing(shm.file()).unwrap(), expected, "{mode:o}");
+        assert_eq!(any.standing(shm.file()).unwrap(), Standing::Same, "{mode:o}");
     }
-    for (mode, who) in
-        [(0o660, "any user of its group"), (0o602, "any user could"), (0o666, "any user could")]
-    {
-        let shown = format!("mode is {mode:04o}");
-        refused(&with(mode), &[me], &[&shown, who, "expected 0600 or 0640", "chmod go-w"]);
-    }
+}
+
+fn make_fifo(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
 }
 
 /// Whether a process sleeps in a system call.
@@ -232,25 +210,26 @@ fn only_regular_files_are_opened() {
     Region::open(shm.file(), config()).unwrap();
 
     symlink(shm.file(), at("link")).unwrap();
-    refused(&at("link"), &[me], &["a symbolic link", "expected a regular file"]);
     fs::create_dir(at("folder")).unwrap();
-    refused(&at("folder"), &[me], &["a directory", "expected a regular file"]);
     let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-    refused(&at("socket"), &[me], &["a socket", "expected a regular file"]);
-    refused(Path::new("/dev/null"), &[me, 0], &["a device", "expected a regular file"]);
+    make_fifo(&at("fifo"));
+    for (path, kind) in [
+        (at("link"), "a symbolic link"),
+        (at("folder"), "a directory"),
+        (at("socket"), "a socket"),
+        ("/dev/null".into(), "a device"),
+        (at("fifo"), "a FIFO"),
+    ] {
+        refused(&path, &[me, 0], &[kind, "expected a regular file"]);
+    }
 
     // A process that opens a FIFO to write waits for a reader: here for ever.
-    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
-    let mut writer =
-        Command::new("sh").args(["-c", "echo > \"$0\""]).arg(at("fifo")).spawn().unwrap();
-    refused(&at("fifo"), &[me], &["a FIFO", "expected a regular file"]);
+    let writer = Process::start(Command::new("sh").args(["-c", "echo > \"$0\""]).arg(at("fifo")));
     while !is_asleep(writer.id()) {
         std::thread::yield_now();
     }
     refused(&at("fifo"), &[me], &["a FIFO", "expected a regular file"]);
     assert!(is_asleep(writer.id()), "the FIFO was opened");
-    writer.kill().unwrap();
-    writer.wait().unwrap();
 
     let missing = Reader::open_owned_by(at("missing"), &[me]).err().unwrap().to_string();
     assert!(missing.contains("No such file"), "{missing}");
@@ -279,39 +258,18 @@ fn a_changed_file_is_noticed_before_it_is_read_again() {
     fs::rename(&moved, &path).unwrap();
     assert_eq!(standing(), Standing::Same);
 
-    let file = OpenOptions::new().write(true).open(&path).unwrap();
     let expected = 1 << 20;
     for found in [expected + 1, 4096, 0] {
-        file.set_len(found).unwrap();
+        open(&path).set_len(found).unwrap();
         assert_eq!(standing(), Standing::Resized { found, expected });
     }
     assert!(reader.standing(path.join("below")).is_err(), "a file is no folder");
 }
 
 #[test]
-fn a_file_that_others_may_write_to_meanwhile_is_not_trusted_any_more() {
-    let shm = Shm::new("meanwhile");
-    let path = shm.file();
-    Region::open(&path, Config::with_len(1 << 20)).unwrap();
-    let owner = fs::metadata(&path).unwrap().uid();
-    let careful = Reader::open_owned_by(&path, &[owner]).unwrap();
-    let any = Reader::open(&path).unwrap();
-    for (mode, expected) in [
-        (0o640, Standing::Same),
-        (0o660, Standing::Untrusted),
-        (0o602, Standing::Untrusted),
-        (0o600, Standing::Same),
-    ] {
-        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        assert_eq!(careful.standing(&path).unwrap(), expected, "{mode:o}");
-        assert_eq!(any.standing(&path).unwrap(), Standing::Same, "{mode:o}");
-    }
-}
-
-#[test]
 fn a_process_that_attaches_takes_part_and_leaves_no_trace() {
     let shm = Shm::new("attach");
-    let mut service = start_until("outcome opened ", &mut opener(&shm.file(), None));
+    let mut service = Process::start_until("outcome opened ", &mut opener(&shm.file(), None));
     let region = Region::attach(shm.file()).unwrap();
     assert_eq!(add(region, 2), 7);
     let alive = || {
@@ -319,29 +277,25 @@ fn a_process_that_attaches_takes_part_and_leaves_no_trace() {
         overview.processes.iter().filter(|process| process.is_alive).count()
     };
     assert_eq!(alive(), 2);
-    service.kill().unwrap();
-    service.wait().unwrap();
+    service.kill();
     assert_eq!((alive(), add(region, 1)), (1, 8));
     // Nobody needs to be there.
     assert_eq!(add(Region::attach(shm.file()).unwrap(), 1), 9);
-    assert_eq!(fs::read_dir(shm.path()).unwrap().count(), 1);
+    assert_eq!(shm.names().len(), 1);
 }
 
 #[test]
 fn memory_of_a_process_is_attached_to_and_one_without_is_an_error() {
     let shm = Shm::new("attach-memory");
-    let mut service = start_until("outcome in memory", &mut opener(Path::new(""), None));
+    let mut service = Process::start_until("outcome in memory", &mut opener(Path::new(""), None));
     assert_eq!(add(Region::attach_to_process(service.id()).unwrap(), 2), 7);
-    service.kill().unwrap();
-    service.wait().unwrap();
+    service.kill();
     let gone = Region::attach_to_process(service.id()).unwrap_err().to_string();
     assert!(gone.contains("No such file"), "{gone}");
 
-    let mut other = start_until("outcome opened ", &mut opener(&shm.file(), None));
+    let other = Process::start_until("outcome opened ", &mut opener(&shm.file(), None));
     let none = Region::attach_to_process(other.id()).unwrap_err().to_string();
     assert!(none.contains("no region in memory"), "{none}");
-    other.kill().unwrap();
-    other.wait().unwrap();
 }
 
 #[test]
@@ -349,28 +303,17 @@ fn a_file_that_cannot_be_attached_to_is_an_error_and_stays_as_it_is() {
     let shm = Shm::new("attach-refused");
     Region::open(shm.file(), config()).unwrap();
     let at = |name: &str| shm.path().join(name);
-    let damaged = |name: &str, place: u64, word: u64| {
-        fs::copy(shm.file(), at(name)).unwrap();
-        let file = File::options().write(true).open(at(name)).unwrap();
-        file.write_all_at(&word.to_le_bytes(), place).unwrap();
-    };
-    damaged("version", 8, 3);
-    damaged("boot", 40, 1);
-    damaged("marks", 1408, 1 << 40);
-    crate::support::tmpfs::write(at("empty"), b"");
-    crate::support::tmpfs::write(at("foreign"), vec![b'x'; 1 << 20]);
+    for (name, place, word) in [("version", 8, 3), ("boot", 40, 1), ("marks", 1408, 1 << 40)] {
+        put(&open_copy(shm.file(), at(name)), place, word);
+    }
+    write(at("empty"), b"");
+    write(at("foreign"), vec![b'x'; 1 << 20]);
     fs::create_dir(at("folder")).unwrap();
     // To a copy: the region is written to when another test forks, since children take slots in all that is open.
     fs::copy(shm.file(), at("whole")).unwrap();
     symlink(at("whole"), at("link")).unwrap();
-    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
-    let files = || {
-        let mut names: Vec<_> =
-            fs::read_dir(shm.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        names.sort();
-        names
-    };
-    let before = files();
+    make_fifo(&at("fifo"));
+    let before = shm.names();
     for (name, part) in [
         ("missing", "No such file"),
         ("version", "layout is version 3"),
@@ -387,5 +330,5 @@ fn a_file_that_cannot_be_attached_to_is_an_error_and_stays_as_it_is() {
         assert!(said.contains(part) && said.contains(at(name).to_str().unwrap()), "{name}: {said}");
         assert!(bytes.is_none_or(|bytes| fs::read(at(name)).unwrap() == bytes), "{name}");
     }
-    assert_eq!(files(), before);
+    assert_eq!(shm.names(), before);
 }

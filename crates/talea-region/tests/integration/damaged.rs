@@ -2,16 +2,18 @@
 //! reads it stays alive and takes no more memory and time than the file warrants.
 #![allow(unsafe_code)]
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use crate::support::cpu_time::cpu_time;
-use crate::support::tmpfs::Shm;
+use crate::support::calls::{cpu_time, move_to};
+use crate::support::process::{arguments, output_of};
+use crate::support::region::{family, open};
+use crate::support::tmpfs::{self, Shm, open_copy, put, word};
 use talea_region::{
-    AddPath, Cells, Config, Family, FamilySpec, MIN_LEN, Number, Reader, Region, Storage,
+    AddPath, Cell, Cells, Config, Family, FamilySpec, MIN_LEN, Number, Reader, Region, Storage,
 };
 
 /// Where the CPU table stands.
@@ -19,97 +21,78 @@ const CPU_TABLE: std::ops::Range<u64> = 4096..20_480;
 /// Where the number of slots stands that were ever taken.
 const SLOTS_TAKEN: u64 = mark(9) + 8;
 
-fn spec(name: &str, cells: u16) -> FamilySpec<'_> {
-    FamilySpec {
-        name: name.as_bytes(),
-        definition: b"what it is",
-        kind: 1,
-        storage: Storage::Striped,
-        number: Number::Integer,
-        cells,
-        limit: 1 << 20,
-        ..FamilySpec::default()
-    }
+fn spec(cells: u16) -> FamilySpec<'static> {
+    FamilySpec { storage: Storage::Striped, cells, limit: 1 << 20, ..FamilySpec::default() }
+}
+
+/// A region with planes for so many CPUs.
+fn open_with(path: impl AsRef<Path>, planes: u64, len: u64) -> &'static Region {
+    Region::open(path, Config { planes, ..Config::with_len(len) }).unwrap().region
+}
+
+/// A striped cell.
+fn cell(region: &'static Region) -> Cell {
+    family(region, "used", spec(1)).permanent_series(b"").unwrap().at(0)
 }
 
 /// A region that was used, and that no process uses any more, as its file shows.
-fn used(shm: &Shm, len: u64, cells: u16) -> std::fs::File {
+fn used(shm: &Shm, len: u64, cells: u16) -> File {
     let original = shm.path().join("original.talea");
-    let region =
-        Region::open(&original, Config { planes: 2, ..Config::with_len(len) }).unwrap().region;
-    region.family(spec("used", cells)).unwrap().family.series(b"").unwrap().at(0).add(1);
-    std::fs::copy(&original, shm.file()).unwrap();
-    std::fs::OpenOptions::new().read(true).write(true).open(shm.file()).unwrap()
+    let region = open_with(&original, 2, len);
+    family(region, "used", spec(cells)).series(b"").unwrap().at(0).add(1);
+    open_copy(original, shm.file())
 }
 
-fn put(file: &std::fs::File, at: u64, word: u64) {
-    file.write_all_at(&word.to_le_bytes(), at).unwrap();
+/// Writes a word to all entries of the CPU table.
+fn fill_cpu_table(file: &File, word: u64) {
+    CPU_TABLE.step_by(8).for_each(|at| put(file, at, word));
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn attaches_and_adds_when_asked() {
-    if let Some(path) = std::env::var_os("TALEA_TEST_DAMAGED") {
-        let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
-        let family = region.family(spec("used", 1)).unwrap().family;
-        // Existing series are found; the marks decide whether there is room for more.
-        let there = family.series(b"").unwrap().at(0);
-        let new = family.series(b"new").map(|cells| cells.at(0)).ok();
-        let before = there.get();
-        std::thread::scope(|scope| {
-            for _ in 0..4 {
-                scope.spawn(|| {
-                    for cell in [Some(there), new].into_iter().flatten() {
-                        (0..100).for_each(|_| cell.add(1));
-                    }
-                });
-            }
-        });
-        assert_eq!(there.get(), before + 400);
-        assert!(new.is_none_or(|new| new.get() == 400), "{}", new.unwrap().get());
-    }
+    let Some([path]) = arguments() else { return };
+    let family = family(open(path), "used", spec(1));
+    // Existing series are found; the marks decide whether there is room for more.
+    let there = family.series(b"").unwrap().at(0);
+    let new = family.series(b"new").map(|cells| cells.at(0)).ok();
+    let before = there.get();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for cell in [Some(there), new].into_iter().flatten() {
+                    (0..100).for_each(|_| cell.add(1));
+                }
+            });
+        }
+    });
+    assert_eq!(there.get(), before + 400);
+    assert!(new.is_none_or(|new| new.get() == 400), "{}", new.unwrap().get());
 }
 
 /// Runs a thread on each CPU that this process may have, one after the other.
 fn on_each_cpu(work: impl Fn() + Sync) {
-    // SAFETY: a set of CPUs is plain bits, for which zero is a valid value; both sets live through
-    // the calls, which are about the calling thread.
-    let allowed = unsafe {
-        let mut allowed: libc::cpu_set_t = std::mem::zeroed();
-        assert_eq!(libc::sched_getaffinity(0, size_of_val(&allowed), &mut allowed), 0);
-        allowed
-    };
-    // SAFETY: the number is less than the set has.
-    let is_allowed = |cpu: &usize| unsafe { libc::CPU_ISSET(*cpu, &allowed) };
-    for cpu in (0..libc::CPU_SETSIZE as usize).filter(is_allowed) {
+    let all = 0..libc::CPU_SETSIZE as usize;
+    let allowed = std::thread::spawn(|| all.filter(|&cpu| move_to(cpu, 0)).collect::<Vec<_>>());
+    for cpu in allowed.join().unwrap() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // SAFETY: as above.
-                unsafe {
-                    let mut one: libc::cpu_set_t = std::mem::zeroed();
-                    libc::CPU_SET(cpu, &mut one);
-                    assert_eq!(libc::sched_setaffinity(0, size_of_val(&one), &one), 0);
-                }
+                assert!(move_to(cpu, 0));
                 work();
             });
         });
     }
 }
 
-/// The body of a process that a test starts, not a claim of its own. It adds on each CPU; the test
-/// damages the CPU table meanwhile.
+/// Adds on each CPU, and damages the CPU table meanwhile.
 #[test]
 fn adds_while_its_cpu_table_is_damaged_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_LIVING") else { return };
-    let wrong: u64 = std::env::var("TALEA_TEST_WORD").unwrap().parse().unwrap();
-    let late = std::env::var("TALEA_TEST_LATE").is_ok();
-    let config = Config { planes: 2, ..Config::with_len(1 << 20) };
-    let region = Region::open(&path, config).unwrap().region;
-    let family = region.family(spec("used", 2)).unwrap().family;
-    let cells = family.permanent_series(b"").unwrap();
+    let Some([path, wrong, when]) = arguments() else { return };
+    let (wrong, late) = (wrong.parse().unwrap(), when == "late");
+    let region = open_with(&path, 2, 1 << 20);
+    let cells = family(region, "used", spec(2)).permanent_series(b"").unwrap();
     let (integer, other) = (cells.at(0), cells.at(1));
-    let floats = FamilySpec { number: Number::Float, ..spec("floats", 1) };
-    let float = region.family(floats).unwrap().family.permanent_series(b"").unwrap().at(0);
+    let floats = family(region, "floats", FamilySpec { number: Number::Float, ..spec(1) });
+    let float = floats.permanent_series(b"").unwrap().at(0);
     let add = || {
         on_each_cpu(|| {
             (0..100).for_each(|_| {
@@ -125,8 +108,7 @@ fn adds_while_its_cpu_table_is_damaged_when_asked() {
     if !late {
         add();
     }
-    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    CPU_TABLE.step_by(8).for_each(|at| put(&file, at, wrong));
+    fill_cpu_table(&tmpfs::open(&path), wrong);
     let before = (integer.get(), other.get(), float.get_float());
     add();
     let after = (integer.get(), other.get(), float.get_float());
@@ -142,9 +124,8 @@ fn adds_while_its_cpu_table_is_damaged_when_asked() {
 #[test]
 fn planes_that_the_table_lost_are_seen_from_outside_again() {
     let shm = Shm::new("table-restored");
-    let config = Config { planes: 2, ..Config::with_len(1 << 20) };
-    let region = Region::open(shm.file(), config).unwrap().region;
-    let cell = region.family(spec("used", 1)).unwrap().family.permanent_series(b"").unwrap().at(0);
+    let region = open_with(shm.file(), 2, 1 << 20);
+    let cell = cell(region);
     on_each_cpu(|| (0..100).for_each(|_| cell.add(1)));
     let outside = || {
         let snapshot = Reader::open(shm.file()).unwrap().snapshot().unwrap();
@@ -153,10 +134,10 @@ fn planes_that_the_table_lost_are_seen_from_outside_again() {
     };
     let all = outside();
     assert_eq!((all, cell.get()), (all, all));
-    let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
+    let file = tmpfs::open(shm.file());
     let plane = (1_u64 << 18) / 4;
     for wrong in [0, 1 << 46, 2 * plane, 3 * plane] {
-        CPU_TABLE.step_by(8).for_each(|at| put(&file, at, wrong));
+        fill_cpu_table(&file, wrong);
         // The count of planes in use, too.
         put(&file, mark(6), 0);
         assert_eq!(cell.get(), all, "in this process nothing is missing");
@@ -168,10 +149,10 @@ fn planes_that_the_table_lost_are_seen_from_outside_again() {
 #[test]
 fn a_process_that_the_count_of_slots_lost_is_seen_from_outside_again() {
     let shm = Shm::new("slots-restored");
-    let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
+    let region = open(shm.file());
     let living = || Reader::open(shm.file()).unwrap().snapshot().unwrap().living().count();
     assert_eq!(living(), 1);
-    let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
+    let file = tmpfs::open(shm.file());
     let repairs: [fn(&'static Region); 2] = [|region| drop(region.snapshot()), Region::sweep];
     for repair in repairs {
         put(&file, SLOTS_TAKEN, 0);
@@ -184,21 +165,15 @@ fn a_process_that_the_count_of_slots_lost_is_seen_from_outside_again() {
 #[test]
 fn a_plane_is_never_given_to_a_second_cpu() {
     let shm = Shm::new("planes-twice");
-    let config = Config { planes: 4, ..Config::with_len(1 << 20) };
-    let region = Region::open(shm.file(), config).unwrap().region;
-    let cell = region.family(spec("used", 1)).unwrap().family.permanent_series(b"").unwrap().at(0);
-    let file = std::fs::OpenOptions::new().read(true).write(true).open(shm.file()).unwrap();
+    let cell = cell(open_with(shm.file(), 4, 1 << 20));
+    let file = tmpfs::open(shm.file());
     on_each_cpu(|| {
         // As if no plane were in use yet.
         put(&file, mark(6), 2);
         (0..100).for_each(|_| cell.add(1));
     });
-    let word = |at| {
-        let mut bytes = [0; 8];
-        file.read_exact_at(&mut bytes, at).unwrap();
-        u64::from_le_bytes(bytes)
-    };
-    let mut planes: Vec<u64> = CPU_TABLE.step_by(8).map(word).filter(|&plane| plane != 0).collect();
+    let entries = CPU_TABLE.step_by(8).map(|at| word(&file, at));
+    let mut planes: Vec<u64> = entries.filter(|&plane| plane != 0).collect();
     let all = planes.len();
     assert!(all > 0 || Region::add_path() != AddPath::Restartable);
     planes.sort_unstable();
@@ -219,57 +194,29 @@ fn wrong_planes() -> Vec<u64> {
 #[test]
 fn a_word_of_the_cpu_table_that_changes_under_a_service_kills_no_process_and_loses_no_add() {
     for wrong in wrong_planes() {
-        for late in [false, true] {
-            let shm = Shm::new(&format!("table-living-{wrong}-{late}"));
-            let mut service = again!("adds_while_its_cpu_table_is_damaged_when_asked");
-            service.env("TALEA_TEST_LIVING", shm.file());
-            service.env("TALEA_TEST_WORD", wrong.to_string());
-            if late {
-                service.env("TALEA_TEST_LATE", "1");
-            }
-            let done = service.output().unwrap();
-            let said = String::from_utf8_lossy(&done.stderr);
-            assert!(done.status.success(), "{wrong:#x}, {late}: {}, {said}", done.status);
+        for when in ["early", "late"] {
+            let shm = Shm::new(&format!("table-living-{wrong}-{when}"));
+            let (path, wrong) = (shm.file(), wrong.to_string());
+            let test = "adds_while_its_cpu_table_is_damaged_when_asked";
+            output_of(&mut again!(test, path, wrong, when));
         }
     }
 }
 
-fn assert_that_a_service_starts_over(path: &Path, what: &str) {
-    let mut service = again!("attaches_and_adds_when_asked");
-    let done = service.env("TALEA_TEST_DAMAGED", path).output().unwrap();
-    let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success(), "{what}: {}, {said}", done.status);
-}
-
 #[test]
-fn a_cpu_table_that_leads_out_of_the_region_kills_nobody() {
-    for wrong in [1 << 46, u64::MAX / 4096 * 4096] {
-        let shm = Shm::new(&format!("table-out-{wrong}"));
+fn a_wrong_cpu_table_or_mark_kills_no_service_that_starts_and_loses_no_add() {
+    let outside = [1 << 46, u64::MAX / 4096 * 4096];
+    let beside = [8, 4096, 1 << 16, (1_u64 << 18).wrapping_neg(), 1_u64.wrapping_neg()];
+    let tables = outside.into_iter().chain(beside).map(|entry| (entry, None));
+    // No CPU has a plane, so each takes one.
+    let marks = (0..8).map(|n| (0, Some(n)));
+    for (entry, too_large) in tables.chain(marks) {
+        let shm = Shm::new(&format!("table-{entry:#x}-mark-{too_large:?}"));
         let file = used(&shm, 1 << 20, 1);
-        CPU_TABLE.step_by(8).for_each(|at| put(&file, at, wrong));
-        assert_that_a_service_starts_over(&shm.file(), &format!("{wrong:#x}"));
-    }
-}
-
-#[test]
-fn a_cpu_table_that_leads_beside_the_planes_loses_no_add() {
-    for wrong in [8, 4096, 1 << 16, (1_u64 << 18).wrapping_neg(), 1_u64.wrapping_neg()] {
-        let shm = Shm::new(&format!("table-beside-{wrong}"));
-        let file = used(&shm, 1 << 20, 1);
-        CPU_TABLE.step_by(8).for_each(|at| put(&file, at, wrong));
-        assert_that_a_service_starts_over(&shm.file(), &format!("{wrong:#x}"));
-    }
-}
-
-#[test]
-fn a_mark_that_is_too_large_kills_no_process_that_gets_a_plane() {
-    for mark in 0..8 {
-        let shm = Shm::new(&format!("mark-{mark}"));
-        let file = used(&shm, 1 << 20, 1);
-        put(&file, 1024 + mark * 64, u64::MAX);
-        // No CPU has a plane, so each takes one.
-        CPU_TABLE.step_by(8).for_each(|at| put(&file, at, 0));
-        assert_that_a_service_starts_over(&shm.file(), &format!("mark {mark}"));
+        fill_cpu_table(&file, entry);
+        too_large.into_iter().for_each(|n| put(&file, mark(n), u64::MAX));
+        // If it fails, the name of the file is the case.
+        output_of(&mut again!("attaches_and_adds_when_asked", shm.file()));
     }
 }
 
@@ -291,8 +238,7 @@ const KINDS: [(&str, Storage, Number, u16); 6] = [
 
 impl Service {
     fn start(path: &Path) -> Self {
-        let config = Config { planes: 2, ..Config::with_len(MIN_LEN) };
-        let region = Region::open(path, config).unwrap().region;
+        let region = open_with(path, 2, MIN_LEN);
         let kept = KINDS.into_iter().map(|kind| {
             let family = Self::family(region, kind).unwrap();
             let cells = family.series(b"kept").unwrap().keep().unwrap();
@@ -307,13 +253,14 @@ impl Service {
         (name, storage, number, segments): (&str, Storage, Number, u16),
     ) -> Option<Family> {
         let spec = FamilySpec {
+            name: name.as_bytes(),
             storage,
             number,
             segments,
             limit: 20,
             idle_minutes: 1,
             accumulates: true,
-            ..spec(name, 3)
+            ..spec(3)
         };
         Some(region.family(spec).ok()?.family)
     }
@@ -392,15 +339,14 @@ fn harm(kind: u64, old: u64, random: &mut u64) -> u64 {
     }
 }
 
-/// The body of a process that a test starts, not a claim of its own. It counts and looks up in
-/// three threads while every word of a part of the file is damaged, one after the other.
+/// Counts and looks up in three threads while every word of a part of the file is damaged, one after
+/// the other.
 #[test]
 fn counts_while_words_are_damaged_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_WORDS") else { return };
-    let number = |name| std::env::var(name).unwrap().parse::<u64>().unwrap();
-    let (first, step) = (number("TALEA_TEST_FIRST"), number("TALEA_TEST_STEP"));
+    let Some([path, first, step]) = arguments() else { return };
+    let [first, step] = [first, step].map(|number| number.parse::<u64>().unwrap());
     let service = Service::start(path.as_ref());
-    let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+    let file = tmpfs::open(&path);
     let notes = File::create(format!("{path}.word")).unwrap();
     let mut random = first;
     let done = AtomicBool::new(false);
@@ -417,23 +363,21 @@ fn counts_while_words_are_damaged_when_asked() {
             });
         }
         let reader = Reader::open(&path).unwrap();
-        for (n, word) in (first..MIN_LEN / 8).step_by(step as usize).enumerate() {
-            let mut old = [0; 8];
-            file.read_exact_at(&mut old, word * 8).unwrap();
-            let old = u64::from_le_bytes(old);
+        for (n, at) in (first * 8..MIN_LEN).step_by(step as usize * 8).enumerate() {
+            let old = word(&file, at);
             // A word that is not in use is damaged in one way.
             let kinds = if old == 0 { n as u64 % HARMS..n as u64 % HARMS + 1 } else { 0..HARMS };
             for kind in kinds {
                 let wrong = harm(kind, old, &mut random);
-                let note = format!("{:9} {old:#020x} {wrong:#020x}", word * 8);
+                let note = format!("{at:9} {old:#020x} {wrong:#020x}");
                 notes.write_all_at(note.as_bytes(), 0).unwrap();
-                put(&file, word * 8, wrong);
+                put(&file, at, wrong);
                 service.add();
                 service.look_up(n as u64 + kind);
                 if (n as u64 + kind) % 64 == 0 {
                     let _ = reader.snapshot();
                 }
-                put(&file, word * 8, old);
+                put(&file, at, old);
             }
         }
         done.store(true, Relaxed);
@@ -447,19 +391,17 @@ fn a_service_survives_damage_to_any_word_of_its_file() {
     const PARTS: u64 = 16;
     for first in 0..PARTS {
         let shm = Shm::new(&format!("words-{first}"));
-        let mut service = again!("counts_while_words_are_damaged_when_asked");
-        service.env("TALEA_TEST_WORDS", shm.file());
-        service.env("TALEA_TEST_FIRST", first.to_string());
-        service.env("TALEA_TEST_STEP", PARTS.to_string());
+        let (path, first, step) = (shm.file(), first.to_string(), PARTS.to_string());
+        let mut service = again!("counts_while_words_are_damaged_when_asked", path, first, step);
         let done = service.output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr);
-        let word = std::fs::read_to_string(format!("{}.word", shm.file().display()));
+        let word = fs::read_to_string(format!("{}.word", path.display()));
         assert!(done.status.success(), "{}, at {word:?}: {said}", done.status);
     }
 }
 
 /// Repeats the words of a record over the memory behind it.
-fn repeat(file: &std::fs::File, at: u64, len: u64, times: u64) {
+fn repeat(file: &File, at: u64, len: u64, times: u64) {
     let mut record = vec![0; len as usize];
     file.read_exact_at(&mut record, at).unwrap();
     (1..times).for_each(|n| file.write_all_at(&record, at + n * len).unwrap());
@@ -477,9 +419,9 @@ fn families_that_share_one_long_text_do_not_multiply_it() {
     const LEN: u64 = 4 << 20;
     let shm = Shm::new("texts");
     let file = used(&shm, LEN, 1);
-    let region = Region::open(shm.file(), Config::with_len(LEN)).unwrap().region;
+    let region = open_with(shm.file(), 2, LEN);
     let long = vec![b'x'; LEN as usize / 8];
-    region.family(FamilySpec { definition: &long, ..spec("long", 1) }).unwrap();
+    family(region, "long", FamilySpec { definition: &long, ..spec(1) });
     let families = LEN >> 12;
     repeat(&file, FAMILIES + 256, 256, families - 1);
     put(&file, mark(0), families * 256);
@@ -494,11 +436,7 @@ fn series_that_are_refused_cost_no_more_than_those_that_are_taken() {
     const LEN: u64 = 8 << 20;
     let shm = Shm::new("refused");
     let file = used(&shm, LEN, 65_535);
-    let bytes = {
-        let mut bytes = vec![0; LEN as usize];
-        file.read_exact_at(&mut bytes, 0).unwrap();
-        bytes
-    };
+    let bytes = fs::read(shm.file()).unwrap();
     // The only series record: public, and the third of its words names 65,535 cells.
     let is_record = |words: &[u8]| words[0] == 2 && words[16..18] == [0xFF, 0xFF];
     let at = (0..LEN - 24).step_by(64).find(|&at| is_record(&bytes[at as usize..]));

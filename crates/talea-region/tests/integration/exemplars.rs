@@ -4,15 +4,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 
+use crate::support::region::{self, region, sweep};
 use talea_region::{Cell, Config, Exemplar, Family, FamilySpec, Overflow, Region};
 
-fn region() -> &'static Region {
-    Region::anonymous(Config::with_len(2 << 20)).unwrap()
-}
-
 fn family(region: &'static Region) -> Family {
-    let spec = FamilySpec { name: b"f", cells: 3, idle_minutes: 1, ..FamilySpec::default() };
-    region.family(spec).unwrap().family
+    let spec = FamilySpec { cells: 3, idle_minutes: 1, ..FamilySpec::default() };
+    region::family(region, "f", spec)
 }
 
 fn shown(region: &'static Region) -> Vec<Exemplar> {
@@ -28,7 +25,7 @@ fn texts(region: &'static Region) -> Vec<(usize, f64, String)> {
 
 #[test]
 fn each_cell_shows_its_latest() {
-    let region = region();
+    let region = region(2 << 20);
     let cells = family(region).permanent_series(b"").unwrap();
     assert_eq!(shown(region), []);
     cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"").unwrap();
@@ -43,7 +40,7 @@ fn each_cell_shows_its_latest() {
 
 #[test]
 fn any_length_up_to_the_longest_comes_back() {
-    let region = region();
+    let region = region(2 << 20);
     let cell = family(region).permanent_series(b"").unwrap().at(1);
     for len in (0..300).chain([2047, 2048, 100, 2048]) {
         let text: String = ('a'..='z').cycle().take(len).collect();
@@ -55,7 +52,7 @@ fn any_length_up_to_the_longest_comes_back() {
 
 #[test]
 fn a_wiped_series_has_none_and_a_series_that_went_leaves_no_memory() {
-    let region = region();
+    let region = region(2 << 20);
     let family = family(region);
     let cell = family.permanent_series(b"").unwrap().at(0);
     cell.set_exemplar(1.0, b"a=\"b\"").unwrap();
@@ -69,7 +66,7 @@ fn a_wiped_series_has_none_and_a_series_that_went_leaves_no_memory() {
         drop(looked);
         assert!(taken() > before);
         family.remove(b"passing");
-        (0..2).for_each(|_| region.sweep());
+        sweep(region, 2);
         assert_eq!(taken(), before);
     }
 }
@@ -80,7 +77,7 @@ fn a_shown_exemplar_was_written_whole_while_many_write() {
     const ENOUGH: usize = 200;
     /// The most that each writes.
     const EACH: u64 = if cfg!(miri) { 20 } else { 1 << 40 };
-    let region = region();
+    let region = region(2 << 20);
     let cell = family(region).permanent_series(b"").unwrap().at(0);
     let is_enough = AtomicBool::new(false);
     let text_of = |thread, n: u64| format!("{thread}-{n}-").repeat(1 + (n % 9) as usize);
@@ -119,46 +116,40 @@ fn a_full_region_refuses_and_goes_on() {
 
 #[cfg(target_os = "linux")]
 mod killed {
-    use std::io::BufRead;
-    use std::process::Stdio;
-
     use super::*;
+    use crate::support::process::{Process, arguments};
+    use crate::support::region::open;
     use crate::support::tmpfs::Shm;
 
-    /// The body of a process that a test starts, not a claim of its own: it writes until it is killed.
+    fn text_of(n: u64) -> String {
+        format!("{n}-").repeat(1 + (n % 40) as usize)
+    }
+
     #[test]
-    fn writes_when_asked() {
-        let Ok(path) = std::env::var("TALEA_TEST_EXEMPLARS") else { return };
-        let region = Region::open(path, Config::with_len(2 << 20)).unwrap().region;
-        let cell = family(region).permanent_series(b"").unwrap().at(0);
+    fn writes_until_killed_when_asked() {
+        let Some([path]) = arguments() else { return };
+        let cell = family(open(path)).permanent_series(b"").unwrap().at(0);
         println!("\nwrites");
-        for n in 0_u64.. {
-            let text = format!("{n}-").repeat(1 + (n % 40) as usize);
-            cell.set_exemplar(n as f64, text.as_bytes()).unwrap();
+        for n in 0.. {
+            cell.set_exemplar(n as f64, text_of(n).as_bytes()).unwrap();
         }
     }
 
     #[test]
     fn an_exemplar_that_a_killed_process_was_writing_is_never_shown_and_blocks_no_other() {
         let shm = Shm::new("exemplars");
-        let region = Region::open(shm.file(), Config::with_len(2 << 20)).unwrap().region;
+        let region = open(shm.file());
         let reader = talea_region::Reader::open(shm.file()).unwrap();
         let cell = family(region).permanent_series(b"").unwrap().at(0);
         for round in 0..30 {
-            let mut command = again!("writes_when_asked");
-            command.env("TALEA_TEST_EXEMPLARS", shm.file()).stdout(Stdio::piped());
-            let mut process = command.spawn().unwrap();
-            let said = std::io::BufReader::new(process.stdout.take().unwrap());
-            assert!(said.lines().any(|line| line.unwrap() == "writes"));
+            let mut command = again!("writes_until_killed_when_asked", shm.file());
+            let mut process = Process::start_until("writes", &mut command);
             thread::sleep(std::time::Duration::from_micros(200 + 37 * round));
-            process.kill().unwrap();
-            process.wait().unwrap();
+            process.kill();
             let outside = reader.snapshot().unwrap();
             let series = outside.series(&outside.families()[0]).next().unwrap();
             for exemplar in series.exemplars.iter().filter(|e| e.value >= 0.0) {
-                let n = exemplar.value as u64;
-                let text = format!("{n}-").repeat(1 + (n % 40) as usize);
-                assert_eq!(exemplar.text, text.as_bytes());
+                assert_eq!(exemplar.text, text_of(exemplar.value as u64).as_bytes());
             }
             cell.set_exemplar(-1.0, b"ours").unwrap();
             assert_eq!(texts(region), [(0, -1.0, "ours".to_owned())]);

@@ -2,104 +2,83 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
-use std::io::BufRead;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::support::process::start_until;
-use crate::support::tmpfs::Shm;
-use talea_region::{Config, FamilySpec, OpenError, Region, Storage};
+use crate::support::process::{Process, arguments, by_shell, output_of, wait_for_input};
+use crate::support::region::{family, total};
+use crate::support::tmpfs::{self, Shm};
+use talea_region::{Cell, Config, FamilySpec, OpenError, Opened, Region, Storage};
+
+fn spec(storage: Storage) -> FamilySpec<'static> {
+    FamilySpec { storage, limit: 10, ..FamilySpec::default() }
+}
 
 fn config() -> Config {
     Config::with_len(1 << 20)
 }
 
-fn count(path: &std::path::Path, adds: u64) -> &'static Region {
-    let region = Region::open(path, config()).unwrap().region;
+fn open(path: impl AsRef<Path>) -> Opened {
+    Region::open(path, config()).unwrap()
+}
+
+fn count(path: impl AsRef<Path>, adds: u64) -> &'static Region {
+    let region = open(path).region;
     count_in(region, adds);
     region
 }
 
 fn count_in(region: &'static Region, adds: u64) {
-    let family = region
-        .family(FamilySpec {
-            name: b"shared",
-            storage: Storage::Striped,
-            limit: 10,
-            ..FamilySpec::default()
-        })
-        .unwrap();
-    let cell = family.family.series(b"").unwrap().at(0);
+    let cell = family(region, "shared", spec(Storage::Striped)).series(b"").unwrap().at(0);
     (0..adds).for_each(|_| cell.add(1));
 }
 
-fn total(region: &'static Region) -> u64 {
-    let snapshot = region.snapshot();
-    snapshot.families().iter().flat_map(|f| snapshot.series(f)).map(|s| s.values[0]).sum()
+/// The count in a region.
+fn counted(region: &'static Region) -> u64 {
+    total(region, "shared")
 }
 
-/// This very test binary, started again as a writer.
-fn writer(path: &std::path::Path, adds: u64) -> Command {
-    let mut command = again!("writes_when_asked");
-    command
-        .env("TALEA_TEST_FILE", path)
-        .env("TALEA_TEST_ADDS", adds.to_string())
-        .stdout(Stdio::null());
-    command
+/// A process that counts and ends.
+fn writer(path: &Path, adds: u64) -> Process {
+    Process::start(&mut again!("writes_when_asked", path, adds.to_string()))
 }
 
 /// A series that each process holds its own copy of.
-fn held(region: &'static Region) -> talea_region::Cell {
-    let family = region
-        .family(FamilySpec {
-            name: b"held",
-            storage: Storage::Owned,
-            limit: 10,
-            ..FamilySpec::default()
-        })
-        .unwrap();
-    family.family.series(b"").unwrap().at(0)
+fn held(region: &'static Region) -> Cell {
+    family(region, "held", spec(Storage::Owned)).series(b"").unwrap().at(0)
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn holds_until_killed_when_asked() {
-    if let Ok(path) = std::env::var("TALEA_TEST_HOLD") {
-        held(Region::open(path, config()).unwrap().region).add(5);
-        println!("held");
-        std::thread::sleep(std::time::Duration::from_secs(60));
-    }
+    let Some([path]) = arguments() else { return };
+    held(open(path).region).add(5);
+    println!("\nheld");
+    wait_for_input();
 }
 
 #[test]
 fn values_in_flight_of_a_killed_process_end_with_it() {
     let shm = Shm::new("held");
-    let region = Region::open(shm.file(), config()).unwrap().region;
+    let region = open(shm.file()).region;
     held(region).add(2);
     for _ in 0..2 {
-        let mut command = again!("holds_until_killed_when_asked");
-        let mut holder = start_until("held", command.env("TALEA_TEST_HOLD", shm.file()));
-        assert_eq!(total(region), 7, "both live");
-        holder.kill().unwrap();
-        holder.wait().unwrap();
-        assert_eq!(total(region), 2, "one was killed; the next starts from nothing in its slot");
+        let mut command = again!("holds_until_killed_when_asked", shm.file());
+        let mut holder = Process::start_until("held", &mut command);
+        assert_eq!(total(region, "held"), 7, "both live");
+        holder.kill();
+        let left = total(region, "held");
+        assert_eq!(left, 2, "one was killed; the next starts from nothing in its slot");
     }
 }
 
 /// Counts once in a family with this definition; true if another living process defines it
 /// otherwise.
 fn count_as(region: &'static Region, definition: &str) -> bool {
-    let registered = region
-        .family(FamilySpec {
-            name: b"versioned",
-            definition: definition.as_bytes(),
-            storage: Storage::Striped,
-            limit: 10,
-            ..FamilySpec::default()
-        })
-        .unwrap();
+    let (name, definition) = (b"versioned", definition.as_bytes());
+    let spec = FamilySpec { name, definition, ..spec(Storage::Striped) };
+    let registered = region.family(spec).unwrap();
     registered.family.series(b"").unwrap().at(0).add(1);
     registered.conflict
 }
@@ -114,41 +93,32 @@ fn versions(region: &'static Region) -> Vec<(String, u64)> {
     shown.collect()
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn counts_as_asked_and_ends_with_its_input() {
-    let Ok(path) = std::env::var("TALEA_TEST_VERSION") else { return };
-    let (path, definition) = path.split_once(':').unwrap();
-    let conflict = count_as(Region::open(path, config()).unwrap().region, definition);
-    println!("\ncounted {conflict}");
-    let _ = std::io::stdin().lines().next();
+    let Some([path, definition]) = arguments() else { return };
+    println!("\nconflict: {}", count_as(open(path).region, &definition));
+    wait_for_input();
 }
 
-/// A process that has counted in the family with this definition.
-fn version(path: &std::path::Path, definition: &str) -> (std::process::Child, bool) {
-    let mut child = again!("counts_as_asked_and_ends_with_its_input")
-        .env("TALEA_TEST_VERSION", format!("{}:{definition}", path.display()))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
-    let said = lines.map_while(Result::ok).find(|line| line.starts_with("counted")).unwrap();
-    (child, said == "counted true")
+/// A process that has counted in the family with this definition, and whether it was warned.
+fn version(path: &Path, definition: &str) -> (Process, bool) {
+    let mut command = again!("counts_as_asked_and_ends_with_its_input", path, definition);
+    let mut process = Process::start(&mut command);
+    let conflict = process.wait_for("conflict: ");
+    (process, conflict == "true")
 }
 
 #[test]
 fn a_restart_with_another_definition_retires_the_old_one() {
     let shm = Shm::new("retired");
     // It only keeps the file alive and looks.
-    let region = Region::open(shm.file(), config()).unwrap().region;
+    let region = open(shm.file()).region;
     // After a rollback the counts that were seen do not come back.
     for (definition, counted) in [("one", 1), ("one", 2), ("two", 1), ("one", 1)] {
         let (mut child, conflict) = version(&shm.file(), definition);
         assert!(!conflict);
         assert_eq!(versions(region), [(definition.to_owned(), counted)]);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        child.kill();
         assert_eq!(versions(region), [(definition.to_owned(), counted)], "the dead are shown");
     }
 }
@@ -156,73 +126,31 @@ fn a_restart_with_another_definition_retires_the_old_one() {
 #[test]
 fn while_old_and_new_live_each_counts_in_its_own_family_and_is_warned() {
     let shm = Shm::new("rolling");
-    let region = Region::open(shm.file(), config()).unwrap().region;
+    let region = open(shm.file()).region;
     let (mut old, conflict) = version(&shm.file(), "old");
     assert!(!conflict);
-    let (mut new, conflict) = version(&shm.file(), "new");
+    let (_new, conflict) = version(&shm.file(), "new");
     assert!(conflict, "the newcomer learns of it");
     assert_eq!(versions(region), [("old".to_owned(), 1), ("new".to_owned(), 1)]);
-    old.kill().unwrap();
-    old.wait().unwrap();
-    let (mut newer, conflict) = version(&shm.file(), "new");
+    old.kill();
+    let (_newer, conflict) = version(&shm.file(), "new");
     assert!(!conflict, "the old version is gone");
     assert_eq!(versions(region), [("new".to_owned(), 2)]);
-    for child in [&mut new, &mut newer] {
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn writes_when_asked() {
-    if let Ok(path) = std::env::var("TALEA_TEST_FILE") {
-        count(path.as_ref(), std::env::var("TALEA_TEST_ADDS").unwrap().parse().unwrap());
+    if let Some([path, adds]) = arguments() {
+        count(path, adds.parse().unwrap());
     }
 }
 
 #[test]
 fn unrelated_processes_share_one_region_and_it_outlives_them() {
     let shm = Shm::new("share");
-    let mut writers: Vec<_> =
-        (0..4).map(|_| writer(&shm.file(), 100_000).spawn().unwrap()).collect();
-    assert!(writers.iter_mut().all(|writer| writer.wait().unwrap().success()));
-    assert_eq!(total(count(&shm.file(), 1)), 400_001);
-
-    assert_eq!(std::fs::metadata(shm.file()).unwrap().permissions().mode() & 0o777, 0o600);
-}
-
-#[test]
-fn a_stale_or_damaged_file_is_moved_aside_and_the_service_starts() {
-    let shm = Shm::new("stale");
-    let original = {
-        assert!(writer(&shm.file(), 1).status().unwrap().success());
-        std::fs::read(shm.file()).unwrap()
-    };
-    let damaged = |at: usize| {
-        let mut bytes = original.clone();
-        bytes[at] ^= 1;
-        bytes
-    };
-    let cases: [(&str, Vec<u8>, &str); 6] = [
-        ("empty", vec![], "0 bytes"),
-        ("short", original[..4096].to_vec(), "4096 bytes"),
-        ("version", damaged(8), "its layout is version"),
-        ("length", damaged(18), "its header states"),
-        ("planes", damaged(39), "planes"),
-        ("boot", damaged(40), "last started"),
-    ];
-    for (name, bytes, expected) in cases {
-        // A new file: the one of the round before is in use by now.
-        std::fs::remove_file(shm.file()).unwrap();
-        crate::support::tmpfs::write(shm.file(), &bytes);
-        let opened = Region::open(shm.file(), config()).unwrap();
-        let notice = opened.notice.unwrap();
-        assert!(notice.contains(expected), "{name}: {notice}");
-        assert_eq!(opened.path, shm.file());
-        let aside = notice.split("moved to ").nth(1).unwrap().split(';').next().unwrap();
-        assert!(fs::read(aside).unwrap() == bytes, "{name}");
-    }
+    [(); 4].map(|()| writer(&shm.file(), 100_000)).into_iter().for_each(Process::end);
+    assert_eq!(counted(count(shm.file(), 1)), 400_001);
+    assert_eq!(fs::metadata(shm.file()).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
@@ -239,14 +167,13 @@ fn a_file_of_something_else_is_an_error_and_stays_as_it_is() {
             assert!(format!("{error:?}").contains("shop.talea is a file of something else"));
         }
         assert!(fs::read(shm.file()).unwrap() == bytes);
-        assert_eq!(fs::read_dir(shm.path()).unwrap().count(), 1);
+        assert_eq!(shm.names(), ["shop.talea"]);
     }
     // As a sibling it is passed over.
-    fs::rename(shm.file(), shm.path().join("shop.talea.1")).unwrap();
-    let _used = count(&shm.file(), 1);
-    let damage = fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
-    damage.write_all_at(b"X", 8).unwrap();
-    let opened = Region::open(shm.file(), config()).unwrap();
+    fs::rename(shm.file(), sibling(&shm)).unwrap();
+    let _used = count(shm.file(), 1);
+    tmpfs::open(shm.file()).write_all_at(b"X", 8).unwrap();
+    let opened = open(shm.file());
     assert_eq!(opened.path, shm.path().join("shop.talea.2"));
     assert!(opened.notice.unwrap().contains("is no region"));
 }
@@ -255,28 +182,22 @@ fn a_file_of_something_else_is_an_error_and_stays_as_it_is() {
 fn processes_that_start_at_once_over_a_damaged_file_end_in_one_region() {
     for round in 0..20 {
         let shm = Shm::new(&format!("herd-{round}"));
-        crate::support::tmpfs::write(shm.file(), [&b"TALEAREG"[..], &[7; (1 << 20) - 8]].concat());
-        let mut herd: Vec<_> =
-            (0..8).map(|_| writer(&shm.file(), 1_000).spawn().unwrap()).collect();
-        assert!(herd.iter_mut().all(|writer| writer.wait().unwrap().success()));
-        assert_eq!(total(Region::open(shm.file(), config()).unwrap().region), 8_000);
-        let files = std::fs::read_dir(shm.path()).unwrap().count();
-        assert_eq!(files, 2, "the region, and what was moved aside once");
+        tmpfs::write(shm.file(), [&b"TALEAREG"[..], &[7; (1 << 20) - 8]].concat());
+        [(); 8].map(|()| writer(&shm.file(), 1_000)).into_iter().for_each(Process::end);
+        assert_eq!(counted(open(shm.file()).region), 8_000);
+        assert_eq!(shm.names().len(), 2, "the region, and what was moved aside once");
     }
 }
 
 #[test]
 fn a_damaged_file_that_is_in_use_is_left_alone() {
     let shm = Shm::new("used");
-    let region = count(&shm.file(), 7);
-    {
-        let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
-        file.write_all_at(b"X", 8).unwrap();
-    }
-    let opened = Region::open(shm.file(), config()).unwrap();
-    assert_eq!(opened.path, shm.path().join("shop.talea.1"));
+    let region = count(shm.file(), 7);
+    tmpfs::open(shm.file()).write_all_at(b"X", 8).unwrap();
+    let opened = open(shm.file());
+    assert_eq!(opened.path, sibling(&shm));
     assert!(opened.notice.unwrap().contains("in use"));
-    assert_eq!(total(region), 7, "the one who uses it goes on");
+    assert_eq!(counted(region), 7, "the one who uses it goes on");
 }
 
 #[test]
@@ -291,25 +212,14 @@ fn a_file_on_disk_is_refused_with_the_reason() {
 fn a_fresh_region_takes_little_more_than_its_index() {
     let shm = Shm::new("fresh");
     Region::open(shm.file(), Config::with_len(64 << 20)).unwrap();
-    let taken = std::fs::metadata(shm.file()).unwrap().blocks() * 512;
+    let taken = fs::metadata(shm.file()).unwrap().blocks() * 512;
     // 2 MiB of index, a bit for each eight bytes of cells and text, and trees of a seventh of that.
     assert!((2 << 20..=2_950_000).contains(&taken), "{taken} bytes");
 }
 
 #[test]
-fn a_directory_or_a_link_in_its_place_is_refused() {
-    let shm = Shm::new("kinds");
-    std::fs::create_dir(shm.file()).unwrap();
-    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::Untrusted { .. })));
-    std::fs::remove_dir(shm.file()).unwrap();
-    std::os::unix::fs::symlink(shm.path().join("elsewhere"), shm.file()).unwrap();
-    assert!(matches!(Region::open(shm.file(), config()), Err(OpenError::Untrusted { .. })));
-}
-
-/// The body of a process that a test starts, not a claim of its own.
-#[test]
 fn opens_within_a_limit_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_LIMITED") else { return };
+    let Some([path, longer]) = arguments() else { return };
     let long = Config::with_len(64 << 20);
     let opened = Region::open(&path, long).map(|opened| opened.region);
     for refused in [opened, Region::anonymous(long)] {
@@ -318,23 +228,19 @@ fn opens_within_a_limit_when_asked() {
             assert!(error.contains(part), "{part}: {error}");
         }
     }
-    assert!(!std::path::Path::new(&path).exists(), "nothing half made is left");
+    assert!(!Path::new(&path).exists(), "nothing half made is left");
     // The default is less.
     assert!(Config::default().len < 64 << 20);
-    let less = [Region::open(&path, Config::default()).unwrap().region];
-    for region in less.into_iter().chain([Region::anonymous(Config::default()).unwrap()]) {
-        fill(region);
-    }
+    fill(Region::open(&path, Config::default()).unwrap().region);
+    fill(Region::anonymous(Config::default()).unwrap());
     // An existing file may be longer, since it is not extended.
-    let longer = std::env::var("TALEA_TEST_LONGER").unwrap();
     fill(Region::open(longer, Config::default()).unwrap().region);
     println!("\nwithin the limit");
 }
 
 /// Takes all cells that there are.
 fn fill(region: &'static Region) {
-    let spec = FamilySpec { name: b"f", cells: 4_000, ..FamilySpec::default() };
-    let family = region.family(spec).unwrap().family;
+    let family = family(region, "f", FamilySpec { cells: 4_000, ..FamilySpec::default() });
     let refused = (0..1_000_000_u64).find_map(|n| {
         let made = family.series(format!("n=\"{n}\"").as_bytes());
         made.map(|cells| cells.last().add(1)).err()
@@ -347,53 +253,39 @@ fn a_region_beyond_the_limit_of_files_is_an_error_and_no_signal() {
     let shm = Shm::new("limited");
     let longer = shm.path().join("longer.talea");
     Region::open(&longer, Config::with_len(16 << 20)).unwrap();
-    let inside = again!("opens_within_a_limit_when_asked");
-    let mut limited = Command::new("sh");
+    let inside = again!("opens_within_a_limit_when_asked", shm.file(), longer);
     // In units of 512 or 1,024 bytes, as the shell has it.
-    limited.args(["-c", "ulimit -f 4096 && exec \"$@\"", "sh"]);
-    limited.arg(inside.get_program()).args(inside.get_args());
-    limited.env("TALEA_TEST_LIMITED", shm.file()).env("TALEA_TEST_LONGER", longer);
-    let done = limited.output().unwrap();
-    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
-    assert!(done.status.success(), "{}: {said}", done.status);
+    let said = output_of(&mut by_shell("ulimit -f 4096", &inside));
     assert!(said.contains("within the limit"), "{said}");
 }
 
 #[test]
 fn an_unusable_file_that_is_locked_does_not_delay_the_start() {
     let shm = Shm::new("held-up");
-    crate::support::tmpfs::write(shm.file(), b"");
-    let mut holder = Command::new("flock")
-        .arg(shm.file())
-        .args(["sh", "-c", "echo held; read line"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("flock is missing: it comes with util-linux");
-    let lines = std::io::BufReader::new(holder.stdout.take().unwrap()).lines();
-    assert!(lines.map_while(Result::ok).any(|line| line == "held"));
-    let opened = Region::open(shm.file(), config()).unwrap();
-    assert_eq!(opened.path, shm.path().join("shop.talea.1"));
+    tmpfs::write(shm.file(), b"");
+    let mut flock = Command::new("flock");
+    flock.arg(shm.file()).args(["sh", "-c", "echo held; read line; true"]);
+    let holder = Process::start_until("held", &mut flock);
+    let opened = open(shm.file());
+    assert_eq!(opened.path, sibling(&shm));
     assert!(opened.notice.unwrap().contains("0 bytes"));
-    drop(holder.stdin.take());
-    holder.wait().unwrap();
+    holder.end();
     // Once it is let go, it is moved aside as any other.
-    let opened = Region::open(shm.file(), config()).unwrap();
+    let opened = open(shm.file());
     assert_eq!(opened.path, shm.file());
     assert!(opened.notice.unwrap().contains("moved to"));
 }
 
 /// Makes of the region at a path one of another layout.
 fn make_another_layout(path: &Path) {
-    let file = File::options().write(true).open(path).unwrap();
-    file.write_all_at(&99_u64.to_le_bytes(), 8).unwrap();
+    tmpfs::put(&tmpfs::open(path), 8, 99);
 }
 
 /// A slot of a region that is held, as by a process that lives, of whatever layout.
 struct Holder(File);
 
 fn hold(path: &Path) -> Holder {
-    let holder = Holder(File::options().read(true).write(true).open(path).unwrap());
+    let holder = Holder(tmpfs::open(path));
     holder.lock(libc::F_WRLCK);
     holder
 }
@@ -418,16 +310,9 @@ impl Drop for Holder {
 
 /// A region of another layout in which an old version of the service counts.
 fn old_version(shm: &Shm) -> Holder {
-    assert!(writer(&shm.file(), 1).status().unwrap().success());
+    writer(&shm.file(), 1).end();
     make_another_layout(&shm.file());
     hold(&shm.file())
-}
-
-fn names(shm: &Shm) -> Vec<String> {
-    let names = fs::read_dir(shm.path()).unwrap().map(|entry| entry.unwrap().file_name());
-    let mut names: Vec<String> = names.map(|name| name.into_string().unwrap()).collect();
-    names.sort();
-    names
 }
 
 fn sibling(shm: &Shm) -> PathBuf {
@@ -438,28 +323,28 @@ fn sibling(shm: &Shm) -> PathBuf {
 fn after_a_change_of_layout_the_next_start_gives_the_sibling_its_path() {
     let shm = Shm::new("layouts");
     let old = old_version(&shm);
-    let new = Region::open(shm.file(), config()).unwrap();
+    let new = open(shm.file());
     assert_eq!(new.path, sibling(&shm));
     count_in(new.region, 7);
-    assert_eq!(names(&shm), ["shop.talea", "shop.talea.1"]);
+    assert_eq!(shm.names(), ["shop.talea", "shop.talea.1"]);
     drop(old);
-    let later = Region::open(shm.file(), config()).unwrap();
+    let later = open(shm.file());
     assert_eq!(later.path, shm.file());
     let notice = later.notice.unwrap();
     for part in ["its layout is version 99", "moved to", "stale-1", "shop.talea.1 took its place"] {
         assert!(notice.contains(part), "{part}: {notice}");
     }
-    assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
+    assert_eq!(shm.names(), ["shop.talea", "shop.talea.stale-1"]);
     // The processes that were in the sibling and those that come later count in one region.
     count_in(later.region, 5);
-    assert_eq!((total(new.region), total(later.region)), (12, 12));
+    assert_eq!((counted(new.region), counted(later.region)), (12, 12));
 }
 
 #[test]
 fn after_a_change_of_layout_a_living_process_gives_its_region_the_path() {
     let shm = Shm::new("layouts-swept");
     let old = old_version(&shm);
-    let [one, two] = [(); 2].map(|()| Region::open(shm.file(), config()).unwrap().region);
+    let [one, two] = [(); 2].map(|()| open(shm.file()).region);
     count_in(one, 7);
     assert_eq!([one, two].map(Region::claim_path), [None, None], "the old version lives");
     drop(old);
@@ -471,11 +356,11 @@ fn after_a_change_of_layout_a_living_process_gives_its_region_the_path() {
     assert_eq!(one.claim_path(), None);
     let notice = one.claim_path().unwrap();
     assert!(notice.contains("stale-1") && notice.contains("took its place"), "{notice}");
-    assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
+    assert_eq!(shm.names(), ["shop.talea", "shop.talea.stale-1"]);
     assert_eq!([one, two].map(Region::claim_path), [None, None], "nothing is left to do");
-    let later = Region::open(shm.file(), config()).unwrap();
+    let later = open(shm.file());
     assert_eq!((later.path, later.notice), (shm.file(), None));
-    assert_eq!(total(later.region), 7);
+    assert_eq!(counted(later.region), 7);
 }
 
 #[test]
@@ -483,7 +368,7 @@ fn a_path_that_was_removed_goes_to_the_sibling_too() {
     for claims in [false, true] {
         let shm = Shm::new(&format!("removed-{claims}"));
         let old = old_version(&shm);
-        let new = Region::open(shm.file(), config()).unwrap().region;
+        let new = open(shm.file()).region;
         count_in(new, 7);
         fs::remove_file(shm.file()).unwrap();
         drop(old);
@@ -491,9 +376,9 @@ fn a_path_that_was_removed_goes_to_the_sibling_too() {
             assert_eq!(new.claim_path(), None);
             assert!(new.claim_path().is_some());
         }
-        let later = Region::open(shm.file(), config()).unwrap();
-        assert_eq!((later.path, total(later.region)), (shm.file(), 7));
-        assert_eq!(names(&shm), ["shop.talea"]);
+        let later = open(shm.file());
+        assert_eq!((later.path, counted(later.region)), (shm.file(), 7));
+        assert_eq!(shm.names(), ["shop.talea"]);
     }
 }
 
@@ -501,39 +386,32 @@ fn a_path_that_was_removed_goes_to_the_sibling_too() {
 fn a_region_whose_own_file_is_gone_claims_no_path() {
     let shm = Shm::new("claims-gone");
     let old = old_version(&shm);
-    let new = Region::open(shm.file(), config()).unwrap().region;
+    let new = open(shm.file()).region;
     fs::remove_file(sibling(&shm)).unwrap();
     drop(old);
     // Somebody else's by now.
-    crate::support::tmpfs::write(sibling(&shm), b"another");
+    tmpfs::write(sibling(&shm), b"another");
     assert_eq!([(); 3].map(|()| new.claim_path()), [None, None, None]);
-    assert_eq!(names(&shm), ["shop.talea", "shop.talea.1"]);
+    assert_eq!(shm.names(), ["shop.talea", "shop.talea.1"]);
 }
 
 #[test]
 fn a_working_directory_that_changes_leads_no_claim_elsewhere() {
-    let Ok(path) = std::env::var("TALEA_TEST_DIRECTORY") else {
+    let Some([path]) = arguments() else {
         let shm = Shm::new("directory");
         let old = old_version(&shm);
-        let mut child = again!("a_working_directory_that_changes_leads_no_claim_elsewhere")
-            .env("TALEA_TEST_DIRECTORY", shm.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut lines = std::io::BufReader::new(child.stdout.take().unwrap()).lines();
-        assert!(lines.by_ref().map_while(Result::ok).any(|line| line == "opened"));
+        let name = "a_working_directory_that_changes_leads_no_claim_elsewhere";
+        let child = Process::start_until("opened", &mut again!(name, shm.path()));
         drop(old);
-        drop(child.stdin.take());
-        assert!(child.wait().unwrap().success());
-        assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
+        child.end();
+        assert_eq!(shm.names(), ["shop.talea", "shop.talea.stale-1"]);
         return;
     };
     std::env::set_current_dir(path).unwrap();
     let region = Region::open("shop.talea", config()).unwrap().region;
     std::env::set_current_dir("/").unwrap();
     println!("\nopened");
-    let _ = std::io::stdin().lines().next();
+    wait_for_input();
     assert_eq!(region.claim_path(), None);
     assert!(region.claim_path().is_some());
 }
@@ -543,49 +421,41 @@ fn processes_that_start_at_once_after_a_change_of_layout_end_in_the_sibling() {
     for round in 0..20 {
         let shm = Shm::new(&format!("herd-layouts-{round}"));
         let old = old_version(&shm);
-        assert!(writer(&shm.file(), 1_000).status().unwrap().success());
-        let mut herd: Vec<_> =
-            (0..8).map(|_| writer(&shm.file(), 1_000).spawn().unwrap()).collect();
+        writer(&shm.file(), 1_000).end();
+        let herd = [(); 8].map(|()| writer(&shm.file(), 1_000));
         // Some start while it lives, others after.
         drop(old);
-        assert!(herd.iter_mut().all(|writer| writer.wait().unwrap().success()));
-        let opened = Region::open(shm.file(), config()).unwrap();
-        assert_eq!((opened.path, total(opened.region)), (shm.file(), 9_000));
-        assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1"]);
+        herd.into_iter().for_each(Process::end);
+        let opened = open(shm.file());
+        assert_eq!((opened.path, counted(opened.region)), (shm.file(), 9_000));
+        assert_eq!(shm.names(), ["shop.talea", "shop.talea.stale-1"]);
     }
 }
 
 #[test]
 fn of_regions_that_were_moved_aside_the_last_one_stays() {
     let shm = Shm::new("aside");
-    let moved = || {
-        let region = Region::open(shm.file(), config()).unwrap();
-        region.notice.unwrap()
-    };
     // A file that is no region is left to the operator.
     fs::write(shm.path().join("shop.talea.stale-1"), [7; 100]).unwrap();
-    let unused = || {
+    let move_another = || {
         let _ = fs::remove_file(shm.file());
-        assert!(writer(&shm.file(), 1).status().unwrap().success());
+        writer(&shm.file(), 1).end();
         make_another_layout(&shm.file());
+        open(shm.file()).notice.unwrap()
     };
-    unused();
-    moved();
+    move_another();
     let held = hold(&shm.path().join("shop.talea.stale-2"));
-    unused();
-    moved();
+    move_another();
     let all = ["", ".stale-1", ".stale-2", ".stale-3"].map(|end| format!("shop.talea{end}"));
-    assert_eq!(names(&shm), all, "one that is in use stays");
+    assert_eq!(shm.names(), all, "one that is in use stays");
     drop(held);
-    unused();
-    let notice = moved();
+    let notice = move_another();
     for part in ["stale-2 and ", "stale-3, which were moved there before, were removed"] {
         assert!(notice.contains(part), "{part}: {notice}");
     }
-    assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1", "shop.talea.stale-4"]);
-    unused();
-    moved();
-    assert_eq!(names(&shm), ["shop.talea", "shop.talea.stale-1", "shop.talea.stale-2"]);
+    assert_eq!(shm.names(), ["shop.talea", "shop.talea.stale-1", "shop.talea.stale-4"]);
+    move_another();
+    assert_eq!(shm.names(), ["shop.talea", "shop.talea.stale-1", "shop.talea.stale-2"]);
     // An inspected file is not kept mapped: its memory is freed when it is removed.
     let maps = fs::read_to_string("/proc/self/maps").unwrap();
     assert!(!maps.contains(&format!("{}.stale", shm.file().display())), "{maps}");

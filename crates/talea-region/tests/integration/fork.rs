@@ -1,68 +1,32 @@
 //! Claims about children made by `fork`, as a pre-forking server makes them.
 #![allow(unsafe_code)]
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
 
+use crate::support::calls::{fork, is_root, kill, kill_child};
+use crate::support::process::{Process, arguments};
+use crate::support::region::{family, open, region, sweep, total};
 use crate::support::tmpfs::Shm;
-use talea_region::{Cell, Config, FamilySpec, Incarnation, Reader, Region, Storage};
+use talea_region::{Cell, FamilySpec, Incarnation, Reader, Region, Storage};
 
 fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
-    let family = region
-        .family(FamilySpec { name: name.as_bytes(), storage, limit: 10, ..FamilySpec::default() })
-        .unwrap();
-    family.family.series(b"").unwrap().at(0)
+    let spec = FamilySpec { storage, limit: 10, ..FamilySpec::default() };
+    family(region, name, spec).series(b"").unwrap().at(0)
 }
 
-fn total(region: &'static Region, name: &str) -> u64 {
-    let snapshot = region.snapshot();
-    let family = snapshot.families().iter().find(|f| f.name == name.as_bytes()).unwrap();
-    snapshot.series(family).map(|s| s.values[0]).sum()
-}
-
-/// Forks a child that does `work` and then waits to be killed. Returns when the
-/// work is done.
-fn fork(work: impl FnOnce()) -> libc::pid_t {
-    let mut pipe = [0; 2];
-    // SAFETY: `pipe` has room for two descriptors.
-    assert_eq!(unsafe { libc::pipe(pipe.as_mut_ptr()) }, 0);
-    // SAFETY: the child calls nothing that another thread may hold a lock of:
-    // it adds to cells, writes to a pipe and pauses.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0);
-    if pid == 0 {
-        work();
-        // SAFETY: plain calls on descriptors that are open; `pause` ends by the
-        // signal that kills the child.
-        unsafe {
-            libc::write(pipe[1], b"x".as_ptr().cast(), 1);
-            loop {
-                libc::pause();
-            }
-        }
-    }
-    let mut done = 0_u8;
-    // SAFETY: one byte is read into one byte, then both ends are closed once.
-    unsafe {
-        assert_eq!(libc::read(pipe[0], (&raw mut done).cast(), 1), 1);
-        libc::close(pipe[0]);
-        libc::close(pipe[1]);
-    }
-    pid
-}
-
-fn kill(pid: libc::pid_t) {
-    // SAFETY: the child is ours and not yet waited for.
-    unsafe {
-        assert_eq!(libc::kill(pid, libc::SIGKILL), 0);
-        assert_eq!(libc::waitpid(pid, std::ptr::null_mut(), 0), pid);
+/// Waits until a process that is not our child no longer counts as living: its end is not reported.
+fn wait_for_end(region: &'static Region, name: &str) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while total(region, name) != 0 {
+        assert!(Instant::now() < end, "the process still counts as living");
+        std::thread::yield_now();
     }
 }
 
 #[test]
 fn children_add_to_their_parents_cells_and_hold_what_is_their_own() {
-    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+    let region = region(1 << 20);
     let (striped, single, held) = (
         cell(region, "striped", Storage::Striped),
         cell(region, "single", Storage::Single),
@@ -79,14 +43,14 @@ fn children_add_to_their_parents_cells_and_hold_what_is_their_own() {
     let children = [fork(work), fork(work), fork(work)];
     assert_eq!(held.get(), 1, "a parent does not hold what its children do");
     assert_eq!(total(region, "held"), 31);
-    kill(children[0]);
+    kill_child(children[0]);
     assert_eq!(total(region, "held"), 21, "what a dead child held leaves with it");
-    kill(children[1]);
+    kill_child(children[1]);
     // A child that comes later begins with nothing in the slot of a dead one.
     let late = fork(move || held.add(100));
     assert_eq!(total(region, "held"), 111);
-    kill(late);
-    kill(children[2]);
+    kill_child(late);
+    kill_child(children[2]);
     assert_eq!(total(region, "held"), 1);
     assert_eq!(total(region, "striped"), 3000, "what was counted stays");
     assert_eq!(total(region, "single"), 3000);
@@ -94,61 +58,46 @@ fn children_add_to_their_parents_cells_and_hold_what_is_their_own() {
 
 #[test]
 fn values_in_flight_of_a_parent_end_with_it_while_its_child_lives_on() {
-    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+    let region = region(1 << 20);
     let held = cell(region, "held", Storage::Owned);
-    let pid = std::sync::atomic::AtomicU64::new(0);
-    let shared = cell(region, "grandchild", Storage::Single);
+    let pid = cell(region, "grandchild", Storage::Single);
     // The child makes a grandchild and is killed; the grandchild lives on.
     let child = fork(|| {
         held.add(5);
         let grandchild = fork(|| held.add(70));
-        shared.set(grandchild as u64);
+        pid.set(grandchild as u64);
     });
-    pid.store(shared.get(), std::sync::atomic::Ordering::Relaxed);
     assert_eq!(total(region, "held"), 75);
-    kill(child);
+    kill_child(child);
     assert_eq!(total(region, "held"), 70);
-    let grandchild = pid.into_inner() as libc::pid_t;
-    // SAFETY: the grandchild lives: it waits for this signal.
-    unsafe { assert_eq!(libc::kill(grandchild, libc::SIGKILL), 0) };
-    // It is not our child, so its end can only be watched for.
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
-    while total(region, "held") != 0 {
-        assert!(std::time::Instant::now() < end, "the grandchild still counts as living");
-        std::thread::yield_now();
-    }
+    kill(pid.get() as libc::pid_t);
+    wait_for_end(region, "held");
 }
 
 #[test]
 fn a_child_uses_the_families_of_its_parent() {
-    let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+    let region = region(1 << 20);
     cell(region, "defined", Storage::Single);
     let answer = cell(region, "answer", Storage::Single);
     let child = fork(|| {
-        let other = FamilySpec {
-            name: b"defined",
-            definition: b"otherwise",
-            storage: Storage::Single,
-            limit: 10,
-            ..FamilySpec::default()
-        };
+        let (name, definition) = (b"defined", b"otherwise");
+        let other = FamilySpec { name, definition, limit: 10, ..FamilySpec::default() };
         answer.set(u64::from(region.family(other).is_err()) + 1);
     });
-    kill(child);
+    kill_child(child);
     assert_eq!(answer.get(), 2, "the child may not define it otherwise");
 }
 
-/// The body of a process that a test starts, not a claim of its own: it opens a region, holds something in flight, is in the
-/// middle of a look-up, and makes a worker in the way that its argument says. Both then wait.
+/// Opens a region, holds something in flight, is in the middle of a look-up, and makes a worker in the
+/// way that its argument says. Both then wait.
 #[test]
 fn plays_a_master() {
-    let Some(path) = std::env::var_os("TALEA_TEST_MASTER_OF") else { return };
-    let way = std::env::var("TALEA_TEST_MASTER").unwrap();
-    let region = Region::open(Path::new(&path), Config::with_len(1 << 20)).unwrap().region;
+    let Some([path, way]) = arguments() else { return };
+    let region = open(&path);
     let held = cell(region, "held", Storage::Owned);
     held.add(5);
-    let family = region.family(FamilySpec { name: b"looked up", ..FamilySpec::default() }).unwrap();
-    let _guard = family.family.series(b"").unwrap();
+    let family = family(region, "looked up", FamilySpec::default());
+    let _guard = family.series(b"").unwrap();
     let mut foreign = Vec::new();
     match way.as_str() {
         // SAFETY: calls with integers only; the threads of this process do not depend on its ids.
@@ -172,12 +121,12 @@ fn plays_a_master() {
         held.add(70);
         // New cells, which need new pages.
         for n in 0..200_u32 {
-            if let Ok(series) = family.family.series(&n.to_le_bytes()) {
+            if let Ok(series) = family.series(&n.to_le_bytes()) {
                 series.at(0).add(1);
             }
         }
     });
-    println!("> {worker}");
+    println!("\nworker {worker}");
     if way == "exits" {
         // As a program does that becomes a daemon.
         std::process::exit(0);
@@ -189,35 +138,22 @@ fn plays_a_master() {
 
 /// A master that ends in the given way once its worker runs; the worker lives on as an orphan.
 struct Orphan {
-    master: Child,
+    master: Process,
     worker: libc::pid_t,
 }
 
 impl Orphan {
     fn of(shm: &Shm, way: &str) -> Self {
-        let mut master = again!("plays_a_master")
-            .env("TALEA_TEST_MASTER_OF", shm.file())
-            .env("TALEA_TEST_MASTER", way)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = BufReader::new(master.stdout.take().unwrap()).lines();
-        let worker_pid =
-            lines.map_while(Result::ok).find_map(|line| Some(line.strip_prefix("> ")?.parse()));
-        Self { master, worker: worker_pid.expect("the master ended by itself").unwrap() }
-    }
-
-    fn end_master(&mut self) {
-        let _ = self.master.kill();
-        self.master.wait().unwrap();
+        let mut master = Process::start(&mut again!("plays_a_master", shm.file(), way));
+        let worker = master.wait_for("worker ").parse().unwrap();
+        Self { master, worker }
     }
 }
 
 impl Drop for Orphan {
     fn drop(&mut self) {
-        self.end_master();
-        // SAFETY: the worker waits for this signal.
-        unsafe { libc::kill(self.worker, libc::SIGKILL) };
+        self.master.kill();
+        kill(self.worker);
     }
 }
 
@@ -229,20 +165,17 @@ fn living(shm: &Shm) -> Vec<u64> {
 #[test]
 fn the_process_that_opened_a_region_is_dead_when_it_is_though_its_children_live() {
     for way in ["is killed", "exits", "drops privileges"] {
-        // SAFETY: a call without arguments.
-        if way == "drops privileges" && unsafe { libc::geteuid() } != 0 {
-            eprintln!("not root: a master that drops its privileges is left out");
+        if way == "drops privileges" && !is_root("a master that drops its privileges") {
             continue;
         }
         let shm = Shm::new(&way.replace(' ', "-"));
         let mut orphan = Orphan::of(&shm, way);
-        orphan.end_master();
+        orphan.master.kill();
         assert_eq!(living(&shm), [orphan.worker as u64], "a master that {way}");
-        let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
+        let region = open(shm.file());
         assert_eq!(total(region, "held"), 70, "a master that {way}");
         // The look-up in which it died keeps nothing from being used again.
-        let spec = FamilySpec { name: b"turnover", ..FamilySpec::default() };
-        let family = region.family(spec).unwrap().family;
+        let family = family(region, "turnover", FamilySpec::default());
         for n in 0..30_000_u32 {
             let text = format!("a label text of some length, number {n:010}");
             let series = family.series(text.as_bytes());
@@ -251,11 +184,7 @@ fn the_process_that_opened_a_region_is_dead_when_it_is_though_its_children_live(
         }
         // And the worker dies in its turn.
         drop(orphan);
-        let end = std::time::Instant::now() + std::time::Duration::from_secs(60);
-        while total(region, "held") != 0 {
-            assert!(std::time::Instant::now() < end, "the worker still counts as living");
-            std::thread::yield_now();
-        }
+        wait_for_end(region, "held");
     }
 }
 
@@ -270,7 +199,7 @@ fn descriptors_that_a_program_closed_are_not_used_when_they_are_another_file_s()
 
 #[test]
 fn an_incarnation_is_of_the_process_that_noted_it() {
-    let region = Region::anonymous(Config::with_len(4 << 20)).unwrap();
+    let region = region(4 << 20);
     let own = cell(region, "own", Storage::Owned);
     let noted = Incarnation::of(own);
     assert!(noted.is_of_this_process() && noted.enter().is_some());
@@ -280,16 +209,16 @@ fn an_incarnation_is_of_the_process_that_noted_it() {
         report.add(1 + u64::from(as_expected));
     });
     assert_eq!(total(region, "report"), 2);
-    kill(child);
+    kill_child(child);
 }
 
 #[test]
 fn hundreds_of_processes_at_once_leave_nothing_when_they_die() {
     const CHILDREN: u64 = 300;
-    let region = Region::anonymous(Config::with_len(64 << 20)).unwrap();
+    let region = region(64 << 20);
     let in_flight = cell(region, "in_flight", Storage::Owned);
-    let kept = FamilySpec { name: b"kept", limit: 10, idle_minutes: 1, ..FamilySpec::default() };
-    let kept = region.family(kept).unwrap().family;
+    let kept = FamilySpec { limit: 10, idle_minutes: 1, ..FamilySpec::default() };
+    let kept = family(region, "kept", kept);
     let spec = |definition| FamilySpec { name: b"versioned", definition, ..FamilySpec::default() };
     let children: Vec<libc::pid_t> = (0..CHILDREN)
         .map(|_| {
@@ -306,20 +235,18 @@ fn hundreds_of_processes_at_once_leave_nothing_when_they_die() {
     assert_eq!(region.snapshot().living().count() as u64, CHILDREN + 1);
     // The last ones have slots that not every region has.
     for &child in &children[..280] {
-        kill(child);
+        kill_child(child);
     }
     assert_eq!(total(region, "in_flight"), CHILDREN - 280);
     assert!(kept.remove(b"a") && total(region, "kept") == 0, "hidden");
     let before = region.usage().single_cells.taken;
     for &child in &children[280..] {
-        kill(child);
+        kill_child(child);
     }
     assert_eq!(total(region, "in_flight"), 0);
     assert!(!region.family(spec(b"ours")).unwrap().conflict, "nobody uses theirs");
     kept.remove(b"a");
-    for _ in 0..4 {
-        region.sweep();
-    }
+    sweep(region, 4);
     // Its cell, what its removal noted, and both sets of the processes that kept it.
     assert_eq!(before - region.usage().single_cells.taken, 8 * (1 + 3 + 6 + 13));
 }

@@ -2,18 +2,18 @@
 //! dead processes kept is free.
 #![allow(unsafe_code)]
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::support::calls::kill;
+use crate::support::process::{Process, arguments};
+use crate::support::region::{self, family, sweep};
 use crate::support::tmpfs::Shm;
-use talea_region::{Config, Family, FamilySpec, Region};
+use talea_region::{Family, FamilySpec, Region};
 
-fn open(path: &Path) -> (&'static Region, Family) {
-    let region = Region::open(path, Config::with_len(2 << 20)).unwrap().region;
-    let spec = FamilySpec { name: b"f", idle_minutes: 1, ..FamilySpec::default() };
-    (region, region.family(spec).unwrap().family)
+fn open(path: impl AsRef<Path>) -> (&'static Region, Family) {
+    let region = region::open(path);
+    (region, family(region, "f", FamilySpec { idle_minutes: 1, ..FamilySpec::default() }))
 }
 
 fn value(region: &'static Region) -> Option<u64> {
@@ -22,21 +22,20 @@ fn value(region: &'static Region) -> Option<u64> {
     series.find(|series| series.text == b"kept").map(|series| series.values[0])
 }
 
-/// The body of a process that a test starts, not a claim of its own. It keeps a
-/// series, forks if asked to, and adds to it whenever a line comes; the child goes
-/// on when the parent is dead.
+/// Keeps a series, forks if asked to, and adds to it whenever a line comes; the child goes on when the
+/// parent is dead.
 #[test]
 fn keeps_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_KEPT") else { return };
-    let (_, family) = open(path.as_ref());
+    let Some([path, request]) = arguments() else { return };
+    let (_, family) = open(path);
     let kept = family.series(b"kept").unwrap().keep().unwrap().at(0);
     kept.add(1);
-    if std::env::var_os("TALEA_TEST_LASTS").is_some() {
+    if request == "has a permanent one" {
         family.permanent_series(b"lasting").unwrap().at(0).add(1);
     }
     // SAFETY: the child goes on with this thread alone; no other thread of this test holds a lock
     // that it needs.
-    if std::env::var_os("TALEA_TEST_FORKS").is_some() && unsafe { libc::fork() } > 0 {
+    if request == "forks" && unsafe { libc::fork() } > 0 {
         loop {
             std::thread::park();
         }
@@ -52,68 +51,36 @@ fn keeps_when_asked() {
 }
 
 struct Keeper {
-    process: Child,
-    lines: std::process::ChildStdin,
-    said: BufReader<std::process::ChildStdout>,
-    pid: u32,
+    process: Process,
+    /// The id of the process that keeps the series: a child of that process, if it forks.
+    pid: libc::pid_t,
 }
 
 impl Keeper {
-    fn start(path: &Path) -> Self {
-        Self::start_with(path, "TALEA_TEST_NOTHING")
-    }
-
     /// Starts one with a further request.
-    fn start_with(path: &Path, request: &str) -> Self {
-        let mut command = again!("keeps_when_asked");
-        command.env("TALEA_TEST_KEPT", path).env(request, "1");
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn().unwrap();
-        let said = BufReader::new(process.stdout.take().unwrap());
-        let lines = process.stdin.take().unwrap();
-        let mut keeper = Self { process, lines, said, pid: 0 };
-        keeper.pid = keeper.wait_for("kept ").parse().unwrap();
-        keeper
-    }
-
-    /// The rest of the next line that begins so.
-    fn wait_for(&mut self, begin: &str) -> String {
-        loop {
-            let mut line = String::new();
-            assert!(self.said.read_line(&mut line).unwrap() > 0, "it ended by itself");
-            if let Some(rest) = line.trim().strip_prefix(begin) {
-                return rest.to_owned();
-            }
-        }
+    fn start(path: &Path, request: &str) -> Self {
+        let mut process = Process::start(&mut again!("keeps_when_asked", path, request));
+        let pid = process.wait_for("kept ").parse().unwrap();
+        Self { process, pid }
     }
 
     fn add(&mut self) {
-        self.lines.write_all(b"\n").unwrap();
-        self.wait_for("added");
+        self.process.write_line();
+        self.process.wait_for("added");
     }
-}
-
-fn kill(pid: u32) {
-    // SAFETY: a call with integers; the process is one that this test started.
-    unsafe { libc::kill(pid as libc::pid_t, libc::SIGKILL) };
-}
-
-fn sweep(region: &'static Region) {
-    (0..4).for_each(|_| region.sweep());
 }
 
 #[test]
 fn a_kept_series_stays_until_the_process_dies() {
     let shm = Shm::new("keeps");
-    let (region, _) = open(&shm.file());
-    let mut keeper = Keeper::start(&shm.file());
-    sweep(region);
+    let (region, _) = open(shm.file());
+    let mut keeper = Keeper::start(&shm.file(), "");
+    sweep(region, 4);
     keeper.add();
-    sweep(region);
+    sweep(region, 4);
     assert_eq!(value(region), Some(2));
-    kill(keeper.pid);
-    keeper.process.wait().unwrap();
-    sweep(region);
+    keeper.process.kill();
+    sweep(region, 4);
     assert_eq!(value(region), None);
     assert_eq!(region.usage().records.taken, 0);
     assert_eq!(region.usage().single_cells.taken, 0);
@@ -122,12 +89,11 @@ fn a_kept_series_stays_until_the_process_dies() {
 #[test]
 fn a_child_made_by_fork_keeps_what_its_parent_kept() {
     let shm = Shm::new("forks");
-    let (region, family) = open(&shm.file());
-    let mut keeper = Keeper::start_with(&shm.file(), "TALEA_TEST_FORKS");
+    let (region, family) = open(shm.file());
+    let mut keeper = Keeper::start(&shm.file(), "forks");
     // The parent is gone; the child alone keeps the series.
-    kill(keeper.process.id());
-    keeper.process.wait().unwrap();
-    sweep(region);
+    keeper.process.kill();
+    sweep(region, 4);
     for n in 0..200_u64 {
         family.series(&n.to_le_bytes()).unwrap();
     }
@@ -137,7 +103,7 @@ fn a_child_made_by_fork_keeps_what_its_parent_kept() {
     // Its death is not reported: it is not our child.
     let end = Instant::now() + Duration::from_secs(10);
     while region.usage().records.taken > 0 && Instant::now() < end {
-        sweep(region);
+        sweep(region, 4);
     }
     assert_eq!(value(region), None);
     assert_eq!(region.usage().records.taken, 0);
@@ -146,29 +112,27 @@ fn a_child_made_by_fork_keeps_what_its_parent_kept() {
 #[test]
 fn a_slot_that_is_taken_anew_keeps_nothing_of_its_last_owner() {
     let shm = Shm::new("anew");
-    let (region, _) = open(&shm.file());
-    let mut keeper = Keeper::start(&shm.file());
-    kill(keeper.pid);
-    keeper.process.wait().unwrap();
+    let (region, _) = open(shm.file());
+    let mut keeper = Keeper::start(&shm.file(), "");
+    keeper.process.kill();
     // In the same slot: the first that is free.
-    let (again, _) = open(&shm.file());
-    sweep(region);
+    let (again, _) = open(shm.file());
+    sweep(region, 4);
     assert_eq!(value(again), None);
 }
 
 #[test]
 fn series_of_a_retired_family_go_even_lasting_ones() {
     let shm = Shm::new("retired");
-    let region = Region::open(shm.file(), Config::with_len(2 << 20)).unwrap().region;
-    let mut keeper = Keeper::start_with(&shm.file(), "TALEA_TEST_LASTS");
+    let region = region::open(shm.file());
+    let mut keeper = Keeper::start(&shm.file(), "has a permanent one");
     let spec = FamilySpec { name: b"f", definition: b"another", ..FamilySpec::default() };
     assert!(region.family(spec).unwrap().conflict);
-    sweep(region);
+    sweep(region, 4);
     assert_eq!(region.usage().records.taken, 2 * region.usage().record_len);
-    kill(keeper.pid);
-    keeper.process.wait().unwrap();
+    keeper.process.kill();
     assert!(!region.family(spec).unwrap().conflict);
-    sweep(region);
+    sweep(region, 4);
     assert_eq!(region.usage().records.taken, 0);
     assert_eq!(region.usage().single_cells.taken, 0);
 }

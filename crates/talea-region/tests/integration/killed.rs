@@ -7,8 +7,10 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::Duration;
 
+use crate::support::process::arguments;
+use crate::support::region::{self, sweep};
 use crate::support::tmpfs::Shm;
-use talea_region::{Config, Family, FamilySpec, Number, Region, Storage};
+use talea_region::{Config, Family, FamilySpec, Region, Storage};
 
 const WRITERS: usize = 4;
 /// Rounds between two new series.
@@ -30,19 +32,14 @@ fn open(path: &Path) -> &'static Region {
 }
 
 fn family(region: &'static Region, name: &str, storage: Storage, cells: u16) -> Family {
-    let number = Number::Integer;
-    let name = name.as_bytes();
-    let spec =
-        FamilySpec { name, storage, number, cells, limit: u64::MAX, ..FamilySpec::default() };
-    region.family(spec).unwrap().family
+    region::family(region, name, FamilySpec { storage, cells, ..FamilySpec::default() })
 }
 
-/// The body of a process that a test starts, not a claim of its own. Each round
-/// adds once to each kind of cell, makes a series with an exemplar and removes an
-/// earlier one, wipes now and then, and acknowledges with one byte.
+/// Each round adds once to each kind of cell, makes a series with an exemplar and removes an earlier
+/// one, wipes now and then, and acknowledges with one byte.
 #[test]
 fn writes_until_killed_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };
+    let Some([path]) = arguments() else { return };
     let region = open(path.as_ref());
     let striped = family(region, "striped", Storage::Striped, 1).series(b"").unwrap().at(0);
     let single = family(region, "single", Storage::Single, 1).series(b"").unwrap().at(0);
@@ -76,7 +73,6 @@ fn writes_until_killed_when_asked() {
         }
         if n % EVERY == 0 {
             if n < BORN * EVERY {
-                let text = format!("pid=\"{}\",n=\"{n}\"", std::process::id());
                 born.series(text.as_bytes()).unwrap().at(2).add(1);
             }
             // All writers meet new labels at about the same time.
@@ -95,11 +91,8 @@ struct Writer {
 
 impl Writer {
     fn start(path: &Path) -> Self {
-        let mut child = again!("writes_until_killed_when_asked")
-            .env("TALEA_TEST_KILLED", path)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut command = again!("writes_until_killed_when_asked", path);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let output = child.stdout.take().unwrap();
         Self { child, output, said: Vec::new() }
     }
@@ -217,9 +210,7 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
 
     // Records that killed processes owned are reclaimed. Only a text or a run of cells that a
     // process was taking or giving back at the instant of its death is lost.
-    for _ in 0..3 {
-        region.sweep();
-    }
+    sweep(region, 3);
     let families = snapshot.families().iter();
     let living: Vec<_> = families.flat_map(|family| snapshot.series(family)).collect();
     let usage = region.usage();

@@ -4,16 +4,19 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::support::region::{self, region, series, sweep};
 use talea_region::{Config, Family, FamilySpec, Key, LookupCache, Region, SeriesGuard};
 
-fn region() -> &'static Region {
-    Region::anonymous(Config { series: 8192, ..Config::with_len(4 << 20) }).unwrap()
+fn family(region: &'static Region) -> Family {
+    let spec = FamilySpec { limit: 2000, idle_minutes: 1, ..FamilySpec::default() };
+    region::family(region, "f", spec)
 }
 
-fn family(region: &'static Region, name: &str) -> Family {
-    let name = name.as_bytes();
-    let spec = FamilySpec { name, limit: 2000, idle_minutes: 1, ..FamilySpec::default() };
-    region.family(spec).unwrap().family
+/// A region, a family in it, and its cache.
+fn cached() -> (&'static Region, Family, LookupCache) {
+    let region = region(4 << 20);
+    let family = family(region);
+    (region, family, LookupCache::of(family))
 }
 
 fn key(n: u64) -> Key {
@@ -25,7 +28,11 @@ fn text(n: u64) -> Vec<u8> {
 }
 
 fn look_up(cache: &LookupCache, n: u64) -> SeriesGuard {
-    cache.get(key(n)).unwrap_or_else(|miss| miss.get_or_insert(&text(n)).unwrap())
+    look_up_by(cache, key(n), &text(n))
+}
+
+fn look_up_by(cache: &LookupCache, key: Key, text: &[u8]) -> SeriesGuard {
+    cache.get(key).unwrap_or_else(|miss| miss.get_or_insert(text).unwrap())
 }
 
 fn add(cache: &LookupCache, n: u64, amount: u64) {
@@ -44,16 +51,20 @@ fn remember(cache: &LookupCache, n: u64) {
     assert!(is_remembered(cache, n));
 }
 
-fn value(region: &'static Region, family: &str, n: u64) -> Option<u64> {
+/// The value that is shown of a series.
+fn value(region: &'static Region, n: u64) -> Option<u64> {
     let snapshot = region.snapshot();
-    let family = snapshot.families().iter().find(|f| f.name == family.as_bytes())?;
-    let mut found = snapshot.series(family).filter(|series| series.text == text(n));
-    found.next().map(|series| series.values[0])
+    let all = series(&snapshot, "f");
+    all.iter().find(|series| series.text == text(n)).map(|series| series.values[0])
+}
+
+fn value_of(cache: &LookupCache, n: u64) -> u64 {
+    look_up(cache, n).at(0).get()
 }
 
 #[test]
 fn a_series_is_remembered_once_it_is_found_and_not_when_it_is_made() {
-    let cache = LookupCache::of(family(region(), "f"));
+    let (_, _, cache) = cached();
     add(&cache, 1, 1);
     assert!(!is_remembered(&cache, 1), "many are made and never looked up again");
     add(&cache, 2, 1);
@@ -64,35 +75,21 @@ fn a_series_is_remembered_once_it_is_found_and_not_when_it_is_made() {
 }
 
 #[test]
-fn a_removed_series_is_not_found_by_a_memo() {
-    let region = region();
-    let family = family(region, "f");
-    let cache = LookupCache::of(family);
-    remember(&cache, 1);
-    assert!(family.remove(&text(1)));
-    assert!(!is_remembered(&cache, 1));
-    add(&cache, 1, 7);
-    assert_eq!(value(region, "f", 1), Some(7));
-}
-
-#[test]
-fn others_are_found_again_after_a_removal_by_their_records() {
-    let region = region();
-    let family = family(region, "f");
-    let cache = LookupCache::of(family);
+fn after_a_removal_a_cache_finds_the_others_alone() {
+    let (region, family, cache) = cached();
     remember(&cache, 1);
     remember(&cache, 2);
     assert!(family.remove(&text(1)));
-    assert!(is_remembered(&cache, 2));
+    assert!(!is_remembered(&cache, 1));
+    assert!(is_remembered(&cache, 2), "found again by its record");
+    add(&cache, 1, 7);
     add(&cache, 2, 1);
-    assert_eq!(value(region, "f", 2), Some(4));
+    assert_eq!((value(region, 1), value(region, 2)), (Some(7), Some(4)));
 }
 
 #[test]
 fn a_record_that_is_used_again_is_not_taken_for_what_it_was() {
-    let region = region();
-    let family = family(region, "f");
-    let cache = LookupCache::of(family);
+    let (region, family, cache) = cached();
     remember(&cache, 1);
     assert!(family.remove(&text(1)));
     region.sweep();
@@ -100,62 +97,54 @@ fn a_record_that_is_used_again_is_not_taken_for_what_it_was() {
     family.series(&text(2)).unwrap().at(0).add(10);
     assert!(!is_remembered(&cache, 1));
     add(&cache, 1, 1);
-    assert_eq!((value(region, "f", 1), value(region, "f", 2)), (Some(1), Some(10)));
+    assert_eq!((value(region, 1), value(region, 2)), (Some(1), Some(10)));
 }
 
 #[test]
 fn a_series_that_expired_is_not_found_by_a_memo() {
-    let region = region();
-    let cache = LookupCache::of(family(region, "f"));
+    let (region, _, cache) = cached();
     remember(&cache, 1);
-    for _ in 0..4 {
-        region.sweep();
-    }
-    assert_eq!(value(region, "f", 1), None);
+    sweep(region, 4);
+    assert_eq!(value(region, 1), None);
     assert!(!is_remembered(&cache, 1));
     add(&cache, 1, 1);
-    assert_eq!(value(region, "f", 1), Some(1));
+    assert_eq!(value(region, 1), Some(1));
 }
 
 #[test]
 fn a_series_that_is_only_looked_up_by_a_memo_does_not_expire() {
-    let region = region();
-    let cache = LookupCache::of(family(region, "f"));
+    let (region, _, cache) = cached();
     remember(&cache, 1);
     for _ in 0..10 {
         region.sweep();
         assert!(is_remembered(&cache, 1));
     }
-    assert_eq!(value(region, "f", 1), Some(3));
+    assert_eq!(value(region, 1), Some(3));
 }
 
 #[test]
 fn a_wiped_series_and_one_of_a_family_that_ended_count_anew() {
-    let region = region();
-    let f = family(region, "f");
-    let cache = LookupCache::of(f);
+    let (region, f, cache) = cached();
     remember(&cache, 1);
     assert!(f.wipe());
     add(&cache, 1, 5);
-    assert_eq!(value(region, "f", 1), Some(5));
+    assert_eq!(value(region, 1), Some(5));
     remember(&cache, 1);
     assert_eq!(f.remove_where(|_| true), 1);
     assert!(!is_remembered(&cache, 1));
     remember(&cache, 1);
     assert!(region.end_families(b"f"));
     add(&cache, 1, 5);
-    assert_eq!(value(region, "f", 1), None, "it goes nowhere");
-    family(region, "f");
-    assert_eq!(value(region, "f", 1).unwrap_or(0), 0, "what came between does not count");
+    assert_eq!(value(region, 1), None, "it goes nowhere");
+    family(region);
+    assert_eq!(value(region, 1).unwrap_or(0), 0, "what came between does not count");
     add(&cache, 1, 6);
-    assert_eq!(value(region, "f", 1), Some(6));
+    assert_eq!(value(region, 1), Some(6));
 }
 
 #[test]
 fn a_series_that_is_kept_is_the_same_after_it_was_removed() {
-    let region = region();
-    let family = family(region, "f");
-    let cache = LookupCache::of(family);
+    let (region, family, cache) = cached();
     remember(&cache, 1);
     let kept = look_up(&cache, 1).keep().unwrap();
     assert!(family.remove(&text(1)));
@@ -163,13 +152,12 @@ fn a_series_that_is_kept_is_the_same_after_it_was_removed() {
     kept.at(0).add(1);
     assert_eq!(kept.at(0).get(), 5);
     region.sweep();
-    assert_eq!(value(region, "f", 1), Some(5));
+    assert_eq!(value(region, 1), Some(5));
 }
 
 #[test]
 fn keys_that_share_places_keep_their_own_series() {
-    let region = region();
-    let cache = LookupCache::of(family(region, "f"));
+    let (_, _, cache) = cached();
     // Until the cache has grown, they are many more than it has places.
     for round in 0..5 {
         for n in 0..2000 {
@@ -197,35 +185,29 @@ fn rows(texts: u64, combinations: u16) -> impl Iterator<Item = (Key, Vec<u8>, u6
 #[test]
 fn keys_that_differ_in_their_number_alone_keep_their_own_series() {
     for combinations in [1, 2, 3, 18, 64, 65, 200] {
-        let region = region();
-        let cache = LookupCache::of(family(region, "f"));
+        let (_, _, cache) = cached();
         let texts = 1600 / u64::from(combinations);
-        let look_up = |key: Key, text: &[u8]| {
-            cache.get(key).unwrap_or_else(|miss| miss.get_or_insert(text).unwrap())
-        };
         for _ in 0..5 {
             for (key, text, amount) in rows(texts, combinations) {
-                look_up(key, &text).at(0).add(amount);
+                look_up_by(&cache, key, &text).at(0).add(amount);
             }
         }
         let remembered = rows(texts, combinations).filter(|(key, ..)| cache.get(*key).is_ok());
         let (remembered, all) = (remembered.count() as u64, texts * u64::from(combinations));
         assert!(remembered > all * 9 / 10, "{remembered} of {all}");
         for (key, text, amount) in rows(texts, combinations) {
-            assert_eq!(look_up(key, &text).at(0).get(), 5 * amount);
+            assert_eq!(look_up_by(&cache, key, &text).at(0).get(), 5 * amount);
         }
     }
 }
 
 #[test]
 fn removed_series_are_not_found_once_their_neighbours_were_checked() {
-    let family = family(region(), "f");
-    let cache = LookupCache::of(family);
+    let (_, family, cache) = cached();
     let all: Vec<_> = rows(1, 3).collect();
     for _ in 0..3 {
         for (key, text, _) in &all {
-            let found = cache.get(*key);
-            found.unwrap_or_else(|miss| miss.get_or_insert(text).unwrap()).at(0).add(1);
+            look_up_by(&cache, *key, text).at(0).add(1);
         }
     }
     assert!(all.iter().all(|(key, ..)| cache.get(*key).is_ok()));
@@ -236,28 +218,21 @@ fn removed_series_are_not_found_once_their_neighbours_were_checked() {
         assert!(cache.get(*second).is_err(), "it was removed");
         assert_eq!(cache.get(*third).unwrap().at(0).get(), 3);
     }
-    let anew = cache.get(*second).unwrap_or_else(|miss| miss.get_or_insert(text).unwrap());
-    assert_eq!(anew.at(0).get(), 0);
+    assert_eq!(look_up_by(&cache, *second, text).at(0).get(), 0);
 }
 
 #[test]
 fn a_number_beyond_its_combinations_is_looked_up_by_its_text() {
-    let cache = LookupCache::of(family(region(), "f"));
+    let (_, _, cache) = cached();
     let key = |number| Key::new(number, 3, 0, [1, 0, 0]);
     let add = |number: u16| {
-        let text = format!("n=\"{number}\"");
-        let found = cache.get(key(number));
-        found.unwrap_or_else(|miss| miss.get_or_insert(text.as_bytes()).unwrap()).at(0).add(1);
+        look_up_by(&cache, key(number), &text(number.into())).at(0).add(1);
     };
     for _ in 0..3 {
         (0..5).for_each(add);
     }
     assert!((0..3).all(|number| cache.get(key(number)).is_ok()));
     assert!((3..5).all(|number| cache.get(key(number)).is_err()));
-}
-
-fn value_of(cache: &LookupCache, n: u64) -> u64 {
-    look_up(cache, n).at(0).get()
 }
 
 /// Each thread has a label set that no other thread adds to or removes, and reuses memory that
@@ -268,8 +243,7 @@ fn additions_after_a_removal_are_all_in_the_new_series_whatever_others_remove() 
     let config = Config { series: 16_384, ..Config::with_len(16 << 20) };
     let region = Region::anonymous(config).unwrap();
     // None is idle, however seldom its thread is let run.
-    let spec = FamilySpec { name: b"f", ..FamilySpec::default() };
-    let family = region.family(spec).unwrap().family;
+    let family = region::family(region, "f", FamilySpec::default());
     let cache = &LookupCache::of(family);
     let rounds = if cfg!(miri) { 5 } else { 3_000 };
     let done = &AtomicBool::new(false);
@@ -309,9 +283,7 @@ fn additions_after_a_removal_are_all_in_the_new_series_whatever_others_remove() 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
-    let region = region();
-    let family = family(region, "f");
-    let cache = LookupCache::of(family);
+    let (region, family, cache) = cached();
     remember(&cache, 1);
     remember(&cache, 2);
     let [mut ready, mut heard] = [[0; 2]; 2];
@@ -341,11 +313,11 @@ fn a_child_uses_what_its_parent_remembered_and_sees_what_its_parent_removes() {
     // SAFETY: as above; the child is ours.
     unsafe {
         assert_eq!(libc::read(heard[0], byte, 1), 1);
-        assert_eq!(value(region, "f", 1), Some(13));
+        assert_eq!(value(region, 1), Some(13));
         assert!(family.remove(&text(1)));
         assert_eq!(libc::write(ready[1], byte, 1), 1);
         assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
     }
     assert_eq!(status, 0);
-    assert_eq!((value(region, "f", 1), value(region, "f", 2)), (Some(100), Some(103)));
+    assert_eq!((value(region, 1), value(region, 2)), (Some(100), Some(103)));
 }

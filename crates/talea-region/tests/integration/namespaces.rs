@@ -1,108 +1,84 @@
 //! Claims about processes in namespaces of their own, as containers have them,
 //! and about a tmpfs that is too small. `unshare` makes them.
 
-use std::io::BufRead;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
+use crate::support::process::{
+    Process, arguments, by_shell, line_of, output_of, started_by, wait_for_input,
+};
+use crate::support::region::{self, open};
 use crate::support::tmpfs::Shm;
-use talea_region::{Config, Family, FamilySpec, Number, Overflow, Region, Storage};
+use talea_region::{Config, FamilySpec, Overflow, Region, Storage};
 
-/// This test binary in namespaces of its own; as another user than root, also in
-/// a user namespace, where it may make them.
-fn unshared(options: &[&str], before: &str, test: &str) -> Command {
-    let inside = again!(test);
-    let words = std::iter::once(inside.get_program()).chain(inside.get_args());
-    let quoted: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
-    let mut command = Command::new("unshare");
+/// A command in namespaces of its own; as another user than root, also in a user namespace, where it
+/// may make them.
+fn unshared(options: &[&str], command: &Command) -> Command {
     let root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
-    if !root {
-        command.arg("--map-root-user");
-    }
-    command.args(options).args(["sh", "-c", &format!("{before} exec {}", quoted.join(" "))]);
-    command
+    let user: &[&str] = if root { &[] } else { &["--map-root-user"] };
+    started_by("unshare", &[user, options].concat(), command)
 }
 
-fn family(region: &'static Region, storage: Storage, cells: u16) -> Family {
-    let number = Number::Integer;
-    let limit = u64::MAX;
-    let spec = FamilySpec { name: b"f", storage, number, cells, limit, ..FamilySpec::default() };
-    region.family(spec).unwrap().family
+fn add(region: &'static Region, storage: Storage, n: u64) {
+    let spec = FamilySpec { storage, ..FamilySpec::default() };
+    region::family(region, "f", spec).series(b"").unwrap().at(0).add(n);
 }
 
 fn total(region: &'static Region) -> u64 {
-    let snapshot = region.snapshot();
-    snapshot.families().iter().flat_map(|f| snapshot.series(f)).map(|s| s.values[0]).sum()
+    region::total(region, "f")
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn holds_in_its_namespace_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_PID") else { return };
-    let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
-    family(region, Storage::Owned, 1).series(b"").unwrap().at(0).add(5);
+    let Some([path]) = arguments() else { return };
+    add(open(path), Storage::Owned, 5);
     println!("\nheld as {}", std::process::id());
-    std::thread::sleep(std::time::Duration::from_secs(60));
+    wait_for_input();
 }
 
-fn holder(path: &Path) -> Child {
+fn holder(path: &Path) -> Process {
+    let command = again!("holds_in_its_namespace_when_asked", path);
     let options = ["--pid", "--fork", "--kill-child"];
-    let mut holder = unshared(&options, "", "holds_in_its_namespace_when_asked")
-        .env("TALEA_TEST_PID", path)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("unshare is missing: it comes with util-linux");
-    let lines = std::io::BufReader::new(holder.stdout.take().unwrap()).lines();
-    let said = lines.map_while(Result::ok).find(|line| line.starts_with("held as "));
-    assert_eq!(said.as_deref(), Some("held as 1"), "it is the first process of its namespace");
+    let mut holder = Process::start(&mut unshared(&options, &command));
+    assert_eq!(holder.wait_for("held as "), "1", "it is the first process of its namespace");
     holder
 }
 
 #[test]
 fn a_process_of_another_pid_namespace_lives_and_dies_as_any_other() {
     let shm = Shm::new("pid");
-    let region = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap().region;
-    family(region, Storage::Owned, 1).series(b"").unwrap().at(0).add(1);
+    let region = open(shm.file());
+    add(region, Storage::Owned, 1);
     for _ in 0..2 {
         // The second has the same process id as the first had.
         let (mut first, mut second) = (holder(&shm.file()), holder(&shm.file()));
         assert_eq!(total(region), 11);
-        first.kill().unwrap();
-        first.wait().unwrap();
+        first.kill();
         wait_for(region, 6);
-        second.kill().unwrap();
-        second.wait().unwrap();
+        second.kill();
         wait_for(region, 1);
     }
 }
 
 /// `unshare` dies at once, and the process in it soon after.
 fn wait_for(region: &'static Region, held: u64) {
-    let end = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let end = Instant::now() + Duration::from_secs(10);
     while total(region) != held {
-        assert!(std::time::Instant::now() < end, "{} held, not {held}", total(region));
+        assert!(Instant::now() < end, "{} held, not {held}", total(region));
         std::thread::yield_now();
     }
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn fills_a_small_tmpfs_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_SMALL") else { return };
-    let megabytes: u64 = std::env::var("TALEA_TEST_MEGABYTES").unwrap().parse().unwrap();
+    let Some([path, megabytes]) = arguments() else { return };
     // As large as the file system, so it cannot be had whole.
-    let config = Config::with_len(megabytes << 20);
+    let config = Config::with_len(megabytes.parse::<u64>().unwrap() << 20);
     let region = Region::open(&path, config).unwrap().region;
-    for (storage, cells) in [(Storage::Striped, 50), (Storage::Single, 50)] {
-        let name = format!("{storage:?}");
-        let spec = FamilySpec {
-            name: name.as_bytes(),
-            storage,
-            cells,
-            limit: u64::MAX,
-            ..FamilySpec::default()
-        };
-        let family = region.family(spec).unwrap().family;
+    for storage in [Storage::Striped, Storage::Single] {
+        let spec = FamilySpec { storage, cells: 50, ..FamilySpec::default() };
+        let family = region::family(region, &format!("{storage:?}"), spec);
         let mut kept = Vec::new();
         let refused = (0..10_000_000_u64).find_map(|n| {
             match family.series(format!("n=\"{n:0100}\"").as_bytes()) {
@@ -128,27 +104,22 @@ fn a_tmpfs_that_is_full_gives_an_overflow_and_no_signal() {
     for megabytes in [1, 64] {
         let shm = Shm::new("small");
         let place = shm.path().display();
-        let mount = format!("mount -t tmpfs -o size={megabytes}m none {place} &&");
-        let output = unshared(&["--mount"], &mount, "fills_a_small_tmpfs_when_asked")
-            .env("TALEA_TEST_SMALL", shm.file())
-            .env("TALEA_TEST_MEGABYTES", megabytes.to_string())
-            .output()
-            .expect("unshare is missing: it comes with util-linux");
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        assert!(output.status.success(), "{megabytes} MB: {}\n{said}", output.status);
+        let mount = format!("mount -t tmpfs -o size={megabytes}m none {place}");
+        let size = megabytes.to_string();
+        let inside = again!("fills_a_small_tmpfs_when_asked", shm.file(), size);
+        let said = output_of(&mut unshared(&["--mount"], &by_shell(&mount, &inside)));
         assert!(said.contains(" series"), "it ran: {said}");
     }
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn counts_without_a_boot_id_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_BOOT") else { return };
+    let Some([path]) = arguments() else { return };
     let said = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap();
     assert!(said.is_empty(), "the boot id can be read");
     let opened = Region::open(path, Config::with_len(1 << 20)).unwrap();
-    family(opened.region, Storage::Single, 1).series(b"").unwrap().at(0).add(5);
-    println!("counted {} {:?}", total(opened.region), opened.notice);
+    add(opened.region, Storage::Single, 5);
+    println!("\ncounted {} {:?}", total(opened.region), opened.notice);
 }
 
 #[test]
@@ -158,24 +129,20 @@ fn a_boot_id_that_cannot_be_read_speaks_against_no_file() {
         let shm = Shm::new(&format!("boot-{knows}"));
         let count = || {
             let opened = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap();
-            family(opened.region, Storage::Single, 1).series(b"").unwrap().at(0).add(1);
+            add(opened.region, Storage::Single, 1);
             assert_eq!((&opened.path, opened.notice), (&shm.file(), None));
             total(opened.region)
         };
         if knows {
             assert_eq!(count(), 1);
         }
-        let hide = "mount --bind /dev/null /proc/sys/kernel/random/boot_id &&";
-        let output = unshared(&["--mount"], hide, "counts_without_a_boot_id_when_asked")
-            .env("TALEA_TEST_BOOT", shm.file())
-            .output()
-            .expect("unshare is missing: it comes with util-linux");
-        let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let hide = "mount --bind /dev/null /proc/sys/kernel/random/boot_id";
+        let inside = again!("counts_without_a_boot_id_when_asked", shm.file());
+        let said = output_of(&mut unshared(&["--mount"], &by_shell(hide, &inside)));
         let counted = if knows { 6 } else { 5 };
-        assert!(said.contains(&format!("counted {counted} None")), "{said}");
+        assert_eq!(line_of(&said, "counted "), format!("{counted} None"));
         assert_eq!(count(), counted + 1);
-        let files = std::fs::read_dir(shm.path()).unwrap().count();
-        assert_eq!(files, 1, "nothing was moved aside");
+        assert_eq!(shm.names().len(), 1, "nothing was moved aside");
     }
 }
 

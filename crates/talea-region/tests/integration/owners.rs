@@ -1,22 +1,16 @@
 //! Claims about values that processes own, and how they are combined.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Stdio};
-
+use crate::support::process::{Process, arguments, wait_for_input};
+use crate::support::region::{family, open, region};
 use crate::support::tmpfs::Shm;
-use talea_region::{Cell, Combine, Config, FamilySpec, Number, Region, Storage};
+use talea_region::{Cell, Combine, FamilySpec, Number, Region, Storage};
 
 const ALL: [Combine; 4] = [Combine::Sum, Combine::Max, Combine::Min, Combine::Each];
 
-fn open(path: &std::path::Path) -> &'static Region {
-    Region::open(path, Config::with_len(2 << 20)).unwrap().region
-}
-
 /// The cell of a family that combines so.
 fn cell(region: &'static Region, combine: Combine, number: Number) -> Cell {
-    let name = format!("{combine:?}{number:?}");
     let spec = FamilySpec { storage: Storage::Owned, number, combine, ..FamilySpec::default() };
-    let family = region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family;
+    let family = family(region, &format!("{combine:?}{number:?}"), spec);
     family.permanent_series(b"l=\"1\"").unwrap().at(0)
 }
 
@@ -34,67 +28,52 @@ fn integers(region: &'static Region, combine: Combine) -> Vec<i64> {
     shown(region, combine, Number::Integer).iter().map(|(_, value)| *value as i64).collect()
 }
 
-/// The body of a process that a test starts, not a claim of its own: it sets its values and waits.
 #[test]
 fn sets_when_asked() {
-    let Ok(setting) = std::env::var("TALEA_TEST_SETS") else { return };
-    let (path, value) = setting.split_once('=').unwrap();
-    let region = open(path.as_ref());
+    let Some([path, value]) = arguments() else { return };
+    let region = open(path);
     for combine in ALL {
         cell(region, combine, Number::Integer).set(value.parse::<i64>().unwrap() as u64);
         cell(region, combine, Number::Float).set_float(value.parse().unwrap());
     }
     println!("\nset");
-    loop {
-        std::thread::park();
-    }
+    wait_for_input();
 }
 
-fn process(shm: &Shm, value: i64) -> Child {
-    let mut command = again!("sets_when_asked");
-    command.env("TALEA_TEST_SETS", format!("{}={value}", shm.file().display()));
-    let mut process = command.stdout(Stdio::piped()).spawn().unwrap();
-    let said = BufReader::new(process.stdout.take().unwrap());
-    assert!(said.lines().any(|line| line.unwrap() == "set"));
-    process
-}
-
-fn kill(mut process: Child) {
-    process.kill().unwrap();
-    process.wait().unwrap();
+fn process(shm: &Shm, value: &str) -> Process {
+    Process::start_until("set", &mut again!("sets_when_asked", shm.file(), value))
 }
 
 #[test]
 fn the_living_are_combined_and_the_dead_leave_with_what_they_held() {
     let shm = Shm::new("owners");
-    let region = open(&shm.file());
+    let region = open(shm.file());
     for combine in ALL {
         cell(region, combine, Number::Integer);
         cell(region, combine, Number::Float);
     }
     assert_eq!(ALL.map(|combine| integers(region, combine)), [vec![0], vec![], vec![], vec![]]);
 
-    let (one, other) = (process(&shm, -5), process(&shm, 7));
+    let (one, other) = (process(&shm, "-5"), process(&shm, "7"));
     assert_eq!(ALL[..3].iter().map(|&c| integers(region, c)[0]).collect::<Vec<_>>(), [2, 7, -5]);
     let floats = ALL[..3].iter().map(|&c| f64::from_bits(shown(region, c, Number::Float)[0].1));
     assert_eq!(floats.collect::<Vec<_>>(), [2.0, 7.0, -5.0]);
     let mut each = shown(region, Combine::Each, Number::Integer);
     each.sort();
-    let name = |process: &Child| format!("l=\"1\" of {}", process.id());
+    let name = |process: &Process| format!("l=\"1\" of {}", process.id());
     let mut expected = vec![(name(&one), -5_i64 as u64), (name(&other), 7)];
     expected.sort();
     assert_eq!(each, expected);
 
-    kill(other);
+    drop(other);
     assert_eq!(ALL.map(|combine| integers(region, combine)), [[-5]; 4]);
-    kill(one);
+    drop(one);
     assert_eq!(ALL.map(|combine| integers(region, combine)), [vec![0], vec![], vec![], vec![]]);
 }
 
 #[test]
 fn any_value_can_be_set_and_counts_as_set() {
-    let shm = Shm::new("owners-values");
-    let region = open(&shm.file());
+    let region = region(1 << 20);
     let cell_of = |number| ALL.map(|combine| cell(region, combine, number));
     for value in [0, -1, 1, i64::MAX, i64::MIN + 1] {
         cell_of(Number::Integer).iter().for_each(|cell| cell.set(value as u64));
@@ -118,8 +97,7 @@ fn any_value_can_be_set_and_counts_as_set() {
 
 #[test]
 fn adding_begins_at_zero() {
-    let shm = Shm::new("owners-adds");
-    let region = open(&shm.file());
+    let region = region(1 << 20);
     for combine in ALL {
         let cell = cell(region, combine, Number::Integer);
         cell.add(3);

@@ -1,11 +1,19 @@
 //! Claims about reading a region from outside, and about files that lie.
 
-use std::os::unix::fs::FileExt;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
 use std::process::Command;
 
-use crate::support::process::start_until;
-use crate::support::tmpfs::Shm;
+use crate::support::process::{Process, arguments, wait_for_input};
+use crate::support::region::{family, sweep};
+use crate::support::tmpfs::{Shm, open, open_copy, put};
 use talea_region::{Config, FamilyCopy, FamilySpec, Number, Reader, Region, Snapshot, Storage};
+
+fn spec(definition: &[u8]) -> FamilySpec<'_> {
+    FamilySpec { definition, limit: 1 << 30, ..FamilySpec::default() }
+}
 
 /// Adds to families of every storage and number.
 fn fill(region: &'static Region, series: u64) {
@@ -17,19 +25,9 @@ fn fill(region: &'static Region, series: u64) {
         ("segments", Storage::Striped, Number::FloatLast, 2),
         ("single segments", Storage::Single, Number::FloatLast, 2),
     ] {
-        let (name, definition) = (name.as_bytes(), b"what it is".as_slice());
-        let spec = FamilySpec {
-            name,
-            definition,
-            kind: 3,
-            storage,
-            number,
-            cells,
-            segments: if number == Number::FloatLast { 5 } else { 0 },
-            limit: 1 << 30,
-            ..FamilySpec::default()
-        };
-        let family = region.family(spec).unwrap().family;
+        let segments = if number == Number::FloatLast { 5 } else { 0 };
+        let spec = FamilySpec { storage, number, cells, segments, ..spec(b"what it is") };
+        let family = family(region, name, spec);
         for n in 0..series {
             let cells = family.series(format!("n=\"{n}\"").as_bytes()).unwrap();
             match number {
@@ -84,8 +82,7 @@ fn from_outside_a_region_is_as_full_as_it_is_from_inside() {
     let shm = Shm::new("full");
     let region = Region::open(shm.file(), Config::with_len(8 << 20)).unwrap().region;
     fill(region, 30);
-    let text = FamilySpec { name: b"gone", definition: b"longer than it was", ..single() };
-    region.family(text).unwrap().family.series(b"n=\"1\"").unwrap();
+    family(region, "gone", spec(b"longer than it was")).series(b"n=\"1\"").unwrap();
     assert!(region.end_families(b"gone"));
     let reader = Reader::open(shm.file()).unwrap();
     assert_eq!(reader.created_unix_nanos(), region.created_unix_nanos());
@@ -109,11 +106,6 @@ fn from_outside_a_region_is_as_full_as_it_is_from_inside() {
     assert!(overview.family_uses.iter().all(|one| one.limit == 1 << 30));
 }
 
-/// A family of one integer cell.
-fn single() -> FamilySpec<'static> {
-    FamilySpec { limit: 1 << 30, ..FamilySpec::default() }
-}
-
 #[test]
 fn impossible_marks_are_an_error_for_a_reader() {
     let shm = Shm::new("marks");
@@ -121,9 +113,7 @@ fn impossible_marks_are_an_error_for_a_reader() {
     fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 3);
     let copy = shm.path().join("copy.talea");
     let look = |at: u64, word: u64| {
-        std::fs::copy(&path, &copy).unwrap();
-        let file = std::fs::OpenOptions::new().write(true).open(&copy).unwrap();
-        file.write_all_at(&word.to_le_bytes(), at).unwrap();
+        put(&open_copy(&path, &copy), at, word);
         Reader::open(&copy).unwrap().look()
     };
     // Families, records, the arena, both kinds of cells, planes; and a CPU's plane.
@@ -146,26 +136,23 @@ fn impossible_marks_are_an_error_for_a_reader() {
     assert!(overview.processes.iter().all(|process| !process.is_alive), "{overview:?}");
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn fills_memory_and_waits_when_asked() {
-    if std::env::var_os("TALEA_TEST_FILL").is_some() {
-        fill(Region::anonymous(Config::with_len(8 << 20)).unwrap(), 10);
-        println!("\nfilled");
-        std::thread::sleep(std::time::Duration::from_secs(60));
-    }
+    let Some([_]) = arguments() else { return };
+    fill(Region::anonymous(Config::with_len(8 << 20)).unwrap(), 10);
+    println!("\nfilled");
+    wait_for_input();
 }
 
 #[test]
 fn the_memory_of_a_process_is_read_also_after_its_death() {
     let mut command = again!("fills_memory_and_waits_when_asked");
-    let mut process = start_until("filled", command.env("TALEA_TEST_FILL", "1"));
+    let mut process = Process::start_until("filled", &mut command);
     let reader = Reader::of_process(process.id()).unwrap();
     let living = shown(&reader.snapshot().unwrap());
     assert_eq!(living[0].2[3].1, [3, 4, 5, 6, 7]);
     assert_eq!(living[2].2[3].1, [3], "owned");
-    process.kill().unwrap();
-    process.wait().unwrap();
+    process.kill();
     let dead = shown(&reader.snapshot().unwrap());
     assert_eq!((&dead[0], &dead[1], &dead[3]), (&living[0], &living[1], &living[3]));
     assert_eq!(dead[2].2[3].1, [0], "what it held is gone");
@@ -175,28 +162,26 @@ fn the_memory_of_a_process_is_read_also_after_its_death() {
 
 #[test]
 fn a_file_that_is_no_region_is_reported_and_not_read() {
-    let shm = Shm::new("not");
-    let refused = |part: &str| {
+    type Make = fn(&Path);
+    let make: [(&str, Make); 7] = [
+        ("No such file", |_| ()),
+        ("shorter", |path| fs::write(path, b"").unwrap()),
+        ("begin as a region", |path| fs::write(path, vec![7; 1 << 20]).unwrap()),
+        ("a symbolic link", |path| symlink("/dev/zero", path).unwrap()),
+        ("a FIFO, not a regular file", |path| {
+            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+        }),
+        ("a directory, not a regular file", |path| fs::create_dir(path).unwrap()),
+        ("a socket or a device, not a regular file", |path| {
+            UnixListener::bind(path).unwrap();
+        }),
+    ];
+    for (reason, make) in make {
+        let shm = Shm::new("not");
+        make(&shm.file());
         let error = Reader::open(shm.file()).unwrap_err().to_string();
-        assert!(error.contains(part) && error.contains("shop.talea"), "{error}");
-    };
-    refused("No such file");
-    std::fs::write(shm.file(), b"").unwrap();
-    refused("shorter");
-    std::fs::write(shm.file(), vec![7; 1 << 20]).unwrap();
-    refused("begin as a region");
-    std::fs::remove_file(shm.file()).unwrap();
-    std::os::unix::fs::symlink("/dev/zero", shm.file()).unwrap();
-    refused("a symbolic link");
-    std::fs::remove_file(shm.file()).unwrap();
-    assert!(Command::new("mkfifo").arg(shm.file()).status().unwrap().success());
-    refused("a FIFO, not a regular file");
-    std::fs::remove_file(shm.file()).unwrap();
-    std::fs::create_dir(shm.file()).unwrap();
-    refused("a directory, not a regular file");
-    std::fs::remove_dir(shm.file()).unwrap();
-    let _socket = std::os::unix::net::UnixListener::bind(shm.file()).unwrap();
-    refused("a socket or a device, not a regular file");
+        assert!(error.contains(reason) && error.contains("shop.talea"), "{reason}: {error}");
+    }
 }
 
 #[test]
@@ -206,11 +191,11 @@ fn a_region_that_is_cut_is_an_error() {
     fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 10);
     // A copy: no writer survives the truncation of its file.
     let copy = shm.path().join("copy.talea");
-    std::fs::copy(&path, &copy).unwrap();
+    let file = open_copy(&path, &copy);
     let reader = Reader::open(&copy).unwrap();
     reader.snapshot().unwrap();
     for len in [1 << 19, 4096, 10, 0] {
-        std::fs::OpenOptions::new().write(true).open(&copy).unwrap().set_len(len).unwrap();
+        file.set_len(len).unwrap();
         reader.snapshot().unwrap_err();
     }
 }
@@ -221,10 +206,8 @@ fn a_file_of_holes_that_claims_to_be_full_costs_no_memory() {
     let path = shm.file();
     // 16 GiB that are not there.
     Region::open(&path, Config { series: 1 << 20, ..Config::with_len(1 << 34) }).unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
-    for mark in (1024..4096).step_by(8) {
-        file.write_all_at(&u64::MAX.to_le_bytes(), mark).unwrap();
-    }
+    let file = open(&path);
+    (1024..4096).step_by(8).for_each(|mark| put(&file, mark, u64::MAX));
     let error = Reader::open(&path).unwrap().snapshot().unwrap_err().to_string();
     assert!(error.contains("claims"), "{error}");
 }
@@ -234,10 +217,9 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
     let shm = Shm::new("mutated");
     let path = shm.file();
     fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 20);
-    let original = std::fs::read(&path).unwrap();
+    let original = fs::read(&path).unwrap();
     let copy = shm.path().join("copy.talea");
-    std::fs::write(&copy, &original).unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(&copy).unwrap();
+    let file = open_copy(&path, &copy);
     let used: Vec<u64> = (0..original.len() as u64 / 8)
         .filter(|&word| original[word as usize * 8..][..8] != [0; 8])
         .collect();
@@ -245,13 +227,14 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
     let (mut read, mut looks) = (0, 0);
     for (n, word) in used.iter().cycle().take(6_000).enumerate() {
         let before = &original[*word as usize * 8..][..8];
+        let old = u64::from_le_bytes(before.try_into().unwrap());
         let wrong = match n % 4 {
             0 => u64::MAX,
-            1 => u64::from_le_bytes(before.try_into().unwrap()) ^ 1 << (n / 4 % 64),
-            2 => u64::from_le_bytes(before.try_into().unwrap()).wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            1 => old ^ 1 << (n / 4 % 64),
+            2 => old.wrapping_mul(0x9E37_79B9_7F4A_7C15),
             _ => 0xFFFF_FFFF,
         };
-        file.write_all_at(&wrong.to_le_bytes(), word * 8).unwrap();
+        put(&file, word * 8, wrong);
         let reader = Reader::open(&copy).ok();
         let both = reader.and_then(|reader| Some((reader.look().ok(), reader.snapshot().ok()?)));
         if let Some((looked, snapshot)) = both {
@@ -268,7 +251,7 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
             let size: usize = shown(&snapshot).iter().map(|f| f.2.len()).sum();
             assert!(size <= 120, "a mutation multiplied the series");
         }
-        file.write_all_at(before, word * 8).unwrap();
+        put(&file, word * 8, old);
     }
     assert!(looks > 1_000, "most can also be looked over: {looks}");
     assert!(read > 1_000, "most mutations leave the rest readable: {read}");
@@ -279,14 +262,14 @@ fn a_series_is_not_given_what_another_had_that_went_while_the_region_was_read() 
     for storage in [Storage::Striped, Storage::Single] {
         let shm = Shm::new("went");
         let region = Region::open(shm.file(), Config::with_len(4 << 20)).unwrap().region;
-        let spec = FamilySpec { name: b"f", storage, idle_minutes: 1, ..FamilySpec::default() };
-        let family = region.family(spec).unwrap().family;
+        let spec = FamilySpec { storage, idle_minutes: 1, ..FamilySpec::default() };
+        let family = family(region, "f", spec);
         family.series(b"gone").unwrap().at(0).add(5);
         let records = region.usage().records.taken;
         let become_another = |_: &FamilyCopy| {
             // Cells, planes and families were read before.
             family.remove(b"gone");
-            (0..3).for_each(|_| region.sweep());
+            sweep(region, 3);
             family.series(b"other").unwrap().at(0).add(7);
             true
         };

@@ -1,43 +1,32 @@
 //! Claims about files with a false header, length or index: each is an error, or is used without
 //! the parts that it falsely claims, within seconds.
 
-use std::os::unix::fs::FileExt;
+use std::fs;
 use std::time::Duration;
 
-use crate::support::cpu_time::cpu_time;
-use crate::support::tmpfs::Shm;
-use talea_region::{Combine, Config, FamilySpec, Number, Reader, Region, Storage};
+use crate::support::calls::cpu_time;
+use crate::support::region::{family, open};
+use crate::support::tmpfs::{self, Shm};
+use talea_region::{Config, Family, FamilySpec, Reader, Region, Storage};
 
-const SPEC: FamilySpec<'_> = FamilySpec {
-    name: b"used",
-    definition: b"what it is",
-    kind: 1,
-    storage: Storage::Striped,
-    number: Number::Integer,
-    combine: Combine::Sum,
-    cells: 3,
-    segments: 4,
-    limit: 100,
-    idle_minutes: 0,
-    accumulates: false,
-    adds: |_, _, _| false,
-    beyond_limit: None,
-};
+fn spec() -> FamilySpec<'static> {
+    FamilySpec { storage: Storage::Striped, cells: 3, segments: 4, ..FamilySpec::default() }
+}
 
-fn config() -> Config {
-    Config::with_len(1 << 20)
+fn used_family(region: &'static Region) -> Family {
+    family(region, "used", spec())
 }
 
 /// The bytes of a region that was used.
 fn used(shm: &Shm) -> Vec<u8> {
     let original = shm.path().join("original.talea");
-    let region = Region::open(&original, config()).unwrap().region;
-    let looked = region.family(SPEC).unwrap().family.series(b"").unwrap();
+    let region = open(&original);
+    let looked = used_family(region).series(b"").unwrap();
     looked.at(0).add(1);
     let segments = looked.segments().unwrap();
     (0..3).for_each(|n| assert!(segments.make(n, n + 5, 7).is_some()));
     assert!(region.wipe(|_| true));
-    std::fs::read(&original).unwrap()
+    fs::read(&original).unwrap()
 }
 
 fn put(bytes: &mut [u8], at: usize, word: u64) {
@@ -52,34 +41,43 @@ fn at_once<T>(what: &str, work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// A change that makes a region unusable, and its name.
-type Change = (&'static str, fn(&mut Vec<u8>));
+/// A change that makes a region unusable, and what the notice says of it.
+type Change = (&'static str, fn(&mut Vec<u8>), &'static str);
 
 #[test]
 fn a_file_that_is_no_whole_region_is_an_error_to_read_and_moved_aside_to_start() {
-    let changes: [Change; 10] = [
-        ("zero length", |bytes| bytes.clear()),
-        ("the header alone", |bytes| bytes.truncate(4096)),
-        ("half", |bytes| bytes.truncate(1 << 19)),
-        ("a byte less", |bytes| bytes.truncate((1 << 20) - 1)),
-        ("a page more", |bytes| bytes.resize((1 << 20) + 4096, 0)),
-        ("another version", |bytes| put(bytes, 8, u64::MAX)),
-        ("the largest length", |bytes| put(bytes, 16, u64::MAX)),
-        ("a length of 1 TiB", |bytes| put(bytes, 16, 1 << 40)),
-        ("any number of series", |bytes| put(bytes, 24, u64::MAX)),
-        ("any number of planes", |bytes| put(bytes, 32, u64::MAX)),
+    let changes: [Change; 14] = [
+        ("empty", |bytes| bytes.clear(), "0 bytes"),
+        ("the header alone", |bytes| bytes.truncate(4096), "4096 bytes"),
+        ("half", |bytes| bytes.truncate(1 << 19), "its header states"),
+        ("a byte less", |bytes| bytes.truncate((1 << 20) - 1), "1048575 bytes"),
+        ("a page more", |bytes| bytes.resize((1 << 20) + 4096, 0), "its header states"),
+        ("near the version", |bytes| bytes[8] ^= 1, "its layout is version"),
+        ("another version", |bytes| put(bytes, 8, u64::MAX), "its layout is version"),
+        ("near the length", |bytes| bytes[18] ^= 1, "its header states"),
+        ("the largest length", |bytes| put(bytes, 16, u64::MAX), "its header states"),
+        ("a length of 1 TiB", |bytes| put(bytes, 16, 1 << 40), "its header states"),
+        ("any number of series", |bytes| put(bytes, 24, u64::MAX), "series"),
+        ("any number of planes", |bytes| put(bytes, 32, u64::MAX), "planes"),
+        ("near their number", |bytes| bytes[39] ^= 1, "planes"),
+        ("another boot", |bytes| bytes[40] ^= 1, "last started"),
     ];
     let shm = Shm::new("no-region");
     let original = used(&shm);
-    for (n, (what, change)) in changes.into_iter().enumerate() {
+    for (n, (what, change, expected)) in changes.into_iter().enumerate() {
         let mut bytes = original.clone();
         change(&mut bytes);
         let path = shm.path().join(format!("{n}.talea"));
-        crate::support::tmpfs::write(&path, bytes);
+        tmpfs::write(&path, &bytes);
         assert!(at_once(what, || Reader::open(&path)).is_err(), "{what}");
-        let opened = at_once(what, || Region::open(&path, config())).unwrap();
-        assert!(opened.notice.is_some(), "{what}");
-        opened.region.family(SPEC).unwrap().family.series(b"").unwrap().at(0).add(1);
+        let config = Config::with_len(1 << 20);
+        let opened = at_once(what, || Region::open(&path, config)).unwrap();
+        let notice = opened.notice.unwrap();
+        assert!(notice.contains(expected), "{what}: {notice}");
+        assert_eq!(opened.path, path, "{what}");
+        let aside = notice.split("moved to ").nth(1).unwrap().split(';').next().unwrap();
+        assert!(fs::read(aside).unwrap() == bytes, "{what}");
+        used_family(opened.region).series(b"").unwrap().at(0).add(1);
     }
 }
 
@@ -97,12 +95,12 @@ fn a_search_ends_in_an_index_that_has_no_empty_place() {
             }
         }
         let path = shm.path().join(format!("{taken}.talea"));
-        crate::support::tmpfs::write(&path, bytes);
+        tmpfs::write(&path, bytes);
         let _ = at_once("reading", || Reader::open(&path).unwrap().snapshot());
-        let region = Region::open(&path, config()).unwrap().region;
+        let region = open(&path);
         at_once("looking for what is there, and for what is not", || {
             for name in [&b"used"[..], b"new"] {
-                let Ok(found) = region.family(FamilySpec { name, ..SPEC }) else { continue };
+                let Ok(found) = region.family(FamilySpec { name, ..spec() }) else { continue };
                 for text in [&b""[..], b"new"] {
                     let _ = found.family.series(text).map(|cells| {
                         cells.at(2).add(1);
@@ -120,12 +118,12 @@ fn a_search_ends_in_an_index_that_has_no_empty_place() {
 #[test]
 fn a_file_that_is_cut_between_two_looks_is_an_error() {
     let shm = Shm::new("cut-header");
-    std::fs::write(shm.file(), used(&shm)).unwrap();
+    fs::write(shm.file(), used(&shm)).unwrap();
     let reader = Reader::open(shm.file()).unwrap();
     reader.snapshot().unwrap();
-    let file = std::fs::OpenOptions::new().write(true).open(shm.file()).unwrap();
+    let file = tmpfs::open(shm.file());
     // The mark of series exceeds the file.
-    file.write_all_at(&u64::MAX.to_le_bytes(), 1024 + 64).unwrap();
+    tmpfs::put(&file, 1024 + 64, u64::MAX);
     file.set_len(8192).unwrap();
     at_once("reading", || reader.snapshot()).unwrap_err();
 }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread;
 
+use crate::support::region::{family, region, total};
 use talea_region::{
-    AddPath, Cells, Config, Family, FamilyError, FamilySpec, Number, Overflow, Region, Snapshot,
-    Storage,
+    AddPath, Cells, Config, FamilyError, FamilySpec, Number, Overflow, Region, Snapshot, Storage,
 };
 
 /// Sizes of tests: Miri runs code a thousand times slower.
@@ -15,26 +15,12 @@ const fn sized(native: u64, miri: u64) -> u64 {
 }
 
 fn small() -> &'static Region {
-    Region::anonymous(Config::with_len(1 << 20)).unwrap()
+    region(1 << 20)
 }
 
-fn spec(name: &str) -> FamilySpec<'_> {
-    FamilySpec {
-        name: name.as_bytes(),
-        definition: b"",
-        kind: 1,
-        storage: Storage::Striped,
-        number: Number::Integer,
-        cells: 1,
-        limit: 2000,
-        ..FamilySpec::default()
-    }
-}
-
-fn total(region: &'static Region, name: &str) -> u64 {
-    let snapshot = region.snapshot();
-    let family = snapshot.families().iter().find(|f| f.name == name.as_bytes()).unwrap();
-    snapshot.series(family).map(|s| s.values[0]).sum()
+/// A family of striped cells.
+fn spec() -> FamilySpec<'static> {
+    FamilySpec { kind: 1, storage: Storage::Striped, limit: 2000, ..FamilySpec::default() }
 }
 
 #[test]
@@ -42,13 +28,11 @@ fn every_add_of_every_thread_counts_in_each_storage() {
     const EACH: u64 = sized(200_000, 20);
     for storage in [Storage::Single, Storage::Striped] {
         let region = small();
-        let integers = region.family(FamilySpec { storage, ..spec("integers") }).unwrap().family;
-        let floats = region
-            .family(FamilySpec { storage, number: Number::Float, ..spec("floats") })
-            .unwrap()
-            .family;
-        let (integer, float) =
-            (integers.series(b"").unwrap().at(0), floats.series(b"").unwrap().at(0));
+        let [integer, float] =
+            [("integers", Number::Integer), ("floats", Number::Float)].map(|(name, number)| {
+                let family = family(region, name, FamilySpec { storage, number, ..spec() });
+                family.series(b"").unwrap().at(0)
+            });
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
@@ -69,18 +53,15 @@ fn every_add_of_every_thread_counts_in_each_storage() {
 fn restartable_and_atomic_adds_meet_on_one_series_and_none_is_lost() {
     const EACH: u64 = sized(500_000, 100);
     let region = Region::anonymous(Config { planes: 1, ..Config::with_len(1 << 20) }).unwrap();
-    let cell = region.family(spec("both")).unwrap().family.series(b"").unwrap().at(0);
+    let cell = family(region, "both", spec()).series(b"").unwrap().at(0);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..EACH).for_each(|_| cell.add(1)));
         }
         scope.spawn(|| {
-            for n in 0..sized(50, 5) {
-                if n % 2 == 0 {
-                    Region::choose_add_path(AddPath::Atomic);
-                } else {
-                    Region::choose_add_path(AddPath::Restartable);
-                }
+            let paths = [AddPath::Atomic, AddPath::Restartable].into_iter().cycle();
+            for path in paths.take(sized(50, 5) as usize) {
+                Region::choose_add_path(path);
                 thread::sleep(std::time::Duration::from_millis(1));
             }
         });
@@ -98,10 +79,8 @@ fn threads_that_bring_the_same_label_texts_get_the_same_cells() {
         for _ in 0..THREADS {
             scope.spawn(|| {
                 barrier.wait();
-                let family = region
-                    .family(FamilySpec { storage: Storage::Single, ..spec("shared") })
-                    .unwrap()
-                    .family;
+                let spec = FamilySpec { storage: Storage::Single, ..spec() };
+                let family = family(region, "shared", spec);
                 for n in 0..TEXTS {
                     family.series(format!("n=\"{n}\"").as_bytes()).unwrap().at(0).add(1);
                 }
@@ -117,25 +96,27 @@ fn threads_that_bring_the_same_label_texts_get_the_same_cells() {
 }
 
 #[test]
-fn another_definition_under_a_taken_name_is_a_conflict() {
+fn a_taken_name_is_refused_to_another_definition() {
     let region = small();
-    region.family(spec("taken")).unwrap();
-    assert!(region.family(spec("taken")).is_ok(), "the same again is the same family");
-    for other in [
-        FamilySpec { kind: 2, ..spec("taken") },
-        FamilySpec { definition: b"other", ..spec("taken") },
-        FamilySpec { cells: 2, ..spec("taken") },
-        FamilySpec { storage: Storage::Single, ..spec("taken") },
-        FamilySpec { number: Number::Float, ..spec("taken") },
+    let taken = FamilySpec { name: b"taken", ..spec() };
+    region.family(taken).unwrap();
+    for (other, expected) in [
+        (taken, None),
+        (FamilySpec { kind: 2, ..taken }, Some(FamilyError::Conflict)),
+        (FamilySpec { definition: b"other", ..taken }, Some(FamilyError::Conflict)),
+        (FamilySpec { cells: 2, ..taken }, Some(FamilyError::Conflict)),
+        (FamilySpec { storage: Storage::Single, ..taken }, Some(FamilyError::Conflict)),
+        (FamilySpec { number: Number::Float, ..taken }, Some(FamilyError::Conflict)),
+        (FamilySpec { cells: 0, ..taken }, Some(FamilyError::TooLong)),
     ] {
-        assert_eq!(region.family(other).unwrap_err(), FamilyError::Conflict);
+        assert_eq!(region.family(other).err(), expected, "{other:?}");
     }
 }
 
 #[test]
 fn a_family_at_its_limit_refuses_new_series_and_keeps_the_old() {
     let region = small();
-    let family = region.family(FamilySpec { limit: 3, ..spec("limited") }).unwrap().family;
+    let family = family(region, "limited", FamilySpec { limit: 3, ..spec() });
     for text in ["a", "b", "c", "a", "b"] {
         family.series(text.as_bytes()).unwrap().at(0).add(1);
     }
@@ -150,19 +131,10 @@ fn a_full_region_says_so_and_goes_on_counting() {
     let series = sized(20_000, 2_500);
     let config = Config { series, ..Config::with_len(sized(8 << 20, 1 << 20)) };
     let region = Region::anonymous(config).unwrap();
-    let family = region
-        .family(FamilySpec { limit: u64::MAX, storage: Storage::Single, cells: 60, ..spec("many") })
-        .unwrap()
-        .family;
+    let family = family(region, "many", FamilySpec { cells: 60, ..FamilySpec::default() });
     let mut kept: Vec<Cells> = Vec::new();
     let refused = (0..100_000).find_map(|n| {
-        match family.permanent_series(format!("series {n}").as_bytes()) {
-            Ok(cells) => {
-                kept.push(cells);
-                None
-            }
-            Err(error) => Some(error),
-        }
+        family.permanent_series(format!("series {n}").as_bytes()).map(|made| kept.push(made)).err()
     });
     assert_eq!(refused, Some(Overflow::Full));
     assert!(kept.len() as u64 > sized(1_000, 100), "{} series fit", kept.len());
@@ -173,7 +145,7 @@ fn a_full_region_says_so_and_goes_on_counting() {
 #[test]
 fn striped_series_that_do_not_fit_the_planes_count_in_single_cells() {
     let region = small();
-    let family = region.family(FamilySpec { cells: 1000, ..spec("wide") }).unwrap().family;
+    let family = family(region, "wide", FamilySpec { cells: 1000, ..spec() });
     // A plane of this region holds fewer than 40 runs of 1,000 cells (under Miri,
     // which has one CPU, fewer than 12).
     let runs: Vec<Cells> =
@@ -186,15 +158,9 @@ fn striped_series_that_do_not_fit_the_planes_count_in_single_cells() {
 }
 
 #[test]
-fn a_family_of_no_cells_is_refused() {
-    let error = small().family(FamilySpec { cells: 0, ..spec("sizes") }).unwrap_err();
-    assert_eq!(error, FamilyError::TooLong);
-}
-
-#[test]
 fn label_text_of_any_bytes_and_length_comes_back_as_it_was() {
-    let region = Region::anonymous(Config::with_len(sized(16 << 20, 1 << 20))).unwrap();
-    let family: Family = region.family(spec("texts")).unwrap().family;
+    let region = region(sized(16 << 20, 1 << 20));
+    let family = family(region, "texts", spec());
     let texts: Vec<Vec<u8>> = [0, 1, 7, 8, 9, 63, 64, 65, 4095, sized(65_536, 4096)]
         .map(|len| (0..len).map(|i| (i * 7 % 256) as u8).collect())
         .to_vec();
@@ -213,11 +179,9 @@ fn text_of(len: usize) -> Vec<u8> {
 #[test]
 fn families_are_whole_and_in_order_whether_their_series_take_turns_or_come_in_a_row() {
     const EACH: usize = sized(100, 20) as usize;
-    let region = Region::anonymous(Config::with_len(4 << 20)).unwrap();
-    let of = [("a", 1), ("b", 2), ("c", 1), ("d", 1)].map(|(name, cells)| {
-        let spec = FamilySpec { storage: Storage::Single, cells, ..spec(name) };
-        region.family(spec).unwrap().family
-    });
+    let region = region(4 << 20);
+    let of = [("a", 1), ("b", 2), ("c", 1), ("d", 1)]
+        .map(|(name, cells)| family(region, name, FamilySpec { cells, ..FamilySpec::default() }));
     let mut expected: [Vec<(Vec<u8>, u64)>; 4] = Default::default();
     for n in 0..5 * EACH {
         // Some texts are so long that they are not copied together with others.

@@ -7,25 +7,23 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
-use crate::support::cpu_time::cpu_time;
+use crate::support::calls::cpu_time;
+use crate::support::region::{family, records, region, series, shown, sweep};
 use talea_region::{Config, Family, FamilySpec, Region, Storage, Usage};
 
-fn spec(name: &str) -> FamilySpec<'_> {
-    FamilySpec { name: name.as_bytes(), limit: 2000, idle_minutes: 1, ..FamilySpec::default() }
+fn spec() -> FamilySpec<'static> {
+    FamilySpec { limit: 2000, idle_minutes: 1, ..FamilySpec::default() }
 }
 
-fn small() -> &'static Region {
-    Region::anonymous(Config { series: 8192, ..Config::with_len(4 << 20) }).unwrap()
+/// A region with a family whose series are idle after a minute.
+fn with_family(spec: FamilySpec<'_>) -> (&'static Region, Family) {
+    let region = region(4 << 20);
+    (region, family(region, "f", spec))
 }
 
 fn values(region: &'static Region, family: &str) -> HashMap<Vec<u8>, u64> {
     let snapshot = region.snapshot();
-    let family = snapshot.families().iter().find(|f| f.name == family.as_bytes()).unwrap();
-    snapshot.series(family).map(|s| (s.text.to_vec(), s.values[0])).collect()
-}
-
-fn records(usage: Usage) -> u64 {
-    usage.records.taken / usage.record_len
+    series(&snapshot, family).iter().map(|s| (s.text.to_vec(), s.values[0])).collect()
 }
 
 /// How often; under Miri a two-hundredth.
@@ -52,21 +50,19 @@ impl Random {
 
 #[test]
 fn a_removed_series_is_gone_and_starts_anew() {
-    let region = small();
-    let family = region.family(spec("f")).unwrap().family;
+    let (region, family) = with_family(spec());
     family.series(b"a").unwrap().at(0).add(5);
     family.series(b"b").unwrap().at(0).add(7);
     assert!(family.remove(b"a"));
     assert!(!family.remove(b"a") && !family.remove(b"c"));
-    assert_eq!(values(region, "f"), HashMap::from([(b"b".to_vec(), 7)]));
+    assert_eq!(shown(region, "f"), ["b=7"]);
     family.series(b"a").unwrap().at(0).add(1);
-    assert_eq!(values(region, "f"), HashMap::from([(b"a".to_vec(), 1), (b"b".to_vec(), 7)]));
+    assert_eq!(shown(region, "f"), ["a=1", "b=7"]);
 }
 
 #[test]
 fn a_removed_series_makes_room_under_the_limit() {
-    let region = small();
-    let family = region.family(FamilySpec { limit: 2, ..spec("f") }).unwrap().family;
+    let (_, family) = with_family(FamilySpec { limit: 2, ..spec() });
     family.series(b"a").unwrap();
     family.series(b"b").unwrap();
     assert!(family.series(b"c").is_err());
@@ -77,11 +73,10 @@ fn a_removed_series_makes_room_under_the_limit() {
 
 #[test]
 fn series_of_every_storage_come_back_as_zero() {
-    let region = small();
+    let region = region(4 << 20);
     for storage in [Storage::Single, Storage::Striped, Storage::Owned, Storage::Stripes] {
         let name = format!("{storage:?}");
-        let spec = FamilySpec { storage, cells: 3, ..spec(&name) };
-        let family = region.family(spec).unwrap().family;
+        let family = family(region, &name, FamilySpec { storage, cells: 3, ..spec() });
         for round in 0..times(200).max(10) {
             let text = round.to_le_bytes();
             let series = family.series(&text).unwrap();
@@ -95,41 +90,36 @@ fn series_of_every_storage_come_back_as_zero() {
         region.sweep();
     }
     // Four overflow nowhere: the memory in use is that of a few rounds.
-    assert_eq!(records(region.usage()), 0);
+    assert_eq!(records(region), 0);
     assert!(region.usage().striped_cells.reached < 100 * 3 * 8);
 }
 
 #[test]
 fn an_idle_series_goes_and_one_that_is_looked_up_stays() {
-    let region = small();
-    let family = region.family(FamilySpec { idle_minutes: 3, ..spec("f") }).unwrap().family;
+    let (region, family) = with_family(FamilySpec { idle_minutes: 3, ..spec() });
     family.series(b"idle").unwrap().at(0).add(1);
     for _ in 0..10 {
         family.series(b"busy").unwrap().at(0).add(1);
         region.sweep();
     }
-    assert_eq!(values(region, "f"), HashMap::from([(b"busy".to_vec(), 10)]));
-    for _ in 0..2 {
-        region.sweep();
-    }
+    assert_eq!(shown(region, "f"), ["busy=10"]);
+    sweep(region, 2);
     assert_eq!(values(region, "f").len(), 1, "three sweeps must pass");
     region.sweep();
-    assert_eq!(values(region, "f").len(), 0);
+    assert!(shown(region, "f").is_empty());
     region.sweep();
-    assert_eq!(records(region.usage()), 0);
+    assert_eq!(records(region), 0);
 }
 
 #[test]
 fn series_of_a_family_that_does_not_expire_stay_and_so_do_lasting_ones() {
-    let region = small();
-    let stays = region.family(FamilySpec { idle_minutes: 0, ..spec("stays") }).unwrap().family;
-    let goes = region.family(spec("goes")).unwrap().family;
+    let region = region(4 << 20);
+    let stays = family(region, "stays", FamilySpec { idle_minutes: 0, ..spec() });
+    let goes = family(region, "goes", spec());
     stays.series(b"a").unwrap().at(0).add(1);
     goes.permanent_series(b"b").unwrap().at(0).add(1);
     goes.series_beyond_limit(b"c").unwrap().at(0).add(1);
-    for _ in 0..5 {
-        region.sweep();
-    }
+    sweep(region, 5);
     assert_eq!(values(region, "stays").len(), 1);
     assert_eq!(values(region, "goes").len(), 2);
     assert!(!goes.remove(b"b"), "somebody may hold it for good");
@@ -137,8 +127,7 @@ fn series_of_a_family_that_does_not_expire_stay_and_so_do_lasting_ones() {
 
 #[test]
 fn a_look_up_that_is_under_way_holds_its_series() {
-    let region = small();
-    let family = region.family(spec("f")).unwrap().family;
+    let (region, family) = with_family(spec());
     let held = family.series(b"held").unwrap();
     held.at(0).add(1);
     for n in 0..times(2_000) {
@@ -148,19 +137,16 @@ fn a_look_up_that_is_under_way_holds_its_series() {
         family.remove(&text);
     }
     held.at(0).add(1);
-    assert_eq!(values(region, "f").get(&b"held"[..]), Some(&2));
+    assert_eq!(shown(region, "f"), ["held=2"]);
     drop(held);
-    for _ in 0..3 {
-        region.sweep();
-    }
-    assert!(values(region, "f").is_empty());
-    assert_eq!(records(region.usage()), 0);
+    sweep(region, 3);
+    assert!(shown(region, "f").is_empty());
+    assert_eq!(records(region), 0);
 }
 
 #[test]
 fn a_series_removed_during_a_look_up_is_not_reused() {
-    let region = small();
-    let family = region.family(spec("f")).unwrap().family;
+    let (region, family) = with_family(spec());
     let held = family.series(b"held").unwrap();
     assert!(family.remove(b"held"));
     for n in 0..times(2_000) {
@@ -173,22 +159,17 @@ fn a_series_removed_during_a_look_up_is_not_reused() {
 
 #[test]
 fn a_kept_series_is_hidden_while_idle_and_comes_back_with_its_next_add() {
-    let region = small();
-    let family = region.family(FamilySpec { accumulates: true, ..spec("f") }).unwrap().family;
+    let (region, family) = with_family(FamilySpec { accumulates: true, ..spec() });
     let kept = family.series(b"kept").unwrap().keep().unwrap();
     kept.at(0).add(3);
-    for _ in 0..4 {
-        region.sweep();
-    }
-    assert!(values(region, "f").is_empty());
+    sweep(region, 4);
+    assert!(shown(region, "f").is_empty());
     kept.at(0).add(1);
-    assert_eq!(values(region, "f"), HashMap::from([(b"kept".to_vec(), 4)]));
+    assert_eq!(shown(region, "f"), ["kept=4"]);
     region.sweep();
     assert_eq!(values(region, "f").len(), 1);
-    for _ in 0..4 {
-        region.sweep();
-    }
-    assert!(values(region, "f").is_empty());
+    sweep(region, 4);
+    assert!(shown(region, "f").is_empty());
     // A look-up finds the same.
     family.series(b"kept").unwrap().at(0).add(1);
     assert_eq!(kept.at(0).get(), 5);
@@ -197,48 +178,37 @@ fn a_kept_series_is_hidden_while_idle_and_comes_back_with_its_next_add() {
 
 #[test]
 fn a_kept_series_that_is_removed_is_hidden_until_it_counts_from_zero_again() {
-    let region = small();
-    let family = region.family(spec("f")).unwrap().family;
+    let (region, family) = with_family(spec());
     let kept = family.series(b"kept").unwrap().keep().unwrap();
     kept.at(0).add(3);
     assert!(family.remove(b"kept"));
-    assert!(values(region, "f").is_empty());
+    assert!(shown(region, "f").is_empty());
     kept.at(0).add(1);
-    assert_eq!(values(region, "f"), HashMap::from([(b"kept".to_vec(), 1)]));
+    assert_eq!(shown(region, "f"), ["kept=1"]);
 }
 
 #[test]
 fn a_kept_gauge_is_shown_however_long_it_stands_still() {
-    let region = small();
-    let family = region.family(FamilySpec { accumulates: false, ..spec("f") }).unwrap().family;
+    let (region, family) = with_family(FamilySpec { accumulates: false, ..spec() });
     family.series(b"kept").unwrap().keep().unwrap().at(0).set(3);
-    for _ in 0..5 {
-        region.sweep();
-    }
+    sweep(region, 5);
     assert_eq!(values(region, "f").len(), 1);
 }
 
 #[test]
 fn values_in_flight_do_not_expire() {
-    let region = small();
-    let spec = FamilySpec { storage: Storage::Owned, ..spec("f") };
-    let family = region.family(spec).unwrap().family;
+    let (region, family) = with_family(FamilySpec { storage: Storage::Owned, ..spec() });
     family.series(b"a").unwrap().at(0).add(1);
-    for _ in 0..5 {
-        region.sweep();
-    }
-    assert_eq!(values(region, "f").get(&b"a"[..]), Some(&1));
+    sweep(region, 5);
+    assert_eq!(shown(region, "f"), ["a=1"]);
     family.series(b"a").unwrap().at(0).add(1_u64.wrapping_neg());
-    for _ in 0..3 {
-        region.sweep();
-    }
-    assert!(values(region, "f").is_empty());
+    sweep(region, 3);
+    assert!(shown(region, "f").is_empty());
 }
 
 /// A hundred times over, every one of 2,000 series is replaced by another.
 fn turn_over(next: impl Fn(u64, &mut Random) -> u64) -> (Usage, u64) {
-    let region = small();
-    let family = region.family(spec("f")).unwrap().family;
+    let (region, family) = with_family(spec());
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut live: Vec<Vec<u8>> = Vec::new();
     for n in 0..200_000 {
@@ -286,8 +256,7 @@ fn label_space_comes_back() {
 #[test]
 #[cfg_attr(miri, ignore = "it takes hours")]
 fn label_space_comes_back_where_all_go_at_once() {
-    let region = small();
-    let family = region.family(spec("f")).unwrap().family;
+    let (region, family) = with_family(spec());
     let mut random = Random(7);
     for _ in 0..100 {
         let live: Vec<Vec<u8>> = (0..2_000).map(|_| random.text()).collect();
@@ -323,9 +292,8 @@ fn label_sets_without_end_leave_everything_flat() {
     let all: u64 = std::env::var("TALEA_TURNOVER").map_or(300_000, |n| n.parse().unwrap());
     const LIVE: u64 = 2_000;
     let shm = crate::support::tmpfs::Shm::new("flat");
-    let config = Config { series: 8192, ..Config::with_len(4 << 20) };
-    let region = Region::open(shm.file(), config).unwrap().region;
-    let family = region.family(spec("f")).unwrap().family;
+    let region = Region::open(shm.file(), Config::with_len(4 << 20)).unwrap().region;
+    let family = family(region, "f", spec());
     let text = |n: u64| format!("user=\"{n}\",session=\"{:x}\"", n.wrapping_mul(0x9E37_79B9));
     let mut times = Vec::new();
     let mut seen = Vec::new();
@@ -372,9 +340,8 @@ fn label_sets_without_end_leave_everything_flat() {
 #[test]
 fn a_reader_outside_never_takes_one_series_for_another() {
     let shm = crate::support::tmpfs::Shm::new("mixed");
-    let config = Config { series: 4096, ..Config::with_len(2 << 20) };
-    let region = Region::open(shm.file(), config).unwrap().region;
-    let family = region.family(FamilySpec { cells: 3, ..spec("f") }).unwrap().family;
+    let region = Region::open(shm.file(), Config::with_len(2 << 20)).unwrap().region;
+    let family = family(region, "f", FamilySpec { cells: 3, ..spec() });
     let done = AtomicBool::new(false);
     let text = |n: u64| format!("{n}{}", "x".repeat((n % 60) as usize));
     std::thread::scope(|scope| {
@@ -410,14 +377,14 @@ fn nothing_is_lost_or_misplaced_while_series_come_and_go_under_many_threads() {
     let config = Config { series: 32_768, ..Config::with_len(32 << 20) };
     let region = Region::anonymous(config).unwrap();
     // Texts that are never removed, and texts that are removed when they are idle.
-    let lasting = region.family(FamilySpec { idle_minutes: 0, ..spec("lasting") }).unwrap().family;
-    let passing = region.family(spec("passing")).unwrap().family;
+    let lasting = family(region, "lasting", FamilySpec { idle_minutes: 0, ..spec() });
+    let passing = family(region, "passing", spec());
     let done = AtomicBool::new(false);
     let added = AtomicU64::new(0);
     let removed = AtomicU64::new(0);
-    let add = |family: Family, name: u64| {
-        let text = format!("{}{name}", "x".repeat((name % 90) as usize));
-        family.series(text.as_bytes()).unwrap().at(0).add(1);
+    let text_of = |name: u64| format!("{}{name}", "x".repeat((name % 90) as usize));
+    let add = |family: Family, name| {
+        family.series(text_of(name).as_bytes()).unwrap().at(0).add(1);
     };
     std::thread::scope(|scope| {
         for seed in 1..=3 {
@@ -430,8 +397,8 @@ fn nothing_is_lost_or_misplaced_while_series_come_and_go_under_many_threads() {
                     let name = random.below(400);
                     add(passing, name);
                     if random.below(4) == 0 {
-                        let text = format!("{}{name}", "x".repeat((name % 90) as usize));
-                        removed.fetch_add(u64::from(passing.remove(text.as_bytes())), Relaxed);
+                        let is_removed = passing.remove(text_of(name).as_bytes());
+                        removed.fetch_add(u64::from(is_removed), Relaxed);
                     }
                 }
                 done.store(true, Relaxed);
@@ -450,17 +417,14 @@ fn nothing_is_lost_or_misplaced_while_series_come_and_go_under_many_threads() {
     });
     assert!(removed.load(Relaxed) > times(10_000));
     assert_eq!(values(region, "lasting").values().sum::<u64>(), added.load(Relaxed));
-    for _ in 0..4 {
-        region.sweep();
-    }
-    assert!(values(region, "passing").is_empty());
-    assert_eq!(records(region.usage()), 50);
+    sweep(region, 4);
+    assert!(shown(region, "passing").is_empty());
+    assert_eq!(records(region), 50);
 }
 
 #[test]
 fn a_series_that_is_looked_up_in_every_sweep_never_goes() {
-    let region = small();
-    let family = region.family(spec("f")).unwrap().family;
+    let (region, family) = with_family(spec());
     let add = |sweep_every: u64| {
         for n in 0..times(100_000) {
             family.series(b"busy").unwrap().at(0).add(1);

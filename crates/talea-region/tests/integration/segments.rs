@@ -3,26 +3,21 @@
 use std::sync::Barrier;
 use std::thread;
 
+use crate::support::region::{self, region, sweep};
 use talea_region::{
-    Cells, Config, Family, FamilySpec, Number, Region, SegmentView, Snapshot, Storage, Usage,
+    Cells, Family, FamilySpec, Number, Region, SegmentView, Snapshot, Storage, Usage,
 };
 
 const STORAGES: [Storage; 3] = [Storage::Single, Storage::Striped, Storage::Stripes];
 
-fn region() -> &'static Region {
-    Region::anonymous(Config::with_len(2 << 20)).unwrap()
+/// A family with 8 segments.
+fn family(region: &'static Region, storage: Storage) -> Family {
+    family_with(region, storage, 8)
 }
 
-fn family(region: &'static Region, storage: Storage) -> Family {
-    let name = format!("{storage:?}");
-    let spec = FamilySpec {
-        name: name.as_bytes(),
-        storage,
-        cells: 2,
-        segments: 8,
-        ..FamilySpec::default()
-    };
-    region.family(spec).unwrap().family
+fn family_with(region: &'static Region, storage: Storage, segments: u16) -> Family {
+    let spec = FamilySpec { storage, cells: 2, segments, ..FamilySpec::default() };
+    region::family(region, &format!("{storage:?}"), spec)
 }
 
 /// Counts in a cell of a segment, which is made if it does not exist.
@@ -49,7 +44,7 @@ fn taken(usage: &Usage) -> [u64; 2] {
 
 #[test]
 fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
-    let region = region();
+    let region = region(2 << 20);
     for storage in STORAGES {
         let cells = family(region, storage).permanent_series(b"").unwrap();
         let segments = cells.segments().unwrap();
@@ -68,11 +63,9 @@ fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
 #[test]
 fn of_many_segments_those_that_are_there_take_memory_and_all_of_it_comes_back() {
     const MANY: u16 = 100;
-    let region = region();
+    let region = region(2 << 20);
     for storage in STORAGES {
-        let name = format!("{storage:?}");
-        let spec = FamilySpec { storage, segments: MANY, ..FamilySpec::default() };
-        let family = region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family;
+        let family = family_with(region, storage, MANY);
         let before = taken(&region.usage());
         let series = family.series(b"a").unwrap();
         let segments = series.segments().unwrap();
@@ -101,37 +94,14 @@ fn of_many_segments_those_that_are_there_take_memory_and_all_of_it_comes_back() 
         assert_eq!(shown(&region.snapshot()).last(), Some(&expected(1)), "{storage:?}");
         drop(series);
         assert!(family.remove(b"a"));
-        (0..3).for_each(|_| region.sweep());
+        sweep(region, 3);
         assert_eq!(taken(&region.usage()), before, "{storage:?}");
     }
 }
 
 #[test]
-fn of_many_segments_each_counts_from_zero_when_it_is_wiped() {
-    let region = region();
-    for storage in STORAGES {
-        let name = format!("{storage:?}");
-        let spec = FamilySpec { storage, segments: 100, cells: 2, ..FamilySpec::default() };
-        let family = region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family;
-        let cells = family.permanent_series(b"").unwrap();
-        for round in 1..4 {
-            for n in [3, 40, 99] {
-                count(&cells, n, 1);
-            }
-            let found = shown(&region.snapshot()).pop().unwrap();
-            assert!(found.1.iter().all(|(.., cells)| *cells == [0, 1, 0, 0, 0]), "{found:?}");
-            assert_eq!((found.0, found.1.len(), cells.last().get()), (30, 3, 30), "{round}");
-            assert!(family.wipe());
-            let empty = shown(&region.snapshot()).pop().unwrap();
-            assert!(empty.0 == 0 && empty.1.iter().all(|(.., cells)| *cells == [0; 5]));
-            assert_eq!(cells.last().get(), 0);
-        }
-    }
-}
-
-#[test]
 fn a_segment_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
-    let cells = family(region(), Storage::Striped).permanent_series(b"").unwrap();
+    let cells = family(region(1 << 20), Storage::Striped).permanent_series(b"").unwrap();
     let segments = cells.segments().unwrap();
     assert_eq!(segments.make(1, 5, 7).unwrap().tag(), 7);
     assert_eq!(segments.make(1, 9, 8).unwrap().tag(), 7);
@@ -143,7 +113,7 @@ fn a_segment_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
 
 #[test]
 fn a_usual_segment_counts_in_its_cells() {
-    let region = region();
+    let region = region(2 << 20);
     for storage in STORAGES {
         let cells = family(region, storage).permanent_series(b"").unwrap();
         let segments = cells.segments().unwrap();
@@ -171,8 +141,8 @@ fn a_usual_segment_counts_in_its_cells() {
 
 #[test]
 fn a_family_without_segments_has_none() {
-    let spec = FamilySpec { name: b"plain", ..FamilySpec::default() };
-    let cells = region().family(spec).unwrap().family.permanent_series(b"").unwrap();
+    let family = region::family(region(1 << 20), "plain", FamilySpec::default());
+    let cells = family.permanent_series(b"").unwrap();
     assert!(cells.segments().is_none());
 }
 
@@ -180,7 +150,7 @@ fn a_family_without_segments_has_none() {
 fn many_threads_that_make_the_same_segment_all_count_in_it() {
     const THREADS: usize = 4;
     const ROUNDS: usize = if cfg!(miri) { 3 } else { 200 };
-    let region = Region::anonymous(Config::with_len(16 << 20)).unwrap();
+    let region = region(16 << 20);
     for storage in STORAGES {
         let family = family(region, storage);
         let start = Barrier::new(THREADS);
@@ -205,7 +175,7 @@ fn many_threads_that_make_the_same_segment_all_count_in_it() {
 
 #[test]
 fn segments_go_with_their_series_and_come_back_empty() {
-    let region = region();
+    let region = region(2 << 20);
     for storage in STORAGES {
         let family = family(region, storage);
         let before = taken(&region.usage());
@@ -221,7 +191,7 @@ fn segments_go_with_their_series_and_come_back_empty() {
                 break;
             }
             assert!(family.remove(b"a"));
-            (0..3).for_each(|_| region.sweep());
+            sweep(region, 3);
             assert_eq!(taken(&region.usage()), before, "{storage:?} {round}");
         }
     }
@@ -229,31 +199,42 @@ fn segments_go_with_their_series_and_come_back_empty() {
 
 #[test]
 fn segments_count_from_zero_when_they_are_wiped() {
-    let region = region();
-    for storage in STORAGES {
-        let family = family(region, storage);
-        let cells = family.permanent_series(b"").unwrap();
-        count(&cells, 1, 3);
-        for again in 0..3 {
-            assert!(family.wipe());
-            let empty = shown(&region.snapshot()).pop().unwrap();
-            assert!(empty.0 == 0 && empty.1.iter().all(|(.., cells)| *cells == [0; 5]));
-            (0..=again).for_each(|_| count(&cells, 1, 3));
-            count(&cells, 2, 0);
-            let expected =
-                vec![(1, 101, vec![0, 0, 0, again + 1, 0]), (2, 102, vec![1, 0, 0, 0, 0])];
-            let found = shown(&region.snapshot()).pop().unwrap();
-            assert_eq!(found, (10 * (again + 2), expected), "{storage:?}");
+    // Of many, those beyond the first ones are found in blocks.
+    for (segments, [one, two, three]) in [(8, [1, 2, 5]), (100, [3, 40, 99])] {
+        let region = region(2 << 20);
+        for storage in STORAGES {
+            let case = format!("{storage:?}, {segments} segments");
+            let family = family_with(region, storage, segments);
+            let cells = family.permanent_series(b"").unwrap();
+            let shown = || shown(&region.snapshot()).pop().unwrap();
+            count(&cells, one, 3);
+            for again in 0..3 {
+                assert!(family.wipe());
+                let empty = shown();
+                assert!(empty.1.iter().all(|(.., cells)| *cells == [0; 5]), "{case}: {empty:?}");
+                assert_eq!((empty.0, cells.last().get()), (0, 0), "{case}");
+                (0..=again).for_each(|_| count(&cells, one, 3));
+                count(&cells, two, 0);
+                count(&cells, three, 1);
+                let segment = |n: usize, cells| (n as u16, n as u16 + 100, cells);
+                let expected = vec![
+                    segment(one, vec![0, 0, 0, again + 1, 0]),
+                    segment(two, vec![1, 0, 0, 0, 0]),
+                    segment(three, vec![0, 1, 0, 0, 0]),
+                ];
+                assert_eq!(shown(), (10 * (again + 3), expected), "{case}");
+                assert_eq!(cells.last().get(), 10 * (again + 3), "{case}");
+            }
         }
     }
 }
 
 #[test]
 fn a_sum_of_floats_may_go_down_and_is_wiped_like_that() {
-    let region = region();
+    let region = region(2 << 20);
     let number = Number::FloatLast;
-    let spec = FamilySpec { name: b"f", number, cells: 2, segments: 1, ..FamilySpec::default() };
-    let family = region.family(spec).unwrap().family;
+    let spec = FamilySpec { number, cells: 2, segments: 1, ..FamilySpec::default() };
+    let family = region::family(region, "f", spec);
     let cells = family.permanent_series(b"").unwrap();
     let shown = || {
         let snapshot = region.snapshot();
@@ -271,7 +252,7 @@ fn a_sum_of_floats_may_go_down_and_is_wiped_like_that() {
 
 #[test]
 fn where_the_planes_are_full_a_segment_has_its_cells_elsewhere_and_then_none() {
-    let region = Region::anonymous(Config::with_len(512 << 10)).unwrap();
+    let region = region(512 << 10);
     let family = family(region, Storage::Striped);
     let mut made = 0;
     for n in 0.. {

@@ -2,13 +2,15 @@
 //! and never maps a file that others could write to or truncate.
 #![allow(unsafe_code)]
 
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown, lchown, symlink};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-use crate::support::process::{AsUser, start_until};
-use crate::support::tmpfs::Shm;
+use crate::support::calls::is_root;
+use crate::support::process::{AsUser, Process, arguments, line_of, output_of, wait_for_input};
+use crate::support::region::family;
+use crate::support::tmpfs::{self, Shm};
 use talea_region::{Config, FamilySpec, OpenError, Opened, Region, Storage};
 
 /// A user that is neither root nor the user of the tests.
@@ -18,26 +20,15 @@ fn config() -> Config {
     Config::with_len(1 << 20)
 }
 
-/// Whether this is root, which may give files away; prints a notice if it is not.
-fn is_root(claim: &str) -> bool {
-    // SAFETY: a call without arguments that only returns a number.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("not checked without being root: {claim}");
-    }
-    is_root
-}
-
 /// Adds to a striped cell, through the planes.
 fn add(region: &'static Region, n: u64) -> u64 {
-    let storage = Storage::Striped;
-    let spec = FamilySpec { name: b"f", storage, ..FamilySpec::default() };
-    let cell = region.family(spec).unwrap().family.permanent_series(b"").unwrap().at(0);
+    let spec = FamilySpec { storage: Storage::Striped, ..FamilySpec::default() };
+    let cell = family(region, "f", spec).permanent_series(b"").unwrap().at(0);
     (0..n).for_each(|_| cell.add(1));
     cell.get()
 }
 
-fn open(path: &Path) -> Opened {
+fn open(path: impl AsRef<Path>) -> Opened {
     Region::open(path, config()).unwrap()
 }
 
@@ -79,10 +70,10 @@ fn a_file_of_a_stranger_is_left_alone_and_the_service_counts_in_a_sibling() {
         let shm = Shm::new(&format!("stranger-{mode:o}"));
         let before = region_of(&shm.file(), Some(NOBODY), mode);
         let mode = format!("mode {mode:04o}");
-        assert_in_sibling(open(&shm.file()), 1, &["user 65534", &mode, "expected user 0"]);
+        assert_in_sibling(open(shm.file()), 1, &["user 65534", &mode, "expected user 0"]);
         assert!(fs::read(shm.file()).unwrap() == before, "the file was written to");
         // All processes of the service meet there.
-        assert_eq!(add(open(&shm.file()).region, 2), 7);
+        assert_eq!(add(open(shm.file()).region, 2), 7);
         // The file belongs to the service's user, who alone has access.
         let made = sibling(&shm, 1).metadata().unwrap();
         assert_eq!((made.uid(), made.mode() & 0o7777), (0, 0o600));
@@ -95,13 +86,13 @@ fn a_file_that_others_may_write_to_is_left_alone_for_any_owner() {
         let shm = Shm::new(&format!("writable-{mode:o}"));
         let before = region_of(&shm.file(), None, mode);
         let mode = format!("{mode:04o}");
-        assert_in_sibling(open(&shm.file()), 1, &[&mode, "chmod go-w"]);
+        assert_in_sibling(open(shm.file()), 1, &[&mode, "chmod go-w"]);
         assert!(fs::read(shm.file()).unwrap() == before, "the file was written to");
     }
     for mode in [0o600, 0o640, 0o644] {
         let shm = Shm::new(&format!("readable-{mode:o}"));
         region_of(&shm.file(), None, mode);
-        let opened = open(&shm.file());
+        let opened = open(shm.file());
         assert_eq!((opened.path, opened.notice), (shm.file(), None));
         assert_eq!(add(opened.region, 1), 4);
     }
@@ -114,7 +105,7 @@ fn siblings_are_held_to_the_same_rule() {
         let path = if n == 0 { shm.file() } else { sibling(&shm, n) };
         region_of(&path, None, 0o666);
     }
-    assert_in_sibling(open(&shm.file()), 3, &["shop.talea.2 ", "0666"]);
+    assert_in_sibling(open(shm.file()), 3, &["shop.talea.2 ", "0666"]);
     for n in 3..=100 {
         fs::write(sibling(&shm, n), b"").unwrap();
         fs::set_permissions(sibling(&shm, n), Permissions::from_mode(0o666)).unwrap();
@@ -149,7 +140,7 @@ fn a_strangers_entry_is_left_alone_and_one_of_the_service_is_an_error() {
         assert!(said.contains(kind) && said.contains("expected a regular file"), "{said}");
         if is_root("what another user made") {
             lchown(shm.file(), Some(NOBODY), None).unwrap();
-            assert_in_sibling(open(&shm.file()), 1, &[kind, "user 65534"]);
+            assert_in_sibling(open(shm.file()), 1, &[kind, "user 65534"]);
         }
     }
 }
@@ -175,26 +166,18 @@ fn a_named_user_is_trusted_and_so_is_root() {
     assert_in_sibling(opened, 1, &["0606"]);
 }
 
-/// The body of a process that a test starts, not a claim of its own. It opens a file, counts there
-/// and prints its path.
 #[test]
 fn counts_in_a_file_when_asked() {
-    let Ok(path) = std::env::var("TALEA_TEST_COUNT") else { return };
-    let opened = Region::open(path, config()).unwrap();
+    let Some([path]) = arguments() else { return };
+    let opened = open(path);
     let counted = add(opened.region, 5);
     println!("\noutcome {counted} {} {}", opened.path.display(), opened.notice.unwrap_or_default());
 }
 
 /// The output of a process of another user that opens a file.
 fn outcome_as_nobody(shm: &Shm) -> String {
-    let mut other = AsUser::new(&again!("counts_in_a_file_when_asked"), NOBODY);
-    let service = other.command.stdin(Stdio::null());
-    let output = service.env("TALEA_TEST_COUNT", shm.file()).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let outcome = said.lines().find_map(|line| line.strip_prefix("outcome "));
-    outcome
-        .unwrap_or_else(|| panic!("{said} {}", String::from_utf8_lossy(&output.stderr)))
-        .to_owned()
+    let mut other = AsUser::new(&again!("counts_in_a_file_when_asked", shm.file()), NOBODY);
+    line_of(&output_of(&mut other.command), "outcome ").to_owned()
 }
 
 #[test]
@@ -205,13 +188,13 @@ fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
     let shm = Shm::new("denied");
     // As /dev/shm is.
     fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
-    add(open(&shm.file()).region, 1);
+    add(open(shm.file()).region, 1);
     let outcome = outcome_as_nobody(&shm);
     let sibling = format!("5 {}", sibling(&shm, 1).display());
     for part in [&sibling[..], "Permission denied", "user 0", "mode 0600", "remove it"] {
         assert!(outcome.contains(part), "{part}: {outcome}");
     }
-    assert_eq!(add(open(&shm.file()).region, 1), 2);
+    assert_eq!(add(open(shm.file()).region, 1), 2);
 
     // One that cannot be used either, and that only root may move aside.
     let shm = Shm::new("denied-moving");
@@ -232,47 +215,39 @@ fn a_stranger_with_a_region_changes_nothing_in_the_service() {
     let outcome = outcome_as_nobody(&shm);
     assert!(outcome.starts_with(&format!("5 {}", shm.file().display())), "{outcome}");
     fs::set_permissions(shm.file(), Permissions::from_mode(0o666)).unwrap();
-    let region = open(&shm.file()).region;
+    let region = open(shm.file()).region;
     assert_eq!(add(region, 5), 5);
     // The stranger changes its CPU table, and cuts it.
-    let file = File::options().write(true).open(shm.file()).unwrap();
-    (4096..20_480).step_by(8).for_each(|at| {
-        file.write_all_at(&(1_u64 << 46).to_le_bytes(), at).unwrap();
-    });
+    let file = tmpfs::open(shm.file());
+    (4096..20_480).step_by(8).for_each(|at| tmpfs::put(&file, at, 1 << 46));
     file.set_len(0).unwrap();
     assert_eq!(add(region, 5), 10);
 }
 
-/// The body of a process that a test starts, not a claim of its own. It has memory that has the
-/// name of a region's, and that it can truncate.
+/// Has memory that has the name of a region's, and that it can truncate.
 #[test]
 fn has_memory_that_can_be_cut_when_asked() {
-    if std::env::var("TALEA_TEST_MEMORY").is_err() {
-        return;
-    }
+    let Some([_]) = arguments() else { return };
     // SAFETY: the name is a NUL-terminated literal; the other call has integers only.
     unsafe {
         let fd = libc::memfd_create(c"talea".as_ptr(), libc::MFD_CLOEXEC);
         assert!(fd >= 0 && libc::ftruncate(fd, 1 << 20) == 0);
     }
-    println!("\noutcome");
-    let _ = std::io::stdin().lines().next();
+    println!("\nready");
+    wait_for_input();
 }
 
 #[test]
 fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
     let mut command = again!("has_memory_that_can_be_cut_when_asked");
-    let mut process = start_until("outcome", command.env("TALEA_TEST_MEMORY", "1"));
+    let process = Process::start_until("ready", &mut command);
     let said = Region::attach_to_process(process.id()).unwrap_err().to_string();
     assert!(said.contains("can be cut"), "{said}");
-    process.kill().unwrap();
-    process.wait().unwrap();
 }
 
-/// The body of a process that a test starts, not a claim of its own.
 #[test]
 fn opens_in_a_directory_that_it_may_not_change_when_asked() {
-    let Ok(directory) = std::env::var("TALEA_TEST_FIXED") else { return };
+    let Some([directory]) = arguments() else { return };
     let directory = Path::new(&directory);
     let sibling = directory.join("shop.talea.1");
     add(open(&sibling).region, 3);
@@ -289,19 +264,13 @@ fn opens_in_a_directory_that_it_may_not_change_when_asked() {
 #[test]
 fn a_sibling_that_may_not_be_renamed_is_used_as_it_is() {
     let shm = Shm::new("fixed");
-    let mut command = again!("opens_in_a_directory_that_it_may_not_change_when_asked");
-    // SAFETY: a call without arguments that only returns a number.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    // Root may change any directory.
-    let mut other = is_root.then(|| AsUser::new(&command, NOBODY));
-    let command = match &mut other {
-        Some(other) => {
-            chown(shm.path(), Some(NOBODY), None).unwrap();
-            &mut other.command
-        }
-        None => &mut command,
+    let mut command = again!("opens_in_a_directory_that_it_may_not_change_when_asked", shm.path());
+    let said = if shm.path().metadata().unwrap().uid() == 0 {
+        // Root may change any directory.
+        chown(shm.path(), Some(NOBODY), None).unwrap();
+        output_of(&mut AsUser::new(&command, NOBODY).command)
+    } else {
+        output_of(&mut command)
     };
-    let done = command.env("TALEA_TEST_FIXED", shm.path()).output().unwrap();
-    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
-    assert!(done.status.success() && said.contains("checked"), "{said}");
+    assert!(said.contains("checked"), "{said}");
 }

@@ -3,25 +3,17 @@
 
 use std::thread;
 
-use talea_region::{
-    Combine, Config, Family, FamilySpec, Number, Region, SeriesView, Snapshot, Storage,
-};
+use crate::support::region::{self, family, series, shown, sweep, values};
+use talea_region::{Combine, Config, Family, FamilySpec, Number, Region, Snapshot, Storage};
 
 fn region() -> &'static Region {
-    Region::anonymous(Config::with_len(2 << 20)).unwrap()
+    region::region(2 << 20)
 }
 
-fn family(region: &'static Region, name: &str, spec: FamilySpec<'_>) -> Family {
-    region.family(FamilySpec { name: name.as_bytes(), ..spec }).unwrap().family
-}
-
-fn series<'a>(snapshot: &'a Snapshot, name: &str) -> Vec<SeriesView<'a>> {
-    let family = snapshot.families().iter().find(|family| family.name == name.as_bytes());
-    family.map(|family| snapshot.series(family).collect()).unwrap_or_default()
-}
-
-fn values(region: &'static Region, name: &str) -> Vec<u64> {
-    series(&region.snapshot(), name).iter().map(|series| series.values[0]).collect()
+/// A region, and a family in it.
+fn with_family() -> (&'static Region, Family) {
+    let region = region();
+    (region, family(region, "f", FamilySpec::default()))
 }
 
 #[test]
@@ -87,8 +79,7 @@ fn a_wiped_float_keeps_the_digits_of_later_additions() {
 
 #[test]
 fn a_wiped_series_was_created_when_it_was_wiped() {
-    let region = region();
-    let f = family(region, "f", FamilySpec::default());
+    let (region, f) = with_family();
     f.permanent_series(b"").unwrap().at(0).add(1);
     let created = || series(&region.snapshot(), "f")[0].created_unix_nanos;
     let before = created();
@@ -114,8 +105,7 @@ fn set_values_are_wiped_to_zero_and_values_in_flight_stay() {
 
 #[test]
 fn series_go_and_a_kept_one_stays_at_zero() {
-    let region = region();
-    let f = family(region, "f", FamilySpec::default());
+    let (region, f) = with_family();
     f.series(b"gone").unwrap().at(0).add(2);
     let kept = f.series(b"kept").unwrap().keep().unwrap().at(0);
     kept.add(3);
@@ -125,10 +115,7 @@ fn series_go_and_a_kept_one_stays_at_zero() {
     assert_eq!(values(region, "f"), [0], "a second time too");
     f.series(b"gone").unwrap().at(0).add(1);
     kept.add(1);
-    let snapshot = region.snapshot();
-    let found: Vec<_> = series(&snapshot, "f").iter().map(|s| (s.text, s.values[0])).collect();
-    assert_eq!(found.len(), 2);
-    assert!(found.contains(&(b"gone", 1)) && found.contains(&(b"kept", 1)), "{found:?}");
+    assert_eq!(shown(region, "f"), ["gone=1", "kept=1"]);
 
     assert!(f.remove(b"kept"));
     assert_eq!(values(region, "f"), [1]);
@@ -157,8 +144,7 @@ fn a_removed_series_is_shown_again_once_it_is_kept_again() {
 
 #[test]
 fn a_removed_series_that_is_kept_stays_hidden_when_its_family_is_wiped() {
-    let region = region();
-    let f = family(region, "f", FamilySpec::default());
+    let (region, f) = with_family();
     let kept = f.series(b"a").unwrap().keep().unwrap().at(0);
     kept.add(3);
     assert!(f.remove(b"a"));
@@ -170,8 +156,7 @@ fn a_removed_series_that_is_kept_stays_hidden_when_its_family_is_wiped() {
 
 #[test]
 fn only_the_wanted_series_go() {
-    let region = region();
-    let f = family(region, "f", FamilySpec::default());
+    let (region, f) = with_family();
     let other = family(region, "other", FamilySpec::default());
     for n in 0..300_u64 {
         f.series(format!("{n}").as_bytes()).unwrap().at(0).add(n + 1);
@@ -206,8 +191,7 @@ fn while_others_add_a_wiped_total_neither_underflows_nor_loses_what_comes_after(
 
 #[test]
 fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
-    let region = region();
-    let old = family(region, "f", FamilySpec::default());
+    let (region, old) = with_family();
     let kept = old.permanent_series(b"").unwrap().at(0);
     kept.add(3);
     let related = |name: &str| {
@@ -266,12 +250,10 @@ fn additions_through_handles_of_an_ended_family_are_gone_once_it_is_registered_a
 
 #[test]
 fn permanent_series_of_an_ended_family_are_not_reused_while_a_handle_may_live() {
-    let region = region();
-    let kept = family(region, "f", FamilySpec::default()).permanent_series(b"").unwrap().at(0);
+    let (region, f) = with_family();
+    let kept = f.permanent_series(b"").unwrap().at(0);
     region.end_families(b"f");
-    for _ in 0..5 {
-        region.sweep();
-    }
+    sweep(region, 5);
     let g = family(region, "g", FamilySpec::default());
     let others: Vec<_> =
         (0..50).map(|n| g.permanent_series(format!("{n}").as_bytes()).unwrap().at(0)).collect();
@@ -291,8 +273,7 @@ fn wiping_again_and_again_takes_no_more_memory() {
         }
         lasting.at(0).add(1);
         f.wipe();
-        region.sweep();
-        region.sweep();
+        sweep(region, 2);
         if round > 2 {
             taken.push(region.usage().single_cells.taken);
         }
@@ -337,10 +318,9 @@ fn a_full_region_goes_on_counting_what_it_cannot_wipe() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_reader_outside_sees_the_same() {
-    let path = format!("/dev/shm/talea-test-wipe-{}", std::process::id());
-    let region = Region::open(&path, Config::with_len(1 << 20)).unwrap().region;
-    let reader = talea_region::Reader::open(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
+    let shm = crate::support::tmpfs::Shm::new("wipe");
+    let region = region::open(shm.file());
+    let reader = talea_region::Reader::open(shm.file()).unwrap();
     for storage in [Storage::Single, Storage::Striped, Storage::Stripes] {
         let f =
             family(region, &format!("{storage:?}"), FamilySpec { storage, ..Default::default() });
@@ -349,9 +329,9 @@ fn a_reader_outside_sees_the_same() {
         f.wipe();
         cell.add(2);
     }
-    let kept = family(region, "kept", FamilySpec::default()).series(b"").unwrap().keep().unwrap();
-    kept.at(0).add(1);
-    family(region, "kept", FamilySpec::default()).wipe();
+    let f = family(region, "kept", FamilySpec::default());
+    f.series(b"").unwrap().keep().unwrap().at(0).add(1);
+    f.wipe();
     let shown = |snapshot: &Snapshot| -> Vec<Vec<u64>> {
         let families = snapshot.families().iter();
         families.map(|f| snapshot.series(f).map(|s| s.values[0]).collect()).collect()

@@ -23,15 +23,9 @@ pub unsafe extern "C" fn late_open(path: *const c_char) -> bool {
     // SAFETY: as the caller promises.
     let path = OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes());
     let region = Region::open(path, Config::with_len(1 << 20)).unwrap().region;
-    let family = region
-        .family(FamilySpec {
-            name: b"shared",
-            storage: Storage::Striped,
-            limit: 10,
-            ..FamilySpec::default()
-        })
-        .unwrap();
-    CELL.set(family.family.series(b"").unwrap().at(0)).unwrap();
+    let storage = Storage::Striped;
+    let spec = FamilySpec { name: b"shared", storage, limit: 10, ..FamilySpec::default() };
+    CELL.set(region.family(spec).unwrap().family.series(b"").unwrap().at(0)).unwrap();
     Region::add_path() == AddPath::Restartable
 }
 

@@ -5,13 +5,15 @@
 
 #[allow(unsafe_code)]
 #[cfg(target_os = "linux")]
-pub(crate) mod cpu_time;
+pub(crate) mod calls;
 pub(crate) mod process;
+pub(crate) mod region;
 pub(crate) mod tmpfs;
 
-/// A command that runs a test of the calling module in a process of its own.
+/// A command that runs a test of the calling module in a process of its own, with arguments: texts,
+/// and paths.
 macro_rules! again {
-    ($test:expr) => {
-        $crate::support::process::again(module_path!(), $test)
+    ($test:expr $(, $argument:expr)*) => {
+        $crate::support::process::again(module_path!(), $test, &[$($argument.as_ref()),*])
     };
 }
