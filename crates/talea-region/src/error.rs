@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::io;
+#[cfg(all(target_os = "linux", not(loom)))]
+use std::path::Path;
 use std::path::PathBuf;
 
 /// Why a region could not be opened. Its `Debug` form is its text, as `main` shows an error that it
@@ -50,6 +52,14 @@ pub enum OpenError {
     AddPath(String),
     /// Files can be shared on Linux only.
     Unsupported,
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+impl OpenError {
+    /// Makes an error of the system's about a file.
+    pub(crate) fn system(doing: &'static str, path: &Path) -> impl Fn(io::Error) -> Self {
+        move |source| Self::System { doing, path: Some(path.to_owned()), source }
+    }
 }
 
 impl fmt::Display for OpenError {

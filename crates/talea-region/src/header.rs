@@ -46,12 +46,10 @@ pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(),
         return Err(format!("{planes} planes are in use of {}", s.plane_count));
     }
     let own = SHARED_PLANES * s.striped.len..s.plane_count * s.striped.len;
-    let entries = (0..CPU_ENTRIES).map(|n| word(CPU_TABLE + n * WORD));
-    match entries
-        .into_iter()
-        .find(|entry| *entry != 0 && (!own.contains(entry) || entry % s.striped.len != 0))
-    {
-        Some(entry) => Err(format!("a CPU's plane lies {entry} bytes behind the first")),
-        None => Ok(()),
-    }
+    let mut entries = (0..CPU_ENTRIES).map(|n| word(CPU_TABLE + n * WORD));
+    let is_wrong =
+        |entry: &u64| *entry != 0 && (!own.contains(entry) || entry % s.striped.len != 0);
+    entries
+        .find(is_wrong)
+        .map_or(Ok(()), |entry| Err(format!("a CPU's plane lies {entry} bytes behind the first")))
 }

@@ -51,46 +51,23 @@ pub const LAYOUT_VERSION: u64 = 9;
 
 pub(crate) const WORD: u64 = 8;
 
-/// Sizes that are smaller under the model checker, which keeps a history of
-/// every word.
-#[cfg(not(loom))]
-mod size {
-    pub(crate) const PAGE: u64 = 4096;
-    pub(crate) const LINE: u64 = 64;
-    pub(crate) const CPUS: u64 = 1024;
-    pub(crate) const SLOT_COUNT: u64 = 1024;
-    pub(crate) const NEAR_SLOTS: u64 = 256;
-    pub(super) const MIN_LEN: u64 = 512 * 1024;
-    pub(super) const MIN_GUARDS: u64 = 4 * LINE;
-    pub(super) const MIN_OWNED: u64 = 512;
-    pub(super) const MIN_FAMILIES: u64 = 64;
-    pub(crate) const TABLE_WHOLE: u64 = 64;
-    pub(crate) const TABLE_NEAR: u64 = 16;
-    pub(crate) const TABLE_BLOCK: u64 = 16;
+/// A size, which is smaller under the model checker: it keeps a history of every word.
+const fn size(usual: u64, under_loom: u64) -> u64 {
+    if cfg!(loom) { under_loom } else { usual }
 }
-#[cfg(loom)]
-mod size {
-    pub(crate) const PAGE: u64 = 512;
-    pub(crate) const LINE: u64 = 32;
-    pub(crate) const CPUS: u64 = 2;
-    pub(crate) const SLOT_COUNT: u64 = 2;
-    pub(crate) const NEAR_SLOTS: u64 = 1;
-    pub(super) const MIN_LEN: u64 = 16 * PAGE;
-    pub(super) const MIN_GUARDS: u64 = 4 * LINE;
-    pub(super) const MIN_OWNED: u64 = 128;
-    pub(super) const MIN_FAMILIES: u64 = 2;
-    pub(crate) const TABLE_WHOLE: u64 = 1;
-    pub(crate) const TABLE_NEAR: u64 = 1;
-    pub(crate) const TABLE_BLOCK: u64 = 2;
-}
+
+pub(crate) const PAGE: u64 = size(4096, 512);
+pub(crate) const LINE: u64 = size(64, 32);
 /// CPUs with ids at or above this share plane 0.
-pub(crate) use size::CPUS;
-/// So many slots has every region.
-pub(crate) use size::NEAR_SLOTS;
+pub(crate) const CPUS: u64 = size(1024, 2);
 /// The most processes that can have a slot, and the number of a process without one. How many slots a
 /// region has depends on its length, see [`Sections::slots`].
-pub(crate) use size::SLOT_COUNT;
-pub(crate) use size::{LINE, PAGE};
+pub(crate) const SLOT_COUNT: u64 = size(1024, 2);
+/// So many slots has every region.
+pub(crate) const NEAR_SLOTS: u64 = size(256, 1);
+const MIN_GUARDS: u64 = 4 * LINE;
+const MIN_OWNED: u64 = size(512, 128);
+const MIN_FAMILIES: u64 = size(64, 2);
 
 // The header: identity and limits, written once.
 pub(crate) const H_MAGIC: u64 = 0;
@@ -168,10 +145,7 @@ pub(crate) const SLOT_ADDS: u64 = SLOT_NAMESAKE + WORD;
 const _: () = assert!(SLOT_ADDS + WORD <= SLOT_LEN);
 
 // A family record.
-#[cfg(not(loom))]
 pub(crate) const FAMILY_LEN: u64 = 4 * LINE;
-#[cfg(loom)]
-pub(crate) const FAMILY_LEN: u64 = 128;
 /// `state:8 | kind:8 | storage:8 | number:4 | combine:4 | cells:16 | segments:16`, state
 /// in the low bits.
 pub(crate) const FAMILY_HEAD: u64 = 0;
@@ -239,9 +213,10 @@ pub(crate) const DIRECTORY_TABLE: u64 = DIRECTORY_BASES + 1;
 
 // A table of a word for each segment: see `memory/table.rs`.
 /// Up to so many words are all in place.
-pub(crate) use size::TABLE_WHOLE;
+pub(crate) const TABLE_WHOLE: u64 = size(64, 1);
 /// Of more, so many are in place, and the others in blocks of so many.
-pub(crate) use size::{TABLE_BLOCK, TABLE_NEAR};
+pub(crate) const TABLE_NEAR: u64 = size(16, 1);
+pub(crate) const TABLE_BLOCK: u64 = size(16, 2);
 
 // The pins of a series: the processes that keep it.
 /// The sum of its cells at the last sweep.
@@ -260,7 +235,7 @@ pub(crate) const SHARED_PLANES: u64 = 1;
 pub(crate) const MOST_PLANES: u64 = CPU_ENTRIES + SHARED_PLANES;
 
 /// The smallest region.
-pub const MIN_LEN: u64 = size::MIN_LEN;
+pub const MIN_LEN: u64 = size(512 * 1024, 16 * PAGE);
 /// The largest region: forty bits can address it.
 pub const MAX_LEN: u64 = 1 << 40;
 
@@ -354,11 +329,8 @@ impl Sections {
             ));
         }
         if !(SHARED_PLANES + 1..=MOST_PLANES).contains(&planes) {
-            return Err(format!(
-                "{planes} planes, where {} to {} were expected",
-                SHARED_PLANES + 1,
-                MOST_PLANES
-            ));
+            let least = SHARED_PLANES + 1;
+            return Err(format!("{planes} planes, where {least} to {MOST_PLANES} were expected"));
         }
         let series_max = (len / RECORD_LEN).min(u64::from(u32::MAX));
         if series == 0 || series > series_max {
@@ -366,7 +338,7 @@ impl Sections {
                 "a limit of {series} series, where 1 to {series_max} were expected in {len} bytes"
             ));
         }
-        let family_max = (len >> 12).clamp(size::MIN_FAMILIES, 1 << 16);
+        let family_max = (len >> 12).clamp(MIN_FAMILIES, 1 << 16);
         // The parts of all slots take an eighth of the region at most.
         let slots = (len >> 17).clamp(NEAR_SLOTS, SLOT_COUNT);
         let families = SLOTS + slots * SLOT_LEN;
@@ -374,9 +346,9 @@ impl Sections {
         let index = page_up(records_at + series * RECORD_LEN);
         let index_len = ((series + family_max) * 3 / 2).next_power_of_two();
         let owned_at = page_up(index + index_len * WORD);
-        let owned_len = (len >> 14).next_power_of_two().clamp(size::MIN_OWNED, 1 << 16);
+        let owned_len = (len >> 14).next_power_of_two().clamp(MIN_OWNED, 1 << 16);
         let guards = page_up(owned_at + (slots + 1) * owned_len);
-        let guards_len = (len >> 15).next_power_of_two().clamp(size::MIN_GUARDS, 64 * LINE);
+        let guards_len = (len >> 15).next_power_of_two().clamp(MIN_GUARDS, 64 * LINE);
         let groups = page_up(guards + (slots + 1) * guards_len);
         let groups_len = series.div_ceil(GROUP) * WORD;
         let plane_len = page_down(len / 4 / planes);
@@ -448,7 +420,7 @@ impl Sections {
         self.guards + slot.min(self.slots) * self.guards_len
     }
 
-    /// Whether so many single cells can lie at an offset.
+    /// Whether so many single cells can lie at an offset; never at 0.
     pub(crate) fn lies_in_singles(&self, at: u64, cells: u64) -> bool {
         let Pool { at: first, len, .. } = self.singles;
         let end = cells.checked_mul(WORD).and_then(|len| at.checked_add(len));
@@ -508,17 +480,8 @@ mod tests {
                     continue;
                 };
                 let pools = [s.records, s.owned, s.striped, s.arena, s.singles];
-                let starts = [
-                    s.families,
-                    s.records.at,
-                    s.index,
-                    s.owned.at,
-                    s.guards,
-                    s.groups,
-                    s.arena.at,
-                    s.singles.at,
-                    s.striped.at,
-                ];
+                let tables = [s.families, s.records.at, s.index, s.owned.at, s.guards, s.groups];
+                let starts = tables.into_iter().chain([s.arena.at, s.singles.at, s.striped.at]);
                 assert!(starts.is_sorted_by(|a, b| a < b), "{s:?}");
                 assert_eq!(s.singles.at + s.singles.len, s.striped.at);
                 assert_eq!(s.plane(planes), len);
@@ -535,8 +498,7 @@ mod tests {
 
     #[test]
     fn a_tree_has_a_byte_for_each_word_below() {
-        let words = |bits| words_of_tree(bits);
-        assert_eq!([1, 8, 9, 64, 65, 512, 513].map(words), [0, 0, 2, 8, 11, 72, 76]);
+        assert_eq!([1, 8, 9, 64, 65, 512, 513].map(words_of_tree), [0, 0, 2, 8, 11, 72, 76]);
     }
 
     #[test]

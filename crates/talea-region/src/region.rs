@@ -12,7 +12,7 @@ use crate::files::beside::Beside;
 use crate::layout::*;
 use crate::memory::Memory;
 use crate::memory::path::{self, AddPath};
-use crate::usage::{Part, Usage};
+use crate::usage::{self, Usage};
 
 /// A mapped region. It is never unmapped, so handles into it are `'static`.
 pub struct Region {
@@ -66,20 +66,7 @@ impl Region {
 
     /// How much of the region is in use.
     pub fn usage(&self) -> Usage {
-        let s = &self.memory.sections;
-        let part = |pool: &Pool| Part {
-            taken: self.memory.taken(pool) * pool.granule,
-            reached: self.memory.used(pool),
-            room: pool.len,
-        };
-        Usage {
-            records: part(&s.records),
-            text: part(&s.arena),
-            single_cells: part(&s.singles),
-            striped_cells: part(&s.striped),
-            owned_cells: part(&s.owned),
-            record_len: RECORD_LEN,
-        }
+        usage::of(&self.memory)
     }
 
     /// The path of this process's striped adds.

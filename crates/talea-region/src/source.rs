@@ -61,6 +61,30 @@ pub(crate) trait Source {
     fn word(&self, at: u64) -> u64 {
         self.words(at, 1).and_then(|mut words| words.next()).unwrap_or(0)
     }
+
+    /// A word of a process slot.
+    fn slot_word(&self, slot: u64, at: u64) -> u64 {
+        self.word(SLOTS + slot * SLOT_LEN + at)
+    }
+
+    /// So many single cells, if they can lie there.
+    fn singles(&self, at: u64, count: u64) -> Option<Vec<u64>> {
+        let can_be = self.sections().lies_in_singles(at, count);
+        can_be.then(|| self.words(at, count).map(Iterator::collect)).flatten()
+    }
+
+    /// How far a pool was ever used and may be read, in bytes. The mark moves before the pages behind
+    /// it are backed.
+    fn used_of(&self, pool: &Pool) -> u64 {
+        let backed = self.word(pool.marks + BACKED);
+        self.word(pool.marks + USED).min(backed).min(pool.len)
+    }
+
+    /// The number of families that were ever made.
+    fn families_used(&self) -> u64 {
+        let backed = self.word(M_FAMILIES + BACKED);
+        (self.word(M_FAMILIES).min(backed) / FAMILY_LEN).min(self.sections().family_max)
+    }
 }
 
 /// A source that has all of a region but its series, and these a window at a time.
@@ -164,14 +188,13 @@ pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
     let taken = source.word(M_SLOTS).min(source.sections().slots);
     let slots = (0..taken).chain([SLOT_COUNT]).filter(|&slot| {
         // The shared block is no single process's, so it counts as living.
-        slot == SLOT_COUNT
-            || source.word(SLOTS + slot * SLOT_LEN + SLOT_PID) != 0 && source.lives(slot)
+        slot == SLOT_COUNT || source.slot_word(slot, SLOT_PID) != 0 && source.lives(slot)
     });
     slots.map(|slot| {
         // The processes that share a block have no name.
         let word = |at| match slot {
             SLOT_COUNT => 0,
-            slot => source.word(SLOTS + slot * SLOT_LEN + at),
+            slot => source.slot_word(slot, at),
         };
         let (pid, has_namesake) = (word(SLOT_PID), word(SLOT_NAMESAKE) != 0);
         let owner = Owner { pid, slot, has_namesake };

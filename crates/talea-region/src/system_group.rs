@@ -10,7 +10,7 @@ use std::io;
 /// The system could not ask for it.
 #[cfg(unix)]
 pub fn group_named(name: &str) -> io::Result<Option<u32>> {
-    /// Extension than the members of any group take.
+    /// More than the members of any group take.
     const ENOUGH: usize = 16 << 20;
 
     // A name that no group can have.

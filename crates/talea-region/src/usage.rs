@@ -1,5 +1,8 @@
 //! How much of a region is in use.
 
+use crate::layout::*;
+use crate::source::Source;
+
 /// How much of a region is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
@@ -26,4 +29,28 @@ pub struct Part {
     pub reached: u64,
     /// How far it can reach.
     pub room: u64,
+}
+
+/// Words of the bits of a pool, up to where it was ever used.
+pub(crate) fn words_of_bits(source: &impl Source, pool: &Pool) -> u64 {
+    (source.used_of(pool) / pool.granule).div_ceil(64)
+}
+
+/// How much is in use, by a source's bits.
+pub(crate) fn of(source: &impl Source) -> Usage {
+    let s = source.sections();
+    let part = |pool: &Pool| {
+        let reached = source.used_of(pool);
+        let bits = source.words(pool.bits, words_of_bits(source, pool)).into_iter().flatten();
+        let granules: u64 = bits.map(|word| u64::from(word.count_ones())).sum();
+        Part { taken: (granules * pool.granule).min(reached), reached, room: pool.len }
+    };
+    Usage {
+        records: part(&s.records),
+        text: part(&s.arena),
+        single_cells: part(&s.singles),
+        striped_cells: part(&s.striped),
+        owned_cells: part(&s.owned),
+        record_len: RECORD_LEN,
+    }
 }

@@ -12,13 +12,9 @@ use crate::memory::mapping::SEALS;
 /// The first region in memory among the descriptors of a process, as a path.
 pub(crate) fn descriptor_of_process(pid: u32) -> Result<PathBuf, OpenError> {
     let descriptors = Path::new("/proc").join(pid.to_string()).join("fd");
-    let failed = |source| OpenError::System {
-        doing: "look for a region among the descriptors in",
-        path: Some(descriptors.clone()),
-        source,
-    };
-    for entry in std::fs::read_dir(&descriptors).map_err(failed)? {
-        let path = entry.map_err(failed)?.path();
+    let failed = OpenError::system("look for a region among the descriptors in", &descriptors);
+    for entry in std::fs::read_dir(&descriptors).map_err(&failed)? {
+        let path = entry.map_err(&failed)?.path();
         let is_region = std::fs::read_link(&path)
             .is_ok_and(|target| target.to_string_lossy().starts_with("/memfd:talea"));
         if is_region {

@@ -6,6 +6,8 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use crate::error::OpenError;
+
 /// Why a file is not open.
 pub(crate) enum NotOpened {
     /// It may not be opened.
@@ -24,8 +26,19 @@ pub(crate) enum NotOpened {
 }
 
 impl NotOpened {
-    pub(crate) const REPLACED: &str =
-        "another file was put in its place while it was opened; try again";
+    /// The error for a caller that was doing something with the file.
+    pub(crate) fn into_error(self, doing: &'static str, path: &Path) -> OpenError {
+        let reason = match self {
+            Self::Untrusted(distrust) => distrust.reason,
+            Self::Replaced => {
+                "another file was put in its place while it was opened; try again".to_owned()
+            }
+            Self::Denied { source, .. } | Self::System(source) => {
+                return OpenError::system(doing, path)(source);
+            }
+        };
+        OpenError::Untrusted { path: path.to_owned(), reason }
+    }
 }
 
 /// The reason why a file is not trusted.
@@ -99,14 +112,11 @@ pub(crate) fn trusted(found: &Metadata, owners: &[u32]) -> Result<(), Distrust> 
 
 fn reason_against(found: &Metadata, owners: &[u32]) -> Option<String> {
     let user = found.uid();
-    if found.file_type().is_symlink() {
-        return Some(format!(
-            "a symbolic link of user {user}, which is not followed; expected a regular file"
-        ));
-    }
     if !found.is_file() {
         let kind = kind_of(found.file_type());
-        return Some(format!("{kind} of user {user}; expected a regular file"));
+        let not_followed =
+            if found.file_type().is_symlink() { ", which is not followed" } else { "" };
+        return Some(format!("{kind} of user {user}{not_followed}; expected a regular file"));
     }
     if !owners.contains(&user) {
         let expected: Vec<String> = owners.iter().map(u32::to_string).collect();
@@ -133,6 +143,7 @@ pub(crate) fn kind_of(found: FileType) -> &'static str {
         found if found.is_dir() => "a directory",
         found if found.is_fifo() => "a FIFO",
         found if found.is_socket() => "a socket",
+        found if found.is_symlink() => "a symbolic link",
         _ => "a device",
     }
 }

@@ -227,8 +227,7 @@ impl Region {
     /// Whether readers add the values of a family of this name to those of the one that a spec
     /// describes.
     fn is_added(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> bool {
-        let theirs = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
-        let Some((_, theirs)) = theirs else { return false };
+        let Some((_, theirs)) = self.family_head(id) else { return false };
         let stays = spec.idle_minutes == 0 && self.idling(id).sweeps == 0;
         let mut definition = Vec::new();
         self.memory.read_text(self.family_span(id, FAMILY_DEFINITION), &mut definition);
@@ -255,8 +254,7 @@ impl Region {
         let stem_of_all = stem(name);
         let mut theirs = Vec::new();
         let _ = self.index().find(Kind::Family, self.hash_of_name(name), |id| {
-            let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
-            let Some((PUBLISHED, head)) = head else { return false };
+            let Some((PUBLISHED, head)) = self.family_head(id) else { return false };
             let is_own = match self.user(id) {
                 User::This => true,
                 User::Another => false,
@@ -317,15 +315,14 @@ impl Region {
 
     /// Takes a record that was never used: families are few and are never freed.
     fn take_family(&self) -> Option<u32> {
-        let end = self.memory.sections.family_max * FAMILY_LEN;
+        let most = self.memory.sections.family_max * FAMILY_LEN;
         let used = self.memory.word_at(M_FAMILIES);
-        let at = used.fetch_update(SeqCst, SeqCst, |n| (n < end).then(|| n + FAMILY_LEN)).ok()?;
+        let at = used.fetch_update(SeqCst, SeqCst, |n| (n < most).then(|| n + FAMILY_LEN)).ok()?;
         let (backed, end) = (self.memory.word_at(M_FAMILIES + BACKED), at + FAMILY_LEN);
         let from = backed.load(Acquire);
         if from < end {
             // Many at a time, since each asks the kernel.
-            let to =
-                end.next_multiple_of(4 * PAGE).min(self.memory.sections.family_max * FAMILY_LEN);
+            let to = end.next_multiple_of(4 * PAGE).min(most);
             let from = from.min(at);
             if self.memory.back_pages(self.memory.sections.families + from, to - from).is_none() {
                 let _ = used.compare_exchange(end, at, SeqCst, Relaxed);
@@ -352,8 +349,7 @@ impl Region {
 
     /// Whether a family has this name and this definition.
     fn is_defined(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> bool {
-        let theirs = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
-        matches!(theirs, Some((_, theirs)) if theirs == head)
+        matches!(self.family_head(id), Some((_, theirs)) if theirs == head)
             && self.memory.text_is(self.family_span(id, FAMILY_NAME), spec.name)
             && self.memory.text_is(self.family_span(id, FAMILY_DEFINITION), spec.definition)
     }

@@ -220,9 +220,8 @@ impl Memory {
 
     /// Whether a living process has guard words that are one thread's alone.
     fn anybody_announces_alone(&self) -> bool {
-        self.slots_used().any(|slot| {
-            self.word_at(SLOTS + slot * SLOT_LEN + SLOT_ALONE).load(SeqCst) != 0 && self.lives(slot)
-        })
+        let is_alone = |slot| self.slot_word_at(slot, SLOT_ALONE).load(SeqCst) != 0;
+        self.slots_used().any(|slot| is_alone(slot) && self.lives(slot))
     }
 
     fn guard_word(&self, slot: u64, line: u64) -> &'static AtomicU64 {
@@ -262,7 +261,7 @@ mod tests {
     use super::*;
     use crate::{Config, Region};
 
-    /// Extension than the count can hold.
+    /// More than the count can hold.
     const MANY: usize = 1 << 17;
 
     fn memory() -> &'static Memory {

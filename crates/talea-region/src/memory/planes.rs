@@ -59,7 +59,7 @@ pub(crate) fn add_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u
 
 #[inline(never)]
 fn add_more_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u64) {
-    if claim_plain(memory) && restartable::add(cell, memory.cpu_table(), n) {
+    if claim_plain(memory) && restartable::add(cell, &memory.adds.table, n) {
         return;
     }
     copy_at(cell, atomic_plane(memory)).fetch_add(n, Relaxed);
@@ -102,7 +102,7 @@ fn count_rest_slowly(
 /// As [`add_slowly`] for a float cell.
 #[inline(never)]
 pub(crate) fn add_float_slowly(memory: &'static Memory, cell: &'static AtomicU64, x: f64) {
-    if claim_plain(memory) && restartable::add_float(cell, memory.cpu_table(), x) {
+    if claim_plain(memory) && restartable::add_float(cell, &memory.adds.table, x) {
         return;
     }
     add_float_atomically(copy_at(cell, atomic_plane(memory)), x);
@@ -124,7 +124,7 @@ fn known_atomic_plane(memory: &'static Memory) -> Option<u64> {
     if restartable::enabled() {
         return None;
     }
-    let entry = memory.atomic_entries().get(known_cpu()? as usize)?.load(Relaxed);
+    let entry = memory.atomic_entries.get(known_cpu()? as usize)?.load(Relaxed);
     (entry & KNOWN != 0).then_some(entry & !KNOWN)
 }
 
@@ -137,7 +137,7 @@ fn atomic_plane(memory: &'static Memory) -> u64 {
 /// The distance of the plane of a CPU for atomic adds.
 #[inline]
 fn atomic_plane_of(memory: &'static Memory, cpu: u64) -> u64 {
-    match memory.atomic_entries().get(cpu as usize).map(|entry| entry.load(Relaxed)) {
+    match memory.atomic_entries.get(cpu as usize).map(|entry| entry.load(Relaxed)) {
         Some(known) if known & KNOWN != 0 => known & !KNOWN,
         Some(_) => claim_atomic(memory, cpu),
         None => 0,
@@ -152,7 +152,7 @@ fn claim_atomic(memory: &'static Memory, cpu: u64) -> u64 {
     let delta = claim(memory, CPUS + cpu);
     // If memory is refused, it is tried again.
     if let Some(delta) = delta {
-        memory.atomic_entries()[cpu as usize].store(delta | KNOWN, Release);
+        memory.atomic_entries[cpu as usize].store(delta | KNOWN, Release);
         memory.cpus_known[1].fetch_max(cpu + 1, Relaxed);
     }
     delta.unwrap_or(0)
@@ -186,7 +186,7 @@ fn assign_plane(memory: &'static Memory, entry: &AtomicU64) -> bool {
     if claimed.load(Relaxed) >= memory.sections.plane_count {
         return true;
     }
-    if memory.is_refused(end()) {
+    if memory.refusal.is_about(end()) {
         return false;
     }
     // More than one is tried only if the count is damaged.
@@ -232,14 +232,14 @@ impl Memory {
 
     /// This process's copy of an entry; 0 if it has none.
     fn own_entry(&self, n: u64) -> u64 {
-        let (plain, atomic) = (self.plain_entries(), self.atomic_entries());
+        let (plain, atomic) = (self.plain_entries(), self.atomic_entries);
         let entry = plain.iter().chain(atomic).nth(n as usize);
         entry.map_or(0, |entry| entry.load(Relaxed) & !KNOWN)
     }
 
     /// This process's copies of the entries that are not 0, with their numbers.
     pub(super) fn own_planes_by_entry(&self) -> impl Iterator<Item = (u64, u64)> {
-        let tables = [self.plain_entries(), self.atomic_entries()];
+        let tables = [self.plain_entries(), self.atomic_entries];
         let known = self.cpus_known.iter().map(|known| known.load(Relaxed).min(CPUS) as usize);
         let entries =
             tables.into_iter().zip(known).zip([0, CPUS]).flat_map(|((table, known), first)| {

@@ -86,6 +86,7 @@ impl Memory {
     }
 
     /// How many granules are taken.
+    #[cfg(test)]
     pub(crate) fn taken(&self, pool: &Pool) -> u64 {
         let words = (self.used(pool) / pool.granule).div_ceil(64);
         (0..words).map(|n| u64::from(self.bits(pool, n).load(Relaxed).count_ones())).sum()

@@ -20,6 +20,7 @@ pub(crate) struct Refusal {
 }
 
 impl Refusal {
+    /// Whether the system refused as many bytes less than a second ago.
     pub(super) fn is_about(&self, len: u64) -> bool {
         let until = self.until.load(Relaxed);
         until != 0 && len >= self.len.load(Relaxed) && now() < until

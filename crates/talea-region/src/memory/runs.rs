@@ -103,6 +103,13 @@ impl Memory {
         }
     }
 
+    /// So many single cells at an offset; `None` if they cannot lie there, as at 0.
+    #[inline]
+    pub(crate) fn singles(&self, at: u64, cells: u64) -> Option<&'static [AtomicU64]> {
+        let can_be = self.sections.lies_in_singles(at, cells);
+        can_be.then(|| self.map.words(at, cells)).flatten()
+    }
+
     /// Gets the run of single cells whose offset stands in a word, or makes it. Of several threads
     /// that make it at once, one succeeds and the others use its run.
     pub(crate) fn get_or_make_run(&self, word: &AtomicU64, cells: u64) -> Option<u64> {
@@ -118,8 +125,7 @@ impl Memory {
 
     /// Gives back a run of single cells, if one can lie there.
     pub(crate) fn drop_singles(&self, at: u64, cells: u64) {
-        if at != 0 && self.sections.lies_in_singles(at, cells) {
-            let all = self.map.words(at, cells).unwrap_or(&[]);
+        if let Some(all) = self.singles(at, cells) {
             all.iter().for_each(|word| word.store(0, Relaxed));
             self.give_back(&self.sections.singles, at - self.sections.singles.at, cells);
         }

@@ -85,6 +85,11 @@ impl Memory {
         if slot >= SLOT_COUNT {
             return 0;
         }
-        self.word_at(SLOTS + slot * SLOT_LEN + SLOT_GENERATION).load(Acquire) & GENERATION
+        self.slot_word_at(slot, SLOT_GENERATION).load(Acquire) & GENERATION
+    }
+
+    /// A word of a process slot.
+    pub(crate) fn slot_word_at(&self, slot: u64, at: u64) -> &'static AtomicU64 {
+        self.word_at(SLOTS + slot * SLOT_LEN + at)
     }
 }

@@ -77,7 +77,7 @@ impl Memory {
     #[inline(never)]
     fn word_of_block(&self, table: Table, n: usize) -> Option<&'static AtomicU64> {
         let (block, n) = table.beyond(n)?;
-        self.block_at(block.load(Acquire))?.get(n)
+        self.singles(block.load(Acquire), TABLE_BLOCK)?.get(n)
     }
 
     /// The word of a segment, made if it does not exist; `None` if there is no room for its block.
@@ -88,19 +88,13 @@ impl Memory {
         self.table_word(table, n)
     }
 
-    /// The words of a block; none where no block can lie.
-    fn block_at(&self, at: u64) -> Option<&'static [AtomicU64]> {
-        let can_be = at != 0 && self.sections.lies_in_singles(at, TABLE_BLOCK);
-        can_be.then(|| self.map.words(at, TABLE_BLOCK)).flatten()
-    }
-
     /// The words that were made, each with the number of its segment.
     pub(crate) fn table_words(
         &self,
         table: Table,
     ) -> impl Iterator<Item = (usize, &'static AtomicU64)> {
         let blocks = table.blocks.iter().zip(0..).flat_map(|(block, n)| {
-            let words = self.block_at(block.load(Acquire)).unwrap_or(&[]);
+            let words = self.singles(block.load(Acquire), TABLE_BLOCK).unwrap_or(&[]);
             words.iter().zip(n * TABLE_BLOCK as usize..)
         });
         let beyond = blocks.map(move |(word, n)| (table.near.len() + n, word));
@@ -127,7 +121,7 @@ pub(crate) fn entries(
     push_entries(source, at, near, 0, into)?;
     for n in 0..blocks {
         let block = source.word(at + (near + n) * WORD);
-        if block != 0 && source.sections().lies_in_singles(block, TABLE_BLOCK) {
+        if source.sections().lies_in_singles(block, TABLE_BLOCK) {
             push_entries(source, block, TABLE_BLOCK, near + n * TABLE_BLOCK, into)?;
         }
     }
@@ -180,6 +174,6 @@ pub(crate) fn entry(source: &impl Source, at: u64, segments: u64, n: u64) -> u64
 pub(crate) fn words_of_blocks(source: &impl Source, at: u64, segments: u64) -> u64 {
     let (near, blocks) = shape(segments);
     let blocks = (0..blocks).map(|n| source.word(at + (near + n) * WORD));
-    let made = |&block: &u64| block != 0 && source.sections().lies_in_singles(block, TABLE_BLOCK);
+    let made = |&block: &u64| source.sections().lies_in_singles(block, TABLE_BLOCK);
     TABLE_BLOCK * blocks.filter(made).count() as u64
 }

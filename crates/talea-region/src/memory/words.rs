@@ -17,8 +17,8 @@ pub(crate) struct Memory {
     pub(crate) adds: Adds,
     pub(crate) own: OwnSlot,
     pub(super) refusal: Refusal,
-    /// This process's own copy of the CPU table for atomic adds.
-    atomic_table: &'static [AtomicU64],
+    /// This process's own copy of the CPU table for atomic adds: see `planes.rs`.
+    pub(super) atomic_entries: &'static [AtomicU64],
     /// For each kind, the CPU ids below which this process's copies have entries.
     pub(super) cpus_known: [OwnWord; 2],
 }
@@ -41,7 +41,8 @@ pub(crate) struct OwnSlot {
 #[repr(align(64))]
 pub(crate) struct Adds {
     /// This process's own copy of the CPU table for plain adds, which no other process can write to.
-    table: &'static CpuTable,
+    /// CPU id to the plane, as far as this process knows: see `planes.rs`.
+    pub(crate) table: &'static CpuTable,
     /// The pools that most segments lie in.
     pub(crate) striped: PoolWords,
     pub(crate) singles: PoolWords,
@@ -50,7 +51,7 @@ pub(crate) struct Adds {
 impl Memory {
     /// Mapped words that are laid out in this way.
     pub(crate) fn new(map: Mapping, sections: Sections) -> Self {
-        let atomic_table = Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
+        let atomic_entries = Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
         let table = Box::leak(empty_cpu_table());
         let [striped, singles] =
             [&sections.striped, &sections.singles].map(|pool| PoolWords::of(&map, pool));
@@ -60,26 +61,14 @@ impl Memory {
             adds: Adds { table, striped, singles },
             own: OwnSlot::default(),
             refusal: Refusal::default(),
-            atomic_table,
+            atomic_entries,
             cpus_known: Default::default(),
         }
-    }
-
-    /// CPU id to the plane for plain adds, as far as this process knows: see `planes.rs`.
-    #[inline]
-    pub(crate) fn cpu_table(&self) -> &&'static CpuTable {
-        &self.adds.table
     }
 
     /// The entries of the CPU table for plain adds that may be other than 0.
     pub(super) fn plain_entries(&self) -> &'static [AtomicU64] {
         &self.adds.table[..CPUS as usize]
-    }
-
-    /// CPU id to the plane for atomic adds, in memory of this process: see `planes.rs`.
-    #[inline]
-    pub(super) fn atomic_entries(&self) -> &'static [AtomicU64] {
-        self.atomic_table
     }
 
     /// A word of the header or of a table whose place follows from the sections.
@@ -106,14 +95,9 @@ impl Memory {
         self.map.word(self.map.offset_of(word)? + delta)
     }
 
-    /// Whether the system refused as many bytes less than a second ago.
-    pub(crate) fn is_refused(&self, len: u64) -> bool {
-        self.refusal.is_about(len)
-    }
-
     /// Backs pages; `None` if the system refuses, or refused as much less than a second ago.
     pub(crate) fn back_pages(&self, at: u64, len: u64) -> Option<()> {
-        if self.is_refused(len) {
+        if self.refusal.is_about(len) {
             return None;
         }
         let backed = self.map.back(at, len).ok();
@@ -144,12 +128,8 @@ impl Source for Memory {
 
     #[inline(always)]
     fn records(&self, at: u64, count: u64) -> Option<impl Iterator<Item = Record>> {
-        let words = self.map.words(at, count * RECORD_WORDS as u64)?;
-        Some(
-            words
-                .chunks_exact(RECORD_WORDS)
-                .map(|record| std::array::from_fn(|n| record[n].load(Acquire))),
-        )
+        let words = self.map.words(at, count * RECORD_WORDS as u64)?.chunks_exact(RECORD_WORDS);
+        Some(words.map(|record| std::array::from_fn(|n| record[n].load(Acquire))))
     }
 
     fn own_planes(&self) -> impl Iterator<Item = u64> {

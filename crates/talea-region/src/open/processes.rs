@@ -71,17 +71,13 @@ impl Region {
             if !matches!(self.memory.map.backing().lock_slot(slot), Ok(true)) {
                 continue;
             }
-            let parts = self.memory.sections.parts_of(slot);
-            let own = (SLOTS + slot * SLOT_LEN, SLOT_LEN);
-            if parts
-                .into_iter()
-                .chain([own])
-                .any(|(at, len)| self.memory.map.back(at, len).is_err())
-            {
+            let (parts, at) = (self.memory.sections.parts_of(slot), SLOTS + slot * SLOT_LEN);
+            let mut all = parts.into_iter().chain([(at, SLOT_LEN)]);
+            if all.any(|(at, len)| self.memory.map.back(at, len).is_err()) {
                 break;
             }
-            let at = SLOTS + slot * SLOT_LEN;
-            self.memory.word_at(at + SLOT_GENERATION).fetch_add(1, SeqCst);
+            let word = |at| self.memory.slot_word_at(slot, at);
+            word(SLOT_GENERATION).fetch_add(1, SeqCst);
             for (at, len) in parts {
                 for word in self.memory.map.words(at, len / WORD).unwrap_or(&[]) {
                     word.store(0, Relaxed);
@@ -89,17 +85,16 @@ impl Region {
             }
             self.inherit_families(slot, parent);
             self.inherit_pins(slot, parent);
-            self.memory.word_at(at + SLOT_STARTED).store(boot_nanos(), Relaxed);
-            self.memory.word_at(at + SLOT_ALONE).store(alone, SeqCst);
-            self.memory.word_at(at + SLOT_NAMESAKE).store(0, Relaxed);
-            self.memory.word_at(at + SLOT_ADDS).store(path::current() as u64, Relaxed);
-            self.memory.word_at(at + SLOT_PID).store(u64::from(std::process::id()), Release);
+            word(SLOT_STARTED).store(boot_nanos(), Relaxed);
+            word(SLOT_ALONE).store(alone, SeqCst);
+            word(SLOT_NAMESAKE).store(0, Relaxed);
+            word(SLOT_ADDS).store(path::current() as u64, Relaxed);
+            word(SLOT_PID).store(u64::from(std::process::id()), Release);
             self.memory.word_at(M_SLOTS).fetch_max(slot + 1, SeqCst);
             // If a thread that searches for guards does not see this slot yet, this process sees
             // all that it retired.
             fence(SeqCst);
-            let has_namesake = self.has_namesake(slot);
-            self.memory.word_at(at + SLOT_NAMESAKE).store(u64::from(has_namesake), Release);
+            word(SLOT_NAMESAKE).store(u64::from(self.has_namesake(slot)), Release);
             taken = (slot, alone);
             break;
         }
@@ -112,7 +107,7 @@ impl Region {
     /// one finds the other. A process sets no value before, so no two are ever shown by the same
     /// name.
     fn has_namesake(&self, slot: u64) -> bool {
-        let pid = |slot: u64| self.memory.word_at(SLOTS + slot * SLOT_LEN + SLOT_PID).load(Acquire);
+        let pid = |slot| self.memory.slot_word_at(slot, SLOT_PID).load(Acquire);
         let lives = |slot| self.memory.map.backing().others_hold(slot..slot + 1).unwrap_or(true);
         let own = pid(slot);
         self.memory.slots_used().any(|other| other != slot && pid(other) == own && lives(other))

@@ -16,7 +16,9 @@ use crate::memory::mapping::Backing;
 use crate::memory::runs::CellRun;
 use crate::series::family::FamilyHead;
 use crate::series::record::{self, HIDDEN, Head, PUBLISHED};
-use crate::source::{self, RECORD_WORDS, Record, Source, Windows};
+use crate::source::{
+    self, CELLS, CREATED, HEAD, MORE, RECORD_WORDS, Record, Source, TEXT, Windows,
+};
 use crate::values::Storage;
 
 /// Parts of a region, copied.
@@ -84,30 +86,20 @@ impl<'a> Copy<'a> {
         copy.epoch = copy.epoch_now()?;
         copy.read(0, SLOTS)?;
         copy.read(SLOTS, copy.word(M_SLOTS).min(s.slots) * SLOT_LEN)?;
-        let used = |copy: &Self, marks, len| copy.used(marks, len);
-        let records = used(&copy, s.records.marks, s.records.len);
-        let series = [
-            (&s.records, records),
-            (&s.arena, used(&copy, s.arena.marks, s.arena.len)),
-            (&s.singles, used(&copy, s.singles.marks, s.singles.len)),
-        ];
-        [copy.records.pool, copy.texts.pool, copy.singles.pool] =
-            series.map(|(pool, used)| pool.at..pool.at + used);
-        let striped = used(&copy, s.striped.marks, s.striped.len);
-        let owned = used(&copy, s.owned.marks, s.owned.len);
+        let series =
+            [&s.records, &s.arena, &s.singles].map(|pool| pool.at..pool.at + copy.used_of(pool));
+        let of_series: u64 = series.iter().map(|part| part.end - part.start).sum();
+        let groups = (copy.used_of(&s.records) / RECORD_LEN).div_ceil(GROUP);
+        [copy.records.pool, copy.texts.pool, copy.singles.pool] = series;
+        let [striped, owned] = [&s.striped, &s.owned].map(|pool| copy.used_of(pool));
         let planes = source::planes(&copy).map(|delta| (s.striped.at + delta, striped));
         let living = source::living(&copy).map(|block| (s.owned.at + block.delta, owned));
         let cells: Vec<(u64, u64)> = planes.chain(living).collect();
-        let families = copy.families();
-        let all: Vec<(u64, u64)> =
-            [families, (s.groups, (records / RECORD_LEN).div_ceil(GROUP) * WORD)]
-                .into_iter()
-                .chain(beside(&copy))
-                .chain(cells.iter().copied())
-                .collect();
+        let mut all = vec![copy.families(), (s.groups, groups * WORD)];
+        all.extend(beside(&copy));
+        all.extend(&cells);
         // All of it was backed before it was used. A sparse file that claims to be full would cost
         // this process memory that the file never had.
-        let of_series: u64 = series.iter().map(|(_, used)| used).sum();
         let claimed = all.iter().map(|(_, len)| len).sum::<u64>() + of_series;
         let has = copy.file().metadata()?.blocks() * 512;
         if claimed > has {
@@ -123,27 +115,21 @@ impl<'a> Copy<'a> {
         Ok(copy)
     }
 
-    /// Shows all series at once, and all cells that they can have, also those of series that
+    /// Loads all series at once, and all cells that they can have, also those of series that
     /// are not public.
-    pub(crate) fn turn_to_all(&mut self) -> io::Result<()> {
+    pub(crate) fn load_all(&mut self) -> io::Result<()> {
         self.is_whole = true;
         let used = self.records.pool.end - self.records.pool.start;
-        self.turn_to(0..used / RECORD_LEN)
+        self.load(0..used / RECORD_LEN)
     }
 
     fn file(&self) -> &'a File {
         self.locks.file()
     }
 
-    /// How much of a part is in use, in bytes. The mark moves before the pages behind it are
-    /// backed.
-    fn used(&self, marks: u64, len: u64) -> u64 {
-        self.word(marks + USED).min(self.word(marks + BACKED)).min(len)
-    }
-
     /// The offset and length of the table of families.
     fn families(&self) -> (u64, u64) {
-        (self.s.families, self.used(M_FAMILIES, self.s.family_max * FAMILY_LEN))
+        (self.s.families, self.families_used() * FAMILY_LEN)
     }
 
     /// Reads a part that all series need, or reads it again.
@@ -173,9 +159,8 @@ impl<'a> Copy<'a> {
     fn texts_of_families(&self) -> Vec<Range<u64>> {
         /// So many bytes more are read sooner than they are passed over.
         const NEAR: u64 = 4 * PAGE;
-        let count = self.families().1 / FAMILY_LEN;
         let mut all = Vec::new();
-        for family in 0..count {
+        for family in 0..self.families_used() {
             let word = |at| self.word(self.s.families + family * FAMILY_LEN + at);
             if FamilyHead::unpack(word(FAMILY_HEAD)).is_some() {
                 let spans = [FAMILY_NAME, FAMILY_DEFINITION].map(|at| Span::unpack(word(at)));
@@ -208,14 +193,12 @@ impl<'a> Copy<'a> {
         let mut leads_on = self.is_whole;
         let words = self.records.slice(shown.start, (shown.end - shown.start) / WORD);
         for record in words.unwrap_or_default().chunks_exact(RECORD_WORDS) {
-            let word = |at: u64| record[(at / WORD) as usize];
-            let head = word(SERIES_HEAD);
-            if record::state(head) != PUBLISHED {
+            if record::state(record[HEAD]) != PUBLISHED {
                 continue;
             }
-            texts.add(self.text(Span::unpack(word(SERIES_TEXT))));
-            leads_on |= word(SERIES_EXTENSION) != 0 || head & HIDDEN != 0;
-            match CellRun::unpack(word(SERIES_CELLS)) {
+            texts.add(self.text(Span::unpack(record[TEXT])));
+            leads_on |= record[MORE] != 0 || record[HEAD] & HIDDEN != 0;
+            match CellRun::unpack(record[CELLS]) {
                 Some(run) if run.storage == Storage::Single => {
                     let cells_of_it = run.at..run.at + run.count * WORD;
                     cells.add(Some(cells_of_it).filter(|cells| {
@@ -284,16 +267,9 @@ impl<'a> Copy<'a> {
         let Part { first, pages } = self.fixed.get(behind.checked_sub(1)?)?;
         cut(pages.words(), *first, at, count)
     }
-}
 
-impl Windows for Copy<'_> {
-    type Of = Self;
-
-    fn source(&self) -> &Self {
-        self
-    }
-
-    fn turn_to(&mut self, records: Range<u64>) -> io::Result<()> {
+    /// Loads a window of records, in place of the one before.
+    fn load(&mut self, records: Range<u64>) -> io::Result<()> {
         let first = self.records.pool.start;
         let shown = first + records.start * RECORD_LEN..first + records.end * RECORD_LEN;
         self.stands.clear();
@@ -316,29 +292,23 @@ impl Windows for Copy<'_> {
         self.follow()?;
         self.compare()
     }
+}
+
+impl Windows for Copy<'_> {
+    type Of = Self;
+
+    fn source(&self) -> &Self {
+        self
+    }
+
+    fn turn_to(&mut self, records: Range<u64>) -> io::Result<()> {
+        // A copy that is whole has all of them.
+        if self.is_whole { Ok(()) } else { self.load(records) }
+    }
 
     fn read_families_again(&mut self) -> io::Result<()> {
         let (at, len) = self.families();
         self.read(at, len)
-    }
-}
-
-/// A copy that has all series already.
-pub(crate) struct Loaded<'a>(pub(crate) Copy<'a>);
-
-impl<'a> Windows for Loaded<'a> {
-    type Of = Copy<'a>;
-
-    fn source(&self) -> &Copy<'a> {
-        &self.0
-    }
-
-    fn turn_to(&mut self, _: Range<u64>) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn read_families_again(&mut self) -> io::Result<()> {
-        self.0.read_families_again()
     }
 }
 
@@ -380,12 +350,9 @@ impl Source for Copy<'_> {
 /// Whether two copies of a record are of one series. That it was looked up or hidden
 /// meanwhile does not matter.
 fn is_same(before: &[u64], after: &[u64]) -> bool {
-    let at = |word: u64| (word / WORD) as usize;
     let is = |head: u64| (record::state(head), Head::unpack(head).family);
-    is(before[at(SERIES_HEAD)]) == is(after[at(SERIES_HEAD)])
-        && [SERIES_TEXT, SERIES_CELLS, SERIES_CREATED]
-            .iter()
-            .all(|&word| before[at(word)] == after[at(word)])
+    is(before[HEAD]) == is(after[HEAD])
+        && [TEXT, CELLS, CREATED].iter().all(|&word| before[word] == after[word])
 }
 
 /// The part of a pool that some series name: its bounds, and the bytes in all.

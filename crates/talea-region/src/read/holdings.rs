@@ -10,38 +10,30 @@ use crate::series::family::FamilyHead;
 use crate::series::pins::FAR;
 use crate::series::record::{self, FREE, Head};
 use crate::series::segment::Segment;
-use crate::source::Source;
+use crate::source::{CELLS, HEAD, MORE, PINS, Record, Source};
 
 /// Bytes of cells that series hold, of all pools, including series that can no longer be found.
 pub(crate) fn cells_of_series(source: &impl Source, records: u64) -> u64 {
     let from = source.sections().records.at;
     let taken = source.records(from, records).into_iter().flatten();
-    let taken = taken.filter(|one| record::state(word(one, SERIES_HEAD)) != FREE);
+    let taken = taken.filter(|one| record::state(one[HEAD]) != FREE);
     taken.fold(0, |all: u64, one| all.saturating_add(WORD * words_of(source, &one)))
 }
 
-fn word(record: &[u64], at: u64) -> u64 {
-    record[(at / WORD) as usize]
-}
-
 /// Words that a series holds.
-fn words_of(source: &impl Source, record: &[u64]) -> u64 {
+fn words_of(source: &impl Source, record: &Record) -> u64 {
     let s = source.sections();
-    let pins = pins_of(source, word(record, SERIES_PINS));
-    let Some(run) = CellRun::unpack(word(record, SERIES_CELLS)) else { return pins };
-    let family = Head::unpack(word(record, SERIES_HEAD)).family;
+    let pins = pins_of(source, record[PINS]);
+    let Some(run) = CellRun::unpack(record[CELLS]) else { return pins };
+    let family = Head::unpack(record[HEAD]).family;
     let head = source.word(s.families + u64::from(family) * FAMILY_LEN + FAMILY_HEAD);
     let segments = FamilyHead::unpack(head).map_or(0, |(_, head)| u64::from(head.segments));
-    pins.saturating_add(run.granules()).saturating_add(extension(
-        source,
-        word(record, SERIES_EXTENSION),
-        run.count,
-        segments,
-    ))
+    let extension = extension(source, record[MORE], run.count, segments);
+    pins.saturating_add(run.granules()).saturating_add(extension)
 }
 
 fn pins_of(source: &impl Source, at: u64) -> u64 {
-    let Some(&[.., far]) = singles(source, at, PINS_LEN / WORD).as_deref() else { return 0 };
+    let Some(&[.., far]) = source.singles(at, PINS_LEN / WORD).as_deref() else { return 0 };
     let far = if source.sections().lies_in_singles(far, FAR) { FAR } else { 0 };
     PINS_LEN / WORD + far
 }
@@ -49,7 +41,7 @@ fn pins_of(source: &impl Source, at: u64) -> u64 {
 /// Words of the extension of a series.
 fn extension(source: &impl Source, at: u64, cells: u64, segments: u64) -> u64 {
     let len = extension_len(cells, segments);
-    let Some(words) = singles(source, at, len) else { return 0 };
+    let Some(words) = source.singles(at, len) else { return 0 };
     let exemplars = exemplars_of(source, words[EXTENSION_EXEMPLARS as usize], cells);
     let segments = match words[EXTENSION_REST as usize..] {
         [_, bases, ..] if segments > 0 => {
@@ -62,7 +54,7 @@ fn extension(source: &impl Source, at: u64, cells: u64, segments: u64) -> u64 {
 }
 
 fn exemplars_of(source: &impl Source, table: u64, cells: u64) -> u64 {
-    let Some(entries) = singles(source, table, cells * 2) else { return 0 };
+    let Some(entries) = source.singles(table, cells * 2) else { return 0 };
     let all = entries.iter().zip(entry_lens().into_iter().cycle()).filter(|(at, _)| **at != 0);
     all.fold(entries.len() as u64, |all, (_, words)| all.saturating_add(words))
 }
@@ -70,7 +62,7 @@ fn exemplars_of(source: &impl Source, table: u64, cells: u64) -> u64 {
 /// Words of the segments that a table names, and of their bases.
 fn segments_of(source: &impl Source, table: u64, bases: u64, cells: u64, segments: u64) -> u64 {
     let len = bases_len(cells, segments);
-    let has_bases = bases != 0 && source.sections().lies_in_singles(bases, len);
+    let has_bases = source.sections().lies_in_singles(bases, len);
     let of_segments = bases.saturating_add(cells.saturating_mul(WORD));
     let mut words = table::words_of_blocks(source, table, segments);
     if has_bases {
@@ -85,12 +77,6 @@ fn segments_of(source: &impl Source, table: u64, bases: u64, cells: u64, segment
         words = words.saturating_add(run.granules()).saturating_add(base);
     }
     words
-}
-
-/// A run of single cells, if one can lie there.
-fn singles(source: &impl Source, at: u64, count: u64) -> Option<Vec<u64>> {
-    let can_be = at != 0 && source.sections().lies_in_singles(at, count);
-    can_be.then(|| source.words(at, count).map(Iterator::collect)).flatten()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -12,8 +12,8 @@ use crate::layout::*;
 use crate::memory::path::AddPath;
 use crate::series::family::{self, FamilyHead};
 use crate::series::record::{self, FREE};
-use crate::source::Source;
-use crate::usage::{Part, Usage};
+use crate::source::{HEAD, Source, TEXT};
+use crate::usage::{self, Usage};
 use crate::values::Storage;
 
 /// A region at one instant, without its values.
@@ -96,43 +96,16 @@ pub struct FamilyUse {
 }
 
 /// The words that an overview needs beside those of a snapshot, by offset and number of bytes.
-pub(crate) fn bits(s: &Sections, used: impl Fn(&Pool) -> u64) -> impl Iterator<Item = (u64, u64)> {
-    pools(s).map(move |pool| (pool.bits, words_of_bits(&pool, used(&pool)) * WORD))
-}
-
-fn pools(s: &Sections) -> impl Iterator<Item = Pool> + use<> {
-    [s.records, s.arena, s.singles, s.striped, s.owned].into_iter()
-}
-
-fn words_of_bits(pool: &Pool, used: u64) -> u64 {
-    (used / pool.granule).div_ceil(64)
-}
-
-/// How far a pool was ever used and may be read, in bytes.
-pub(crate) fn used(source: &impl Source, pool: &Pool) -> u64 {
-    // The mark moves before the pages below it are backed.
-    source.word(pool.marks + USED).min(source.word(pool.marks + BACKED)).min(pool.len)
+pub(crate) fn bits(source: &impl Source) -> Vec<(u64, u64)> {
+    let s = source.sections();
+    let bits = |pool: &Pool| (pool.bits, usage::words_of_bits(source, pool) * WORD);
+    [&s.records, &s.arena, &s.singles, &s.striped, &s.owned].map(bits).to_vec()
 }
 
 /// Makes the overview of a source whose marks were checked.
 pub(crate) fn overview(source: &impl Source) -> Overview {
     let s = source.sections();
-    let part = |pool: &Pool| {
-        let reached = used(source, pool);
-        let bits = source.words(pool.bits, words_of_bits(pool, reached)).into_iter().flatten();
-        let granules: u64 = bits.map(|word| u64::from(word.count_ones())).sum();
-        Part { taken: (granules * pool.granule).min(reached), reached, room: pool.len }
-    };
-    let usage = Usage {
-        records: part(&s.records),
-        text: part(&s.arena),
-        single_cells: part(&s.singles),
-        striped_cells: part(&s.striped),
-        owned_cells: part(&s.owned),
-        record_len: RECORD_LEN,
-    };
-    let families = source.word(M_FAMILIES).min(source.word(M_FAMILIES + BACKED)) / FAMILY_LEN;
-    let processes = processes(source);
+    let usage = usage::of(source);
     let mut overview = Overview {
         layout_version: source.word(H_VERSION),
         boot_id: format!("{:016x}{:016x}", source.word(H_BOOT_ID), source.word(H_BOOT_ID + WORD)),
@@ -142,7 +115,7 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
         len: s.plane(s.plane_count),
         usage,
         series_max: s.series_max(),
-        families: families.min(s.family_max),
+        families: source.families_used(),
         families_max: s.family_max,
         cpu_planes: source.word(M_PLANES).saturating_sub(SHARED_PLANES),
         cpu_planes_max: s.plane_count - SHARED_PLANES,
@@ -151,7 +124,7 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
         cells_without_owner: 0,
         families_retired: 0,
         families_ended: 0,
-        processes,
+        processes: processes(source),
         family_uses: Vec::new(),
     };
     let owned = overview.look_at_families(source) + text_of_series(source);
@@ -202,7 +175,7 @@ impl Overview {
 fn processes(source: &impl Source) -> Vec<ProcessSlot> {
     let taken = source.word(M_SLOTS).min(source.sections().slots);
     let slots = (0..taken).map(|slot| {
-        let word = |at| source.word(SLOTS + slot * SLOT_LEN + at);
+        let word = |at| source.slot_word(slot, at);
         let pid = word(SLOT_PID);
         ProcessSlot {
             slot,
@@ -219,11 +192,10 @@ fn processes(source: &impl Source) -> Vec<ProcessSlot> {
 /// Bytes of the texts of series, including series that can no longer be found.
 fn text_of_series(source: &impl Source) -> u64 {
     let records = &source.sections().records;
-    let count = used(source, records) / RECORD_LEN;
-    let word = |record: &[u64], at: u64| record[(at / WORD) as usize];
+    let count = source.used_of(records) / RECORD_LEN;
     let taken = source.records(records.at, count).into_iter().flatten();
-    let taken = taken.filter(|one| record::state(word(one, SERIES_HEAD)) != FREE);
-    taken.fold(0, |all: u64, one| all.saturating_add(granules(word(&one, SERIES_TEXT))))
+    let taken = taken.filter(|one| record::state(one[HEAD]) != FREE);
+    taken.fold(0, |all: u64, one| all.saturating_add(granules(one[TEXT])))
 }
 
 /// Bytes of the granules that a text takes.

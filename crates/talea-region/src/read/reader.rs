@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
-use super::copy::{Copy, Loaded, Pages};
+use super::copy::{Copy, Pages};
 use crate::error::OpenError;
 use crate::files::descriptors::descriptor_of_process;
 use crate::files::trust::kind_of;
@@ -20,6 +20,9 @@ use crate::memory::mapping::Backing;
 use crate::read::overview::{self, Overview};
 use crate::snapshot::{self, FamilyCopy, Snapshot};
 use crate::source::Source;
+
+/// What a reader does, for errors.
+pub(crate) const DOING: &str = "read the region";
 
 /// A region that is read from outside the processes that use it.
 #[derive(Debug)]
@@ -52,27 +55,16 @@ impl Reader {
     }
 
     fn with_flags(path: &Path, flags: libc::c_int) -> Result<Self, OpenError> {
-        let failed = |source| OpenError::System {
-            doing: "read the region",
-            path: Some(path.to_owned()),
-            source,
-        };
-        let file = OpenOptions::new()
-            .read(true)
-            .custom_flags(flags | libc::O_NONBLOCK)
-            .open(path)
-            .map_err(|error| failed(in_words(error)))?;
+        let options = &mut OpenOptions::new();
+        let opened = options.read(true).custom_flags(flags | libc::O_NONBLOCK).open(path);
+        let file = opened.map_err(in_words).map_err(OpenError::system(DOING, path))?;
         Self::of_file(path, file)
     }
 
     /// Makes a reader of a file that was opened for reading. `path` is its name in errors.
     pub(crate) fn of_file(path: &Path, file: File) -> Result<Self, OpenError> {
-        let failed = |source| OpenError::System {
-            doing: "read the region",
-            path: Some(path.to_owned()),
-            source,
-        };
-        let metadata = file.metadata().map_err(failed)?;
+        let failed = OpenError::system(DOING, path);
+        let metadata = file.metadata().map_err(&failed)?;
         if !metadata.is_file() {
             let found = format!("{}, not a regular file", kind_of(metadata.file_type()));
             return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, found)));
@@ -129,26 +121,21 @@ impl Reader {
     ///
     /// As [`snapshot`](Self::snapshot); and marks with impossible values.
     pub fn look(&self) -> io::Result<(Overview, Snapshot)> {
-        let s = &self.s;
-        let mut copy = Copy::begin(&self.locks, s, |copy| {
-            overview::bits(s, |pool| overview::used(copy, pool)).collect()
-        })?;
-        copy.turn_to_all()?;
-        header::check_marks(|at| copy.word(at), s)
+        let mut copy = Copy::begin(&self.locks, &self.s, |copy| overview::bits(copy))?;
+        copy.load_all()?;
+        header::check_marks(|at| copy.word(at), &self.s)
             .map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))?;
         let overview = overview::overview(&copy);
         let mut snapshot = Snapshot::default();
-        snapshot::take(Loaded(copy), &|_| true, &mut snapshot)?;
+        snapshot::take(copy, &|_| true, &mut snapshot)?;
         Ok((overview, snapshot))
     }
-}
 
-/// The file that is read, and how long it was when it was opened.
-impl Reader {
     pub(crate) fn file(&self) -> &File {
         self.locks.file()
     }
 
+    /// How long the file was when it was opened.
     pub(crate) fn len(&self) -> u64 {
         self.s.plane(self.s.plane_count)
     }

@@ -4,9 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
-use super::reader::Reader;
+use super::reader::{DOING, Reader};
 use crate::error::OpenError;
-use crate::files::trust::{NotOpened, identity_of, open, trusted};
+use crate::files::trust::{identity_of, open, trusted};
 
 /// Where the file is that a [`Reader`] reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +42,8 @@ impl Reader {
     /// file cannot be read, or is not a region of this boot and layout.
     pub fn open_owned_by(path: impl AsRef<Path>, owners: &[u32]) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        let untrusted = |reason| OpenError::Untrusted { path: path.to_owned(), reason };
-        let file = open(path, owners, OpenOptions::new().read(true)).map_err(|why| match why {
-            NotOpened::Untrusted(distrust) => untrusted(distrust.reason),
-            NotOpened::Replaced => untrusted(NotOpened::REPLACED.to_owned()),
-            NotOpened::Denied { source, .. } | NotOpened::System(source) => {
-                OpenError::System { doing: "read the region", path: Some(path.to_owned()), source }
-            }
-        })?;
+        let file = open(path, owners, OpenOptions::new().read(true))
+            .map_err(|why| why.into_error(DOING, path))?;
         let mut reader = Self::of_file(path, file)?;
         reader.owners = Some(owners.into());
         Ok(reader)

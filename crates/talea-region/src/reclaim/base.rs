@@ -11,20 +11,15 @@ use crate::layout::*;
 use crate::memory::runs::CellRun;
 use crate::primitive::AtomicU64;
 use crate::series::extension::{Extension, Rest};
-use crate::series::family::FamilyHead;
-use crate::series::record::{Head, Series};
+use crate::series::record::Series;
 use crate::series::segment::runs_in;
 use crate::values::{Combine, Number, Storage};
 
 impl Series<'_> {
     /// Resets a series to 0, if its values are sums.
     pub(crate) fn reset(self) -> bool {
-        let word = |at| self.word(at).load(Acquire);
-        let family = Head::unpack(word(SERIES_HEAD)).family;
-        let head = FamilyHead::unpack(self.region.family_word(family, FAMILY_HEAD).load(Acquire));
-        let run = CellRun::unpack(word(SERIES_CELLS))
-            .filter(|&run| self.region.memory.is_in_its_pool(run));
-        let (Some((_, head)), Some(run)) = (head, run) else { return true };
+        let head = self.region.family_head(self.family());
+        let (Some((_, head)), Some(run)) = (head, self.run()) else { return true };
         match (head.storage, head.combine) {
             // Also where there was no room for it among the owned cells.
             (Storage::Owned, _) => true,

@@ -60,17 +60,10 @@ impl Region {
     pub fn expire(
         &'static self,
         longer: Option<Duration>,
-        mut wants: impl FnMut(&[u8], u32) -> bool,
+        wants: impl FnMut(&[u8], u32) -> bool,
     ) -> u64 {
         let guard = self.memory.enter();
-        let ids = (0..self.families_used()).filter(|&id| {
-            let mut name = Vec::new();
-            self.is_published(id) && {
-                self.memory.read_text(self.family_span(id, FAMILY_NAME), &mut name);
-                wants(&name, self.idling(id).sweeps)
-            }
-        });
-        let chosen = FamilySet::of(&self.memory.sections, ids);
+        let chosen = FamilySet::of(&self.memory.sections, self.families_where(wants));
         // Before another sweep begins: it is since the last one that time is known.
         let now = boot_nanos();
         let mut may_search = true;

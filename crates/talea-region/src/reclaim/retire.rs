@@ -6,8 +6,6 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::hash::hash_of_words;
 use crate::layout::*;
 use crate::memory::guard::Guard;
-use crate::memory::runs::CellRun;
-use crate::series::family::FamilyHead;
 use crate::series::index::Kind;
 use crate::series::record::{
     self, BUILDING, CLEARING, FREE, Head, PUBLISHED, REMOVED, Series, UNLINKED,
@@ -38,12 +36,11 @@ impl Series<'_> {
     /// Whether a series has owned cells that are not 0: something is in flight. Also
     /// where there was no room for it among the owned cells.
     pub(crate) fn is_held(self) -> bool {
-        let family = Head::unpack(self.word(SERIES_HEAD).load(Acquire)).family;
-        let head = FamilyHead::unpack(self.region.family_word(family, FAMILY_HEAD).load(Acquire));
-        let owned = head.is_some_and(|(_, head)| {
-            head.combine == Combine::Sum && head.storage == Storage::Owned
-        });
-        owned && self.digest() != 0
+        let head = self.region.family_head(self.family());
+        head.is_some_and(|(_, head)| {
+            let is_owned = (head.combine, head.storage) == (Combine::Sum, Storage::Owned);
+            is_owned && self.digest() != 0
+        })
     }
 
     /// Hides a series whose value did not change for some sweeps, or shows it again.
@@ -78,11 +75,9 @@ impl Series<'_> {
     /// A number that changes when a value of the series does.
     fn digest(self) -> u64 {
         let mut sum = 0_u64;
-        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Relaxed));
-        if let Some(run) = run.filter(|&run| self.region.memory.is_in_its_pool(run)) {
-            self.region
-                .memory
-                .for_each_word(run, |cell| sum = sum.wrapping_add(cell.load(Relaxed)));
+        if let Some(run) = self.run() {
+            let memory = &self.region.memory;
+            memory.for_each_word(run, |cell| sum = sum.wrapping_add(cell.load(Relaxed)));
         }
         sum
     }
@@ -173,19 +168,16 @@ impl Series<'_> {
 
     /// Frees a record that this process has alone, and all that it names.
     pub(crate) fn clear(self) {
-        let word = |at| self.word(at);
+        let (memory, word) = (&self.region.memory, |at| self.word(at));
         // The call that swaps a word for 0 gives back the memory that it named.
         self.drop_extension();
-        let run = CellRun::unpack(word(SERIES_CELLS).load(Relaxed));
-        if let Some(run) = run.filter(|&run| self.region.memory.is_in_its_pool(run)) {
-            self.region.memory.for_each_word(run, |cell| cell.store(0, Relaxed));
+        if let Some(run) = self.run() {
+            memory.for_each_word(run, |cell| cell.store(0, Relaxed));
             word(SERIES_CELLS).store(0, Release);
-            self.region.memory.drop_cells(run);
+            memory.drop_cells(run);
         }
-        let text = Span::unpack(word(SERIES_TEXT).swap(0, AcqRel));
-        self.region.memory.drop_text(text);
-        let pins = word(SERIES_PINS).swap(0, AcqRel);
-        self.drop_pins(pins);
+        memory.drop_text(Span::unpack(word(SERIES_TEXT).swap(0, AcqRel)));
+        self.drop_pins(word(SERIES_PINS).swap(0, AcqRel));
         // The time of creation stays: the next one is later, so that a reader can
         // distinguish the two.
         for at in [SERIES_LINK, SERIES_EXTENSION, SERIES_SINCE] {
@@ -193,11 +185,7 @@ impl Series<'_> {
         }
         // A process that takes the bit in between finds a head that is not free, and leaves both to
         // the next sweep.
-        self.region.memory.give_back(
-            &self.region.memory.sections.records,
-            u64::from(self.id) * RECORD_LEN,
-            1,
-        );
+        memory.give_back(&memory.sections.records, u64::from(self.id) * RECORD_LEN, 1);
         word(SERIES_HEAD).store(FREE, Release);
     }
 }

@@ -28,8 +28,7 @@ impl Region {
     /// the base of a series, the series keeps its value, and this returns false.
     pub fn wipe(&'static self, mut wants: impl FnMut(&[u8]) -> bool) -> bool {
         let guard = self.memory.enter();
-        let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
-        self.wipe_families(&guard, ids)
+        self.wipe_families(&guard, self.families_where(|name, _| wants(name)))
     }
 
     /// Ends the families of a name: they are no longer shown, additions through their handles are
@@ -49,7 +48,7 @@ impl Region {
     /// their series.
     pub fn end_families_where(&'static self, mut wants: impl FnMut(&[u8]) -> bool) {
         let guard = self.memory.enter();
-        let ids = (0..self.families_used()).filter(|&id| self.has_wanted_name(id, &mut wants));
+        let ids = self.families_where(|name, _| wants(name));
         let ids: Vec<u32> = ids.filter(|&id| self.end_one(id)).collect();
         self.wipe_families(&guard, ids);
     }
@@ -59,15 +58,6 @@ impl Region {
         let seen = word.load(Acquire);
         let ended = seen & !0xFF | ENDED;
         self.is_published(id) && word.compare_exchange(seen, ended, AcqRel, Relaxed).is_ok()
-    }
-
-    /// Whether a family is public and its name is wanted.
-    fn has_wanted_name(&self, id: u32, wants: &mut impl FnMut(&[u8]) -> bool) -> bool {
-        self.is_published(id) && {
-            let mut name = Vec::new();
-            self.memory.read_text(self.family_span(id, FAMILY_NAME), &mut name);
-            wants(&name)
-        }
     }
 
     /// Resets some families, as [`wipe`](Self::wipe).

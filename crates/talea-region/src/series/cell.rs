@@ -91,7 +91,7 @@ impl Cell {
         match self.copies.how() {
             PLANES => {
                 let region = self.copies.region;
-                if !restartable::add(self.word, region.memory.cpu_table(), n) {
+                if !restartable::add(self.word, &region.memory.adds.table, n) {
                     planes::add_slowly(&region.memory, self.word, n);
                 }
             }
@@ -122,7 +122,7 @@ impl Cell {
     #[inline(always)]
     pub(crate) fn count_in_planes(self, one: &'static AtomicU64, n: u64) {
         let region = self.copies.region;
-        match restartable::count([one, self.word], region.memory.cpu_table(), n) {
+        match restartable::count([one, self.word], &region.memory.adds.table, n) {
             Done::BOTH => {}
             done => planes::count_rest(&region.memory, one, self.word, n, done),
         }
@@ -173,7 +173,7 @@ impl Cell {
     pub fn count_float(self, other: Self, x: f64) {
         if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
             let region = self.copies.region;
-            match restartable::count_float([self.word, other.word], region.memory.cpu_table(), x) {
+            match restartable::count_float([self.word, other.word], &region.memory.adds.table, x) {
                 Done::BOTH => return,
                 Done::ONE => return planes::add_float_slowly(&region.memory, other.word, x),
                 _ => {}
@@ -212,7 +212,7 @@ impl Cell {
         match self.copies.how() {
             PLANES => {
                 let region = self.copies.region;
-                if !restartable::add_float(self.word, region.memory.cpu_table(), x) {
+                if !restartable::add_float(self.word, &region.memory.adds.table, x) {
                     planes::add_float_slowly(&region.memory, self.word, x);
                 }
             }
@@ -443,12 +443,9 @@ impl Series<'static> {
     /// Cells as handles have them; `None` where they cannot lie there.
     #[inline]
     pub(crate) fn cells(self, run: CellRun, combine: Combine) -> Option<Cells> {
-        let words = self
-            .region
-            .memory
-            .map
-            .words(run.at, run.count)
-            .filter(|_| self.region.memory.is_in_its_pool(run))?;
+        let memory = &self.region.memory;
+        let words = memory.map.words(run.at, run.count);
+        let words = words.filter(|_| memory.is_in_its_pool(run))?;
         Some(Cells::new(words, Copies::of(self, run, combine)))
     }
 }

@@ -25,9 +25,8 @@ use std::time::Duration;
 
 use crate::clock::{unix_nanos, unix_nanos_about};
 use crate::error::Overflow;
-use crate::hash::{hash_of_words, last_word, word};
+use crate::hash::{hash_of_words, words_of};
 use crate::layout::*;
-use crate::memory::runs::CellRun;
 use crate::primitive::AtomicU64;
 use crate::series::cell::Cell;
 use crate::series::record::Series;
@@ -112,19 +111,11 @@ impl Series<'_> {
     /// When the exemplar in a cell's small place was written, in nanoseconds since 1970; `None` if there
     /// is none.
     fn exemplar_time(self, cell: &'static AtomicU64) -> Option<u64> {
-        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
-        let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
-        let table = self.extension()?.exemplars.load(Acquire);
+        let (n, run) = self.place_of(cell)?;
         let memory = &self.region.memory;
-        if table == 0 || !memory.sections.lies_in_singles(table, run.count * 2) {
-            return None;
-        }
-        let entry = memory.map.words(table, run.count * 2)?.get(n as usize * 2)?;
-        let at = entry.load(Acquire);
-        if at == 0 || !memory.sections.lies_in_singles(at, HEAD) {
-            return None;
-        }
-        let [_, sum, time, ..] = memory.map.words(at, HEAD)? else { return None };
+        let table = self.extension()?.exemplars.load(Acquire);
+        let entry = memory.singles(table, run.count * 2)?.get(n * 2)?;
+        let [_, sum, time, ..] = memory.singles(entry.load(Acquire), HEAD)? else { return None };
         (sum.load(Acquire) != 0).then(|| time.load(Relaxed))
     }
 
@@ -135,46 +126,38 @@ impl Series<'_> {
         cell: &'static AtomicU64,
         kind: usize,
     ) -> Option<(&'static [AtomicU64], u64)> {
-        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
-        let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
-        let more = self.extension_or_new()?;
-        let table = self.region.memory.get_or_make_run(more.exemplars, run.count * 2)?;
-        let entries = self.region.memory.map.words(table, run.count * 2)?;
-        let [entry, other] = [kind, 1 - kind].map(|kind| entries.get(n as usize * 2 + kind));
+        let (n, run) = self.place_of(cell)?;
+        let memory = &self.region.memory;
+        let table = memory.get_or_make_run(self.extension_or_new()?.exemplars, run.count * 2)?;
+        let entries = memory.map.words(table, run.count * 2)?;
+        let [entry, other] = [kind, 1 - kind].map(|kind| entries.get(n * 2 + kind));
         let words = entry_lens()[kind];
-        let at = self.region.memory.get_or_make_run(entry?, words)?;
-        Some((self.region.memory.map.words(at, words)?, other?.load(Acquire)))
+        let at = memory.get_or_make_run(entry?, words)?;
+        Some((memory.map.words(at, words)?, other?.load(Acquire)))
     }
 
     /// Hides all exemplars of a series of so many cells.
     pub(crate) fn forget_exemplars(self, table: u64, cells: u64) {
-        if table != 0 && self.region.memory.sections.lies_in_singles(table, cells * 2) {
-            let entries = self.region.memory.map.words(table, cells * 2).unwrap_or(&[]);
-            entries.iter().for_each(|entry| self.forget_exemplar(entry.load(Acquire)));
-        }
+        let entries = self.region.memory.singles(table, cells * 2).unwrap_or(&[]);
+        entries.iter().for_each(|entry| self.forget_exemplar(entry.load(Acquire)));
     }
 
     /// Hides the exemplar at an offset, if there is one. If another thread is writing one there,
     /// that one may be shown.
     fn forget_exemplar(self, at: u64) {
-        if at != 0 && self.region.memory.sections.lies_in_singles(at, HEAD) {
-            if let Some([_, sum, ..]) = self.region.memory.map.words(at, HEAD) {
-                sum.store(0, Release);
-            }
+        if let Some([_, sum, ..]) = self.region.memory.singles(at, HEAD) {
+            sum.store(0, Release);
         }
     }
 
     /// Gives back all exemplars of a series of so many cells.
     pub(crate) fn drop_exemplars(self, table: u64, cells: u64) {
-        if table == 0 || !self.region.memory.sections.lies_in_singles(table, cells * 2) {
-            return;
+        let memory = &self.region.memory;
+        let entries = memory.singles(table, cells * 2).unwrap_or(&[]);
+        for (entry, len) in entries.iter().zip(entry_lens().into_iter().cycle()) {
+            memory.drop_singles(entry.swap(0, AcqRel), len);
         }
-        for (entry, n) in
-            self.region.memory.map.words(table, cells * 2).unwrap_or(&[]).iter().zip(0..)
-        {
-            self.region.memory.drop_singles(entry.swap(0, AcqRel), entry_lens()[n % 2]);
-        }
-        self.region.memory.drop_singles(table, cells * 2);
+        memory.drop_singles(table, cells * 2);
     }
 }
 
@@ -187,12 +170,7 @@ pub(crate) fn entry_lens() -> [u64; 2] {
 /// cell. Places that do not match their sum are left out. Reading stops when `room`, in bytes, is
 /// used up.
 pub(crate) fn read(source: &impl Source, table: u64, cells: u64, room: &mut u64) -> Vec<Exemplar> {
-    let s = source.sections();
-    if table == 0 || !s.lies_in_singles(table, cells * 2) {
-        return Vec::new();
-    }
-    let entries: Vec<u64> =
-        source.words(table, cells * 2).map(|words| words.collect()).unwrap_or_default();
+    let Some(entries) = source.singles(table, cells * 2) else { return Vec::new() };
     let mut used = |at: u64, len: u64| {
         let left = if at == 0 { Some(*room) } else { room.checked_sub(HEAD * WORD + len) };
         left.map(|left| *room = left)
@@ -208,11 +186,7 @@ pub(crate) fn read(source: &impl Source, table: u64, cells: u64, room: &mut u64)
 }
 
 fn one(source: &impl Source, at: u64, room: u64) -> Option<Exemplar> {
-    let words = HEAD + room / WORD;
-    if at == 0 || !source.sections().lies_in_singles(at, words) {
-        return None;
-    }
-    let all: Vec<u64> = source.words(at, words)?.collect();
+    let all = source.singles(at, HEAD + room / WORD)?;
     let [_, sum, unix_nanos, value, len, text @ ..] = &all[..] else { return None };
     let used = text.get(..len.div_ceil(WORD) as usize)?;
     let content = [*unix_nanos, *value, *len].into_iter().chain(used.iter().copied());
@@ -232,13 +206,6 @@ fn sum_of(seed: u64, words: impl Iterator<Item = u64>) -> u64 {
 
 /// The hash domain of exemplars; families use their names', series their family's.
 const EXEMPLARS: u64 = u64::MAX - 1;
-
-/// A text in words, the last one padded with zeros.
-fn words_of(text: &[u8]) -> impl Iterator<Item = u64> + Clone + '_ {
-    let whole = text.chunks_exact(8);
-    let rest = (!whole.remainder().is_empty()).then(|| last_word(text));
-    whole.map(word).chain(rest)
-}
 
 #[cfg(all(test, target_os = "linux", not(loom)))]
 mod tests {

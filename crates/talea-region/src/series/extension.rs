@@ -13,8 +13,7 @@ use crate::layout::*;
 use crate::memory::runs::CellRun;
 use crate::memory::table::{Table, table_len};
 use crate::primitive::AtomicU64;
-use crate::series::family::FamilyHead;
-use crate::series::record::{Head, Series};
+use crate::series::record::Series;
 
 /// The parts of it.
 #[derive(Clone, Copy)]
@@ -75,10 +74,8 @@ impl Series<'_> {
     /// As the method before, and makes it if it does not exist; `None` if there is no room.
     pub(crate) fn extension_or_new(self) -> Option<Extension> {
         let (cells, segments) = self.sizes_of()?;
-        let at = self
-            .region
-            .memory
-            .get_or_make_run(self.word(SERIES_EXTENSION), extension_len(cells, segments))?;
+        let (word, len) = (self.word(SERIES_EXTENSION), extension_len(cells, segments));
+        let at = self.region.memory.get_or_make_run(word, len)?;
         self.extension_at(at, cells, segments)
     }
 
@@ -86,22 +83,14 @@ impl Series<'_> {
     #[inline]
     fn sizes_of(self) -> Option<(u64, u64)> {
         let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
-        // In every state the family stands in the same place.
-        let family = Head::unpack(self.word(SERIES_HEAD).load(Acquire)).family;
-        let head = self.region.family_word(family, FAMILY_HEAD).load(Acquire);
-        let (_, head) = FamilyHead::unpack(head)?;
+        let (_, head) = self.region.family_head(self.family())?;
         Some((run.count, u64::from(head.segments)))
     }
 
     #[inline]
     fn extension_at(self, at: u64, cells: u64, segments: u64) -> Option<Extension> {
-        let len = extension_len(cells, segments);
-        if at == 0 || !self.region.memory.sections.lies_in_singles(at, len) {
-            return None;
-        }
-        let [exemplars, wiped, rest @ ..] = self.region.memory.map.words(at, len)? else {
-            return None;
-        };
+        let words = self.region.memory.singles(at, extension_len(cells, segments))?;
+        let [exemplars, wiped, rest @ ..] = words else { return None };
         let rest = match (segments, rest) {
             (0, base) => Rest::Base(base),
             (_, [level, bases, table @ ..]) => {
@@ -120,10 +109,8 @@ impl Series<'_> {
 
     /// As the method before, and makes it if it does not exist; `None` if there is no room.
     pub(crate) fn bases_or_new(self, directory: &Directory, cells: u64) -> Option<Bases> {
-        let at = self
-            .region
-            .memory
-            .get_or_make_run(directory.bases, bases_len(cells, directory.segments))?;
+        let len = bases_len(cells, directory.segments);
+        let at = self.region.memory.get_or_make_run(directory.bases, len)?;
         self.bases_at(at, directory, cells)
     }
 
@@ -140,12 +127,8 @@ impl Series<'_> {
     }
 
     fn bases_at(self, at: u64, directory: &Directory, cells: u64) -> Option<Bases> {
-        let len = bases_len(cells, directory.segments);
-        if at == 0 || !self.region.memory.sections.lies_in_singles(at, len) {
-            return None;
-        }
-        let (of_cells, table) =
-            self.region.memory.map.words(at, len)?.split_at_checked(cells as usize)?;
+        let words = self.region.memory.singles(at, bases_len(cells, directory.segments))?;
+        let (of_cells, table) = words.split_at_checked(cells as usize)?;
         Some(Bases { of_cells, of_segments: Table::new(table, directory.segments)? })
     }
 
@@ -154,17 +137,16 @@ impl Series<'_> {
         let memory = &self.region.memory;
         let at = directory.bases.swap(0, AcqRel);
         if let Some(Bases { of_segments, .. }) = self.bases_at(at, directory, cells) {
-            for (n, base) in self.region.memory.table_words(of_segments) {
-                let run = memory
-                    .table_word(directory.table, n)
-                    .and_then(|entry| segment::run_of(memory, entry));
+            for (n, base) in memory.table_words(of_segments) {
+                let entry = memory.table_word(directory.table, n);
+                let run = entry.and_then(|entry| segment::run_of(memory, entry));
                 if let (base @ 1.., Some(run)) = (base.swap(0, AcqRel), run) {
-                    self.region.memory.drop_singles(base, run.count);
+                    memory.drop_singles(base, run.count);
                 }
             }
-            self.region.memory.drop_blocks(of_segments);
+            memory.drop_blocks(of_segments);
         }
-        self.region.memory.drop_singles(at, bases_len(cells, directory.segments));
+        memory.drop_singles(at, bases_len(cells, directory.segments));
         segment::drop_all(memory, directory.table);
     }
 
@@ -187,13 +169,12 @@ impl Series<'_> {
         if wiped.load(Acquire) == 0 {
             return None;
         }
-        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
+        let (n, run) = self.place_of(cell)?;
         let base = match rest {
             Rest::Base(base) => base,
             Rest::Directory(directory) => self.bases(&directory, run.count)?.of_cells,
         };
-        let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
-        base.get(n as usize).map(|word| word.load(Acquire))
+        base.get(n).map(|word| word.load(Acquire))
     }
 }
 

@@ -87,9 +87,28 @@ impl FamilyHead {
 }
 
 impl Region {
+    /// The state of a family and its head; `None` if it has no valid one.
+    #[inline]
+    pub(crate) fn family_head(&self, id: u32) -> Option<(u64, FamilyHead)> {
+        FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire))
+    }
+
     pub(crate) fn is_published(&self, id: u32) -> bool {
-        let head = FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire));
-        matches!(head, Some((PUBLISHED, _)))
+        matches!(self.family_head(id), Some((PUBLISHED, _)))
+    }
+
+    /// The public families whose names, with the minutes after which their series expire, are wanted.
+    pub(crate) fn families_where(
+        &self,
+        mut wants: impl FnMut(&[u8], u32) -> bool,
+    ) -> impl Iterator<Item = u32> {
+        (0..self.memory.families_used() as u32).filter(move |&id| {
+            let mut name = Vec::new();
+            self.is_published(id) && {
+                self.memory.read_text(self.family_span(id, FAMILY_NAME), &mut name);
+                wants(&name, self.idling(id).sweeps)
+            }
+        })
     }
 
     /// Whether this process or another one uses a family.
@@ -122,7 +141,7 @@ impl Region {
 
     /// Notes that a slot has a new owner, which uses the families of its parent, or none yet.
     pub(crate) fn inherit_families(&self, slot: u64, parent: Option<u64>) {
-        for id in 0..self.families_used() {
+        for id in 0..self.memory.families_used() as u32 {
             let users = |slot: u64| self.family_word(id, FAMILY_USERS + slot / 64 * WORD);
             let bit = |slot: u64| 1_u64 << (slot % 64);
             let inherited = parent
@@ -138,13 +157,6 @@ impl Region {
 
     pub(crate) fn idling(&self, family: u32) -> Idling {
         Idling::unpack(self.family_word(family, FAMILY_IDLE).load(Acquire))
-    }
-
-    pub(crate) fn families_used(&self) -> u32 {
-        // The mark moves before the pages behind it are backed.
-        let backed = self.memory.word_at(M_FAMILIES + BACKED).load(Acquire);
-        let used = self.memory.word_at(M_FAMILIES).load(Acquire).min(backed) / FAMILY_LEN;
-        used.min(self.memory.sections.family_max) as u32
     }
 
     pub(crate) fn family_word(&self, id: u32, at: u64) -> &'static AtomicU64 {

@@ -82,15 +82,9 @@ pub(crate) fn groups_of(
 /// cells.
 const WINDOW: u64 = 64 * GROUP;
 
-/// How much of a part is in use, in bytes. The mark moves before the pages behind it are backed.
-pub(crate) fn in_use(source: &impl Source, pool: &Pool) -> u64 {
-    let backed = source.word(pool.marks + BACKED);
-    source.word(pool.marks + USED).min(backed).min(pool.len)
-}
-
 /// Replaces `windows` by the same groups, adjacent ones joined.
 pub(crate) fn windows_of(source: &impl Source, chosen: &FamilySet, windows: &mut Vec<Range<u64>>) {
-    let used = in_use(source, &source.sections().records);
+    let used = source.used_of(&source.sections().records);
     windows.clear();
     for group in groups_of(source, chosen, used) {
         match windows.last_mut() {

@@ -97,27 +97,17 @@ impl Series<'_> {
 
     /// The bit of a slot, with the far set that it needs; `None` where there is no room for that.
     fn place_or_new(self, pins: Pins, slot: u64) -> Option<(&'static AtomicU64, u64)> {
-        let others = others(pins);
-        if slot / 64 >= NEAR && others.load(Acquire) == 0 {
-            let pool = self.region.memory.sections.singles;
-            let at = pool.at + self.region.memory.take(&pool, FAR)?;
-            if others.compare_exchange(0, at, AcqRel, Acquire).is_err() {
-                self.region.memory.give_back(&pool, at - pool.at, FAR);
-            }
+        if slot / 64 >= NEAR {
+            self.region.memory.get_or_make_run(others(pins), FAR)?;
         }
         self.place(pins, slot)
     }
 
     /// Gives back the set at an offset, if there is one.
     pub(crate) fn drop_pins(self, at: u64) {
-        let Some(pins) = self.words(at, PINS) else { return };
-        let far = others(pins).load(Relaxed);
-        for (at, len) in [(far, FAR), (at, PINS)] {
-            let Some(words) = self.words(at, len) else { continue };
-            words.iter().for_each(|word| word.store(0, Relaxed));
-            let pool = self.region.memory.sections.singles;
-            self.region.memory.give_back(&pool, at - pool.at, len);
-        }
+        let Some(pins) = self.region.memory.singles(at, PINS) else { return };
+        self.region.memory.drop_singles(others(pins).load(Relaxed), FAR);
+        self.region.memory.drop_singles(at, PINS);
     }
 
     /// The sum of a kept series' cells at the last sweep.
@@ -125,30 +115,16 @@ impl Series<'_> {
         self.pins()?.get((PINS_SEEN / WORD) as usize)
     }
 
-    /// Single cells, if there can be so many there.
-    fn words(self, at: u64, len: u64) -> Option<Pins> {
-        let can_lie = self.region.memory.sections.lies_in_singles(at, len);
-        can_lie.then(|| self.region.memory.map.words(at, len)).flatten()
-    }
-
     fn far(self, at: u64) -> Option<Pins> {
-        self.words(at, FAR)
+        self.region.memory.singles(at, FAR)
     }
 
     fn pins(self) -> Option<Pins> {
-        self.words(self.word(SERIES_PINS).load(Acquire), PINS)
+        self.region.memory.singles(self.word(SERIES_PINS).load(Acquire), PINS)
     }
 
     fn pins_or_new(self) -> Option<Pins> {
-        if let Some(pins) = self.pins() {
-            return Some(pins);
-        }
-        let pool = self.region.memory.sections.singles;
-        let at = pool.at + self.region.memory.take(&pool, PINS)?;
-        let word = self.word(SERIES_PINS);
-        if word.compare_exchange(0, at, AcqRel, Acquire).is_err() {
-            self.region.memory.give_back(&pool, at - pool.at, PINS);
-        }
+        self.region.memory.get_or_make_run(self.word(SERIES_PINS), PINS)?;
         self.pins()
     }
 }

@@ -16,9 +16,10 @@
 //! ever freed twice. The record itself is not
 //! lost: one that is free and yet taken is freed by a sweep.
 
-use std::sync::atomic::Ordering::{AcqRel, Relaxed};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use crate::layout::*;
+use crate::memory::runs::CellRun;
 use crate::memory::slots::GENERATION;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
@@ -95,6 +96,25 @@ impl Series<'_> {
         let Sections { records, .. } = self.region.memory.sections;
         let id = u64::from(self.id).min(records.len / RECORD_LEN - 1);
         self.region.memory.word_at(records.at + id * RECORD_LEN + at)
+    }
+
+    /// The number of its family, which stands in the same place in every state.
+    #[inline]
+    pub(crate) fn family(self) -> u32 {
+        Head::unpack(self.word(SERIES_HEAD).load(Acquire)).family
+    }
+
+    /// Where its cells lie; `None` if it has none, or is damaged and they cannot lie there.
+    pub(crate) fn run(self) -> Option<CellRun> {
+        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
+        self.region.memory.is_in_its_pool(run).then_some(run)
+    }
+
+    /// The number of a cell, given by its first copy, and the run that it is in.
+    pub(crate) fn place_of(self, cell: &'static AtomicU64) -> Option<(usize, CellRun)> {
+        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
+        let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        Some((n as usize, run))
     }
 }
 

@@ -20,14 +20,13 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use super::segment::{MOST_CELLS, MOST_TAG, PLACE, STORAGE, Segment};
-use crate::layout::*;
+use crate::layout::WORD;
 use crate::memory::table::Table;
 use crate::primitive::AtomicU64;
 use crate::region::Region;
 use crate::series::cell::{Cell, Cells, Copies};
 use crate::series::extension::Rest;
-use crate::series::family::FamilyHead;
-use crate::series::record::{Head, Series};
+use crate::series::record::Series;
 use crate::values::{Combine, Storage};
 
 /// Cells that are backed ahead of those that are used: some tens of segments.
@@ -194,9 +193,7 @@ impl Segments {
     /// How the family wants its cells stored.
     fn storage(&self) -> Option<Storage> {
         let series = self.last.series();
-        let head = series.word(SERIES_HEAD).load(Relaxed);
-        let family = series.region.family_word(Head::unpack(head).family, FAMILY_HEAD);
-        FamilyHead::unpack(family.load(Relaxed)).map(|(_, head)| head.storage)
+        series.region.family_head(series.family()).map(|(_, head)| head.storage)
     }
 }
 

@@ -339,18 +339,13 @@ impl Snapshot {
         if family >= self.families.len() {
             return;
         }
-        let first = self.series.len();
-        self.series.extend(series.into_iter().map(
-            |OneCell { text, value, created_unix_nanos }| {
-                let text = self.texts.push(&text);
-                let created = created_unix_nanos;
-                SeriesCopy { text, values: value, created, family: family as u32, beside: NOTHING }
-            },
-        ));
-        let (runs, count) = self.push_run(family, first);
-        let copy = &mut self.families[family];
-        (copy.cells, copy.segments, copy.runs, copy.series) = (1, 0, runs, count);
-        copy.first = first;
+        let one = |OneCell { text, value: values, created_unix_nanos: created }| {
+            let text = self.texts.push(&text);
+            SeriesCopy { text, values, created, family: family as u32, beside: NOTHING }
+        };
+        let series = series.into_iter().map(one).collect();
+        self.replace_copies(family, series);
+        (self.families[family].cells, self.families[family].segments) = (1, 0);
     }
 
     /// Adds a family that the region does not hold, whose series are integers that are summed.
@@ -377,18 +372,16 @@ impl Snapshot {
 
     /// Replaces the series of a family by these.
     pub(super) fn replace_copies(&mut self, family: usize, series: Vec<SeriesCopy>) {
-        let first = self.series.len();
+        let (run, first, count) = (self.runs.len(), self.series.len(), series.len());
+        self.runs.push(Run::new(family as u32, first, count));
         self.series.extend(series);
-        let (runs, count) = self.push_run(family, first);
         let family = &mut self.families[family];
-        (family.runs, family.series, family.first) = (runs, count, first);
+        (family.runs, family.series, family.first) = (run..run + 1, count, first);
     }
 
-    /// Makes the series from `from` on a run of a family. Returns the run's place and its length.
-    pub(super) fn push_run(&mut self, family: usize, from: usize) -> (Range<usize>, usize) {
-        let (run, count) = (self.runs.len(), self.series.len() - from);
-        self.runs.push(Run::new(family as u32, from, count));
-        (run..run + 1, count)
+    /// The places of a family's series among all.
+    pub(super) fn places_of(&self, family: &FamilyCopy) -> impl Iterator<Item = usize> {
+        self.runs[family.runs.clone()].iter().flat_map(Run::range)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 
 use super::copies::{Details, FamilyCopy, SegmentCopy, Snapshot};
-use super::runs::Run;
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use crate::values::Combine;
 
@@ -30,15 +29,12 @@ impl Snapshot {
             return false;
         }
         let (ours, theirs) = (ours.clone(), theirs.clone());
-        let copies = |snapshot: &Self, family: &FamilyCopy| {
-            let runs = snapshot.runs[family.runs.clone()].iter().flat_map(Run::range);
-            runs.map(|n| snapshot.series[n]).collect::<Vec<_>>()
-        };
-        let mut all = copies(self, &ours);
+        let [mut all, others] = [&ours, &theirs]
+            .map(|family| self.places_of(family).map(|n| self.series[n]).collect::<Vec<_>>());
         let places = all.iter().enumerate();
         let places: HashMap<Vec<u8>, usize> =
             places.map(|(n, one)| (self.texts.at(one.text).to_vec(), n)).collect();
-        for other in copies(self, &theirs) {
+        for other in others {
             match places.get(self.texts.at(other.text)) {
                 Some(&n) => all[n] = self.sum_of(&ours, all[n], other),
                 None => all.push(other),
@@ -56,11 +52,8 @@ impl Snapshot {
             (one, other) => one.min(other),
         };
         if family.is_plain() {
-            return SeriesCopy {
-                values: family.number.add(one.values, other.values),
-                created,
-                ..one
-            };
+            let values = family.number.add(one.values, other.values);
+            return SeriesCopy { values, created, ..one };
         }
         let (cells, values) = (u64::from(family.cells), self.values.len());
         for n in 0..cells {

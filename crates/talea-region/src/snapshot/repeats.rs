@@ -10,7 +10,6 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering::Acquire;
 
 use super::copies::Snapshot;
-use super::runs::Run;
 use super::taking::Taking;
 use crate::layout::*;
 use crate::primitive::fence;
@@ -36,8 +35,7 @@ impl Snapshot {
     /// Keeps of the series of one text only that which was copied last, since it was made last.
     /// Values of several processes are apart.
     fn leave_out_repeats_of(&mut self, family: usize) {
-        let runs = self.families[family].runs.clone();
-        let places: Vec<usize> = self.runs[runs].iter().flat_map(Run::range).collect();
+        let places: Vec<usize> = self.places_of(&self.families[family]).collect();
         let owner = |n: usize| self.owners.get(self.series[n].beside as usize);
         let key = |n: usize| (self.texts.at(self.series[n].text), owner(n).map(|owner| owner.slot));
         let last: HashMap<_, usize> = places.iter().map(|&n| (key(n), n)).collect();

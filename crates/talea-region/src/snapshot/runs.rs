@@ -129,7 +129,7 @@ impl Gathering {
             one.text = ordered.push_from(texts, one.text, *from);
         }
         texts.truncate(*from);
-        texts.append(ordered);
+        texts.push_whole(&ordered.words);
     }
 }
 

@@ -70,13 +70,10 @@ pub(crate) fn take(
 
 impl<S: Source> Taking<'_, '_, S> {
     fn families(&mut self, wants: &dyn Fn(&FamilyCopy) -> bool) {
-        let backed = self.source.word(M_FAMILIES + BACKED);
-        let used = self.source.word(M_FAMILIES).min(backed) / FAMILY_LEN;
-        let used = used.min(self.taken.s.family_max) as u32;
         // Names and definitions go where those of the last time were.
         let mut places = std::mem::take(&mut self.taken.out.families);
         let mut filled = 0;
-        for id in 0..used {
+        for id in 0..self.source.families_used() as u32 {
             if filled == places.len() {
                 places.push(FamilyCopy::default());
             }
@@ -145,7 +142,7 @@ impl<S: Source> Taking<'_, '_, S> {
         if living.any(|(&bits, n)| bits != 0 && bits & users(n) != 0) {
             return LastUse::Living;
         }
-        let started = |slot| self.source.word(SLOTS + slot * SLOT_LEN + SLOT_STARTED);
+        let started = |slot| self.source.slot_word(slot, SLOT_STARTED);
         let has = |slot: &u64| users(slot / 64) >> (slot % 64) & 1 == 1;
         let slots = 0..self.source.word(M_SLOTS).min(self.taken.s.slots);
         LastUse::Dead(slots.filter(has).map(started).max().unwrap_or(0))
@@ -265,7 +262,7 @@ impl<S: Source> Taking<'_, '_, S> {
     #[inline]
     fn more(&mut self, at: u64, run: CellRun, segments: u16) -> Option<()> {
         let (cells, count) = (run.count, u64::from(segments));
-        if at == 0 || !self.taken.s.lies_in_singles(at, extension_len(cells, count)) {
+        if !self.taken.s.lies_in_singles(at, extension_len(cells, count)) {
             return None;
         }
         let More { exemplars, wiped, base, bases, segments } = &mut self.taken.scratch.more;
@@ -282,7 +279,7 @@ impl<S: Source> Taking<'_, '_, S> {
         }
         if *wiped > 0 {
             let at = self.source.word(rest + DIRECTORY_BASES * WORD);
-            if at != 0 && self.taken.s.lies_in_singles(at, bases_len(cells, count)) {
+            if self.taken.s.lies_in_singles(at, bases_len(cells, count)) {
                 base.extend(self.source.words(at, cells)?);
                 *bases = at + cells * WORD;
             }
@@ -352,17 +349,15 @@ impl<S: Source> Taking<'_, '_, S> {
             return;
         }
         let at = table::entry(self.source, bases, u64::from(count), n);
-        if at != 0 && self.taken.s.lies_in_singles(at, run.count) {
+        if self.taken.s.lies_in_singles(at, run.count) {
             self.taken.scratch.base.extend(self.source.words(at, run.count).into_iter().flatten());
         }
     }
 
     /// The sum of a kept series' cells at the last sweep.
     fn seen(&self, pins: u64) -> Option<u64> {
-        self.taken
-            .s
-            .lies_in_singles(pins, PINS_LEN / WORD)
-            .then(|| self.source.word(pins + PINS_SEEN))
+        let can_be = self.taken.s.lies_in_singles(pins, PINS_LEN / WORD);
+        can_be.then(|| self.source.word(pins + PINS_SEEN))
     }
 
     /// Appends the values of a run of cells; returns what its words sum up to.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::copies::{Scratch, Snapshot};
 use super::runs::{self, Run};
 use crate::layout::*;
-use crate::series::groups::{self, FamilySet};
+use crate::series::groups::FamilySet;
 use crate::source::{self, Source};
 use crate::values::Number;
 
@@ -80,11 +80,11 @@ impl<'a> Taken<'a> {
     /// Reserves memory for the series of these records and for their texts: a buffer that grows step
     /// by step leaves holes in memory as large as itself, in each scrape.
     pub(super) fn reserve(&mut self, source: &impl Source, windows: &[Range<u64>]) {
-        let in_use = |pool: &Pool| groups::in_use(source, pool);
         let wanted: u64 = windows.iter().map(|records| records.end - records.start).sum();
-        let all = (in_use(&self.s.records) / RECORD_LEN).max(1);
+        let all = (source.used_of(&self.s.records) / RECORD_LEN).max(1);
         // As much as their share of all texts.
-        let texts = u128::from(in_use(&self.s.arena)) * u128::from(wanted) / u128::from(all);
+        let texts =
+            u128::from(source.used_of(&self.s.arena)) * u128::from(wanted) / u128::from(all);
         self.out.series.reserve(wanted as usize);
         self.out.texts.reserve(texts as u64);
     }

@@ -1,12 +1,13 @@
 //! The text of many series in one piece of memory, as a snapshot has it.
 
+use crate::hash::words_of;
 use crate::layout::{Span, WORD};
 
 /// Texts behind each other, each filled up with zeros to whole words: so they are
 /// copied a word at a time.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
-    words: Vec<u64>,
+    pub(super) words: Vec<u64>,
 }
 
 impl Texts {
@@ -57,21 +58,11 @@ impl Texts {
         Span { at: begin + end as u64 * WORD, len }.pack()
     }
 
-    /// Appends all texts of others.
-    pub(super) fn append(&mut self, others: &Self) {
-        self.words.extend_from_slice(&others.words);
-    }
-
     /// Appends a text. Returns its span, packed. A text that is too long for a span is cut; no
     /// label text of Talea is.
     pub(crate) fn push(&mut self, text: &[u8]) -> u64 {
         let text = &text[..text.len().min(Span::MAX_LEN as usize)];
-        let words = text.chunks(8).map(|bytes| {
-            let mut word = [0; 8];
-            word[..bytes.len()].copy_from_slice(bytes);
-            u64::from_le_bytes(word)
-        });
-        self.push_words(words, text.len() as u64)
+        self.push_words(words_of(text), text.len() as u64)
     }
 
     /// Bytes so far.
