@@ -123,39 +123,29 @@ fn config() -> Config {
     Config { planes: 4, series: 512, ..Config::with_len(MIN_LEN) }
 }
 
-const fn spec<'a>(name: &'a str, storage: Storage, number: Number, cells: u16) -> FamilySpec<'a> {
+fn spec(name: &'static str, storage: Storage, number: Number, cells: u16) -> FamilySpec<'static> {
     let (name, definition) = (name.as_bytes(), b"what it is".as_slice());
-    FamilySpec {
-        name,
-        definition,
-        kind: 1,
-        storage,
-        number,
-        combine: Combine::Sum,
-        cells,
-        segments: 0,
-        limit: 20,
-        idle_minutes: 1,
-        accumulates: true,
-        adds: |_, _, _| false,
-        beyond_limit: None,
-    }
+    let spec =
+        FamilySpec { limit: 20, idle_minutes: 1, accumulates: true, ..FamilySpec::default() };
+    FamilySpec { name, definition, kind: 1, storage, number, cells, ..spec }
 }
 
 /// A family of each kind that there is.
-const FAMILIES: [FamilySpec<'_>; 11] = [
-    spec("single", Storage::Single, Number::Integer, 1),
-    spec("striped", Storage::Striped, Number::Integer, 5),
-    spec("owned", Storage::Owned, Number::Integer, 1),
-    spec("floats", Storage::Striped, Number::Float, 1),
-    spec("owned floats", Storage::Owned, Number::Float, 2),
-    FamilySpec { combine: Combine::Latest, ..spec("set", Storage::Single, Number::Float, 1) },
-    FamilySpec { combine: Combine::Max, ..spec("largest", Storage::Owned, Number::Float, 1) },
-    FamilySpec { combine: Combine::Each, ..spec("each", Storage::Owned, Number::Integer, 1) },
-    FamilySpec { segments: 6, ..spec("segments", Storage::Striped, Number::FloatLast, 3) },
-    FamilySpec { segments: 6, ..spec("single segments", Storage::Single, Number::Integer, 3) },
-    FamilySpec { segments: 70, ..spec("many segments", Storage::Single, Number::Integer, 2) },
-];
+fn families() -> [FamilySpec<'static>; 11] {
+    [
+        spec("single", Storage::Single, Number::Integer, 1),
+        spec("striped", Storage::Striped, Number::Integer, 5),
+        spec("owned", Storage::Owned, Number::Integer, 1),
+        spec("floats", Storage::Striped, Number::Float, 1),
+        spec("owned floats", Storage::Owned, Number::Float, 2),
+        FamilySpec { combine: Combine::Latest, ..spec("set", Storage::Single, Number::Float, 1) },
+        FamilySpec { combine: Combine::Max, ..spec("largest", Storage::Owned, Number::Float, 1) },
+        FamilySpec { combine: Combine::Each, ..spec("each", Storage::Owned, Number::Integer, 1) },
+        FamilySpec { segments: 6, ..spec("segments", Storage::Striped, Number::FloatLast, 3) },
+        FamilySpec { segments: 6, ..spec("single segments", Storage::Single, Number::Integer, 3) },
+        FamilySpec { segments: 70, ..spec("many segments", Storage::Single, Number::Integer, 2) },
+    ]
+}
 
 /// Finds or makes some series and adds to their cells.
 fn fill(family: Family, number: Number, from: u64) -> Result<(), Overflow> {
@@ -187,8 +177,8 @@ fn fill(family: Family, number: Number, from: u64) -> Result<(), Overflow> {
 fn work(region: &'static Region) {
     let new = spec("new", Storage::Striped, Number::Integer, 3);
     // Another definition of a name that is there.
-    let other = FamilySpec { definition: b"something else", ..FAMILIES[0] };
-    for spec in FAMILIES.into_iter().chain([new, other]) {
+    let other = FamilySpec { definition: b"something else", ..families()[0] };
+    for spec in families().into_iter().chain([new, other]) {
         if let Ok(registered) = region.family(spec) {
             let _ = fill(registered.family, spec.number, 0);
             let _ = fill(registered.family, spec.number, 6);
@@ -208,9 +198,7 @@ fn work(region: &'static Region) {
     }
     region.wipe(|name| name.len() > 5);
     region.end_families(b"floats");
-    for _ in 0..3 {
-        region.sweep();
-    }
+    (0..3).for_each(|_| region.sweep());
     region.usage();
 }
 
@@ -267,7 +255,7 @@ impl Base {
             // On one CPU, so that as many words are in use each time.
             let filled = std::thread::spawn(|| {
                 stay_on_this_cpu();
-                for spec in FAMILIES {
+                for spec in families() {
                     fill(region.family(spec).unwrap().family, spec.number, 0).unwrap();
                 }
             });

@@ -80,17 +80,12 @@ pub(crate) fn run(input: &[u8]) {
 
     let text = shop.registry.snapshot().to_text();
     let samples = talea_parse::text(&text).unwrap();
-    let of = |name: &str, also: Option<(&str, &str)>| {
+    let of = |name: &str, also: Option<(&str, &str)>| -> Vec<f64> {
         let found = samples.iter().filter(|sample| {
-            sample.name == name
-                && sample
-                    .labels
-                    .iter()
-                    .map(|(name, value)| (name.as_str(), value.as_str()))
-                    .eq(pairs.iter().copied().chain(also))
+            let labels = sample.labels.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            sample.name == name && labels.eq(pairs.iter().copied().chain(also))
         });
-        let values: Vec<f64> = found.map(|sample| sample.value).collect();
-        values
+        found.map(|sample| sample.value).collect()
     };
     assert_eq!(of("sales_total", None), [before + 1.0]);
     let sizes = of("sizes_count", None);

@@ -1,6 +1,7 @@
 //! Any bytes: reading and checking never panic and agree with each other, and what was
 //! read, written again in the plainest way, is read as the same.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use talea_parse::{LabelsRef, Line, Reader, Severity, Syntax, check, families};
@@ -81,8 +82,7 @@ fn write_line(out: &mut String, line: &Line<'_>, syntax: Syntax) {
 }
 
 fn written(labels: LabelsRef<'_>) -> String {
-    let label = |(name, value): (_, std::borrow::Cow<'_, str>)| {
-        let name: std::borrow::Cow<'_, str> = name;
+    let label = |(name, value): (Cow<'_, str>, Cow<'_, str>)| {
         let name = if is_plain(&name, false) { name.into_owned() } else { quoted(&name) };
         format!("{name}={}", quoted(&value))
     };
