@@ -177,17 +177,6 @@ fn a_kept_series_is_hidden_while_idle_and_comes_back_with_its_next_add() {
 }
 
 #[test]
-fn a_kept_series_that_is_removed_is_hidden_until_it_counts_from_zero_again() {
-    let (region, family) = with_family(spec());
-    let kept = family.series(b"kept").unwrap().keep().unwrap();
-    kept.at(0).add(3);
-    assert!(family.remove(b"kept"));
-    assert!(shown(region, "f").is_empty());
-    kept.at(0).add(1);
-    assert_eq!(shown(region, "f"), ["kept=1"]);
-}
-
-#[test]
 fn a_kept_gauge_is_shown_however_long_it_stands_still() {
     let (region, family) = with_family(FamilySpec { accumulates: false, ..spec() });
     family.series(b"kept").unwrap().keep().unwrap().at(0).set(3);

@@ -45,6 +45,8 @@ fn taken(usage: &Usage) -> [u64; 2] {
 #[test]
 fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
     let region = region(2 << 20);
+    let plain = region::family(region, "plain", FamilySpec::default());
+    assert!(plain.permanent_series(b"").unwrap().segments().is_none());
     for storage in STORAGES {
         let cells = family(region, storage).permanent_series(b"").unwrap();
         let segments = cells.segments().unwrap();
@@ -137,13 +139,6 @@ fn a_usual_segment_counts_in_its_cells() {
         };
         assert_eq!(shown(&region.snapshot()).last(), Some(&expected), "{storage:?}");
     }
-}
-
-#[test]
-fn a_family_without_segments_has_none() {
-    let family = region::family(region(1 << 20), "plain", FamilySpec::default());
-    let cells = family.permanent_series(b"").unwrap();
-    assert!(cells.segments().is_none());
 }
 
 #[test]

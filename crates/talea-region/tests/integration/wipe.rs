@@ -121,6 +121,7 @@ fn series_go_and_a_kept_one_stays_at_zero() {
     assert_eq!(values(region, "f"), [1]);
     kept.add(5);
     assert_eq!(kept.get(), 5, "a kept series that was removed counts from 0 too");
+    assert_eq!(shown(region, "f"), ["gone=1", "kept=5"]);
 }
 
 #[test]
