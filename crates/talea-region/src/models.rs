@@ -29,29 +29,42 @@ const LEN: u64 = 16 * PAGE;
 
 /// Runs a model, with a fresh region for every order of events.
 fn check(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
-    check_by(loom::model::Builder::new(), model);
+    check_by(None, 1, idle_soon(), model);
 }
 
 /// Runs a model with at most one interruption, if more take many minutes.
 fn check_briefly(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
-    let mut checker = loom::model::Builder::new();
-    checker.preemption_bound = Some(1);
-    check_by(checker, model);
+    check_by(Some(1), 1, idle_soon(), model);
+}
+
+/// Runs a model with a striped cell of a region with so many planes beside the shared one.
+fn with_striped(planes: u64, preemptions: usize, model: impl Fn(Cell) + Send + Sync + 'static) {
+    let spec = FamilySpec { storage: Storage::Striped, ..FamilySpec::default() };
+    check_by(Some(preemptions), planes, spec, move |_, family| {
+        model(family.permanent_series(b"a").unwrap().at(0));
+    });
+}
+
+fn idle_soon() -> FamilySpec<'static> {
+    FamilySpec { idle_minutes: 1, ..FamilySpec::default() }
 }
 
 fn check_by(
-    mut checker: loom::model::Builder,
+    preemptions: Option<usize>,
+    planes: u64,
+    spec: FamilySpec<'static>,
     model: impl Fn(&'static Region, Family) + Send + Sync + 'static,
 ) {
+    let mut checker = loom::model::Builder::new();
+    checker.preemption_bound = preemptions.or(checker.preemption_bound);
     // Sweeps read a great many words; each read is an event.
     checker.max_branches = 20_000;
     let orders = Arc::new(AtomicU64::new(0));
     let counted = orders.clone();
     checker.check(move || {
         counted.fetch_add(1, Relaxed);
-        let region =
-            Region::anonymous(Config { series: 4, planes: 1, ..Config::with_len(LEN) }).unwrap();
-        let spec = FamilySpec { idle_minutes: 1, ..FamilySpec::default() };
+        let config = Config { series: 4, planes, ..Config::with_len(LEN) };
+        let region = Region::anonymous(config).unwrap();
         model(region, region.family(spec).unwrap().family);
         let region = std::ptr::from_ref(region).cast_mut();
         // SAFETY: the model has joined its threads, and no other thread has the region.
@@ -75,6 +88,13 @@ fn spawn(number: u64, work: impl FnOnce() + 'static) -> thread::JoinHandle<()> {
         MODEL_THREAD.with(|own| own.set(number));
         work();
     })
+}
+
+/// Does something in a thread of its own beside something else.
+fn beside(other: impl FnOnce() + 'static, own: impl FnOnce()) {
+    let other = spawn(1, other);
+    own();
+    other.join().unwrap();
 }
 
 fn add(family: Family, text: &[u8], n: u64) {
@@ -154,9 +174,7 @@ fn neighbours<const N: usize>(region: &'static Region, family: Family) -> [[u8; 
 #[test]
 fn two_that_bring_the_same_labels_get_one_series() {
     check(|region, family| {
-        let other = spawn(1, move || add(family, b"a", 1));
-        add(family, b"a", 2);
-        other.join().unwrap();
+        beside(move || add(family, b"a", 1), || add(family, b"a", 2));
         assert_eq!(value(region, b"a"), Some(3));
         assert_eq!(records(region), 1);
     });
@@ -166,9 +184,7 @@ fn two_that_bring_the_same_labels_get_one_series() {
 fn two_that_bring_labels_of_one_bucket_both_stay() {
     check(|region, family| {
         let [a, b] = neighbours(region, family);
-        let other = spawn(1, move || add(family, &a, 1));
-        add(family, &b, 2);
-        other.join().unwrap();
+        beside(move || add(family, &a, 1), || add(family, &b, 2));
         assert_eq!((value(region, &a), value(region, &b)), (Some(1), Some(2)));
     });
 }
@@ -181,9 +197,7 @@ fn neighbours_that_are_removed_at_once_take_no_other_series_with_them() {
             add(family, text, 1);
         }
         // The chain begins with the latest.
-        let other = spawn(1, move || assert!(family.remove(&c)));
-        assert!(family.remove(&b));
-        other.join().unwrap();
+        beside(move || assert!(family.remove(&c)), || assert!(family.remove(&b)));
         // Their records become free: no chain may lead through them any more. (Both may have noted
         // a stamp, which takes another round.)
         region.sweep();
@@ -202,9 +216,7 @@ fn a_look_up_beside_a_removal_finds_its_own_series_or_makes_one() {
         let [a, b] = neighbours(region, family);
         add(family, &a, 1);
         add(family, &b, 1);
-        let other = spawn(1, move || assert!(family.remove(&b)));
-        add(family, &a, 1);
-        other.join().unwrap();
+        beside(move || assert!(family.remove(&b)), || add(family, &a, 1));
         assert_eq!(value(region, &a), Some(2));
     });
 }
@@ -268,13 +280,12 @@ fn a_series_from_the_cache_is_not_reused() {
         let cache = Remembering::of(family);
         cache.add(1);
         cache.add(1);
-        let other = spawn(1, move || {
+        let other = move || {
             family.remove(b"a");
             region.sweep();
             add(family, b"b", 10);
-        });
-        cache.add(1);
-        other.join().unwrap();
+        };
+        beside(other, || cache.add(1));
         assert_eq!(value(region, b"b"), Some(10));
     });
 }
@@ -300,14 +311,13 @@ fn a_series_that_a_killed_remover_left_marked_goes_from_a_memo_with_the_next_rem
     check(|region, family| {
         let cache = Remembering::of(family);
         add(family, b"a", 1);
-        let other = spawn(1, move || {
+        let other = move || {
             // So far the one that is killed got.
             let marked = Head { removing: true, ..Head::unpack(0) }.pack(0);
             region.series(0).word(SERIES_HEAD).fetch_or(marked, Relaxed);
             assert!(region.series(0).remove(&region.memory.enter()));
-        });
-        cache.add(2);
-        other.join().unwrap();
+        };
+        beside(other, || cache.add(2));
         let before = value(region, b"a").unwrap_or(0);
         cache.add(4);
         assert_eq!(value(region, b"a"), Some(before + 4));
@@ -407,11 +417,11 @@ fn runs_of_a_pool_do_not_overlap() {
             assert_eq!(word.fetch_add(1, Relaxed), 0);
             at
         };
-        let other = spawn(1, move || {
+        let other = move || {
             take();
-        });
-        let at = take();
-        other.join().unwrap();
+        };
+        let mut at = 0;
+        beside(other, || at = take());
         region.memory.give_back(&pool, at, 40);
         // The name and the definition of the family are empty.
         assert_eq!(region.memory.taken(&pool), 40);
@@ -426,9 +436,8 @@ fn of_threads_that_change_neighbouring_runs_none_hides_a_free_run_of_a_pool() {
         // The second one lies in two words of bits.
         let [first, second, _] =
             [30, 50, 48].map(|count| region.memory.take(&pool, count).unwrap());
-        let other = spawn(1, move || region.memory.give_back(&pool, first, 30));
-        region.memory.give_back(&pool, second, 50);
-        other.join().unwrap();
+        let give_back = move |at, count| region.memory.give_back(&pool, at, count);
+        beside(move || give_back(first, 30), || give_back(second, 50));
         region.memory.assert_tree(&pool);
         assert_eq!(region.memory.take(&pool, 64), Some(0));
     });
@@ -441,9 +450,9 @@ fn a_run_of_a_pool_that_is_given_back_while_another_is_taken_is_not_hidden() {
         let [first, _, second, _] = [20, 2, 20, 22].map(|count| region.memory.take(&pool, count));
         region.memory.give_back(&pool, first.unwrap(), 20);
         // The byte of this word is 20 before and after.
-        let other = spawn(1, move || region.memory.give_back(&pool, second.unwrap(), 20));
-        let third = region.memory.take(&pool, 20);
-        other.join().unwrap();
+        let mut third = None;
+        let give_back = move || region.memory.give_back(&pool, second.unwrap(), 20);
+        beside(give_back, || third = region.memory.take(&pool, 20));
         region.memory.assert_tree(&pool);
         let both = [third, region.memory.take(&pool, 20)];
         assert!(both == [first, second] || both == [second, first], "{both:?}");
@@ -487,9 +496,7 @@ fn two_that_make_a_segment_at_once_count_in_one() {
             let segment = segments.get(1).or_else(|| segments.make(1, 2, 3)).unwrap();
             segments.cell(segment, 1).unwrap().count(cells.at(0), n);
         };
-        let other = spawn(1, move || count(1));
-        count(2);
-        other.join().unwrap();
+        beside(move || count(1), || count(2));
         let snapshot = region.snapshot();
         let series = snapshot.series(&snapshot.families()[1]).next().unwrap();
         let found: Vec<_> = series.segments().map(|s| (s.n, s.tag, s.values.to_vec())).collect();
@@ -503,22 +510,6 @@ fn two_that_make_a_segment_at_once_count_in_one() {
 /// Says that this thread adds in restartable sequences on a CPU.
 fn run_sequences_on(cpu: u64) {
     MODEL_CPU.with(|own| own.set(Some(cpu)));
-}
-
-/// Runs a model with a striped cell of a region with so many planes beside the shared one.
-fn with_striped(planes: u64, preemptions: usize, model: impl Fn(Cell) + Send + Sync + 'static) {
-    let mut checker = loom::model::Builder::new();
-    checker.preemption_bound = Some(preemptions);
-    checker.max_branches = 20_000;
-    checker.check(move || {
-        let config = Config { series: 4, planes, ..Config::with_len(LEN) };
-        let region = Region::anonymous(config).unwrap();
-        let spec = FamilySpec { storage: Storage::Striped, ..FamilySpec::default() };
-        model(region.family(spec).unwrap().family.permanent_series(b"a").unwrap().at(0));
-        let region = std::ptr::from_ref(region).cast_mut();
-        // SAFETY: the model has joined its threads, and no other thread has the region.
-        unsafe { free(Box::from_raw(region)) };
-    });
 }
 
 #[test]
