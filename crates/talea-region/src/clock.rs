@@ -116,10 +116,10 @@ pub(crate) mod set {
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
 mod tests {
     use super::*;
-    use crate::config::Config;
     use crate::lookup::register::FamilySpec;
     use crate::region::Region;
     use crate::snapshot::LastUse;
+    use crate::testing::region;
 
     /// A process that uses a family of this name until it is killed.
     fn user_of(region: &'static Region, name: &[u8]) -> libc::pid_t {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn of_dead_processes_the_one_that_started_last_is_known_whichever_way_the_wall_clock_is_set() {
         for step in [-3_600, 0, 3_600] {
-            let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+            let region = region();
             let children = [b"one", b"two"].map(|name| {
                 let child = user_of(region, name);
                 set::step_wall(step);

@@ -151,7 +151,6 @@ pub(crate) const FAMILY_LEN: u64 = 4 * LINE;
 pub(crate) const FAMILY_HEAD: u64 = 0;
 /// Where the name lies: see [`Span`].
 pub(crate) const FAMILY_NAME: u64 = FAMILY_HEAD + WORD;
-/// Where the definition lies.
 pub(crate) const FAMILY_DEFINITION: u64 = FAMILY_NAME + WORD;
 pub(crate) const FAMILY_CREATED: u64 = FAMILY_DEFINITION + WORD;
 /// Series that live in this family, those beyond its limit not among them.
@@ -231,7 +230,6 @@ pub(crate) const GROUP: u64 = 64;
 /// Planes that any thread may add to, with atomic adds: plane 0.
 pub(crate) const SHARED_PLANES: u64 = 1;
 
-/// The most planes of a region.
 pub(crate) const MOST_PLANES: u64 = CPU_ENTRIES + SHARED_PLANES;
 
 /// The smallest region.
@@ -251,20 +249,17 @@ pub(crate) struct Limits {
 /// see `memory/pool.rs`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pool {
-    /// Its marks.
     pub(crate) marks: u64,
     /// Its bits. Its tree of free runs follows them.
     pub(crate) bits: u64,
     /// Its first byte, in the first copy if it has several.
     pub(crate) at: u64,
-    /// Its length.
     pub(crate) len: u64,
     /// Bytes of a granule.
     pub(crate) granule: u64,
 }
 
 impl Pool {
-    /// Words of its bits.
     pub(crate) fn words_of_bits(&self) -> u64 {
         words_of_bits(self.len, self.granule)
     }
@@ -290,7 +285,6 @@ fn words_of_tree(bits: u64) -> u64 {
 /// How many words a word of a tree of free runs is about.
 pub(crate) const TREE_FAN: u64 = WORD;
 
-/// The byte offsets of the sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sections {
     pub(crate) families: u64,
@@ -396,7 +390,6 @@ impl Sections {
         })
     }
 
-    /// The offset of plane `n`.
     pub(crate) fn plane(&self, n: u64) -> u64 {
         self.striped.at + n * self.striped.len
     }
@@ -414,7 +407,6 @@ impl Sections {
         slot.min(self.slots) * self.owned.len
     }
 
-    /// Where a slot's guard words begin.
     #[inline]
     pub(crate) fn guards_of(&self, slot: u64) -> u64 {
         self.guards + slot.min(self.slots) * self.guards_len
@@ -446,7 +438,6 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// The longest text that a span can name.
     pub(crate) const MAX_LEN: u64 = (1 << 24) - 1;
 
     pub(crate) fn pack(self) -> u64 {

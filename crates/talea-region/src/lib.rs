@@ -63,6 +63,8 @@ mod snapshot;
 mod sockets;
 mod source;
 mod system_group;
+#[cfg(all(test, not(loom)))]
+mod testing;
 mod threads;
 mod usage;
 mod values;

@@ -8,6 +8,10 @@ pub(crate) use loom::sync::atomic::{AtomicU64, fence};
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{AtomicU64, fence};
 
+/// A word of a region, and words in a row. They are mapped until the process ends.
+pub(crate) type Word = &'static AtomicU64;
+pub(crate) type Words = &'static [AtomicU64];
+
 /// Prefetches a word into the cache.
 #[inline]
 pub(crate) fn prefetch(word: &AtomicU64) {

@@ -41,7 +41,6 @@ pub(crate) trait Source {
         self.block(at, RECORD_WORDS as u64).unwrap_or([0; RECORD_WORDS])
     }
 
-    /// The words of series records in a row.
     fn records(&self, at: u64, count: u64) -> Option<impl Iterator<Item = Record>> {
         Some((0..count).map(move |n| self.record(at + n * RECORD_LEN)))
     }
@@ -178,11 +177,9 @@ pub(crate) struct Block {
     pub(crate) owner: Owner,
     /// When the process took its slot, in nanoseconds of the boot clock.
     pub(crate) started: u64,
-    /// The path of its striped adds.
     pub(crate) adds: AddPath,
 }
 
-/// The blocks of the living processes.
 pub(crate) fn living(source: &impl Source) -> impl Iterator<Item = Block> {
     // A process sets no value before its slot is counted.
     let taken = source.word(M_SLOTS).min(source.sections().slots);

@@ -69,7 +69,6 @@ impl Number {
         }
     }
 
-    /// The sum of two values.
     pub(crate) fn add(self, one: u64, other: u64) -> u64 {
         match self {
             Self::Integer => one.wrapping_add(other),

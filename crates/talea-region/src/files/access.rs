@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
 use crate::config::Config;
+use crate::memory::mapping::checked;
 
 /// The mode of a file that its owner alone may read and write.
 const OWNER: u32 = 0o600;
@@ -23,9 +24,7 @@ pub(crate) fn grant(file: &File, group: Option<u32>) -> io::Result<()> {
         }
         Some(group) => {
             // SAFETY: a call on an open descriptor with integers only; -1 leaves the owner.
-            if unsafe { libc::fchown(file.as_raw_fd(), libc::uid_t::MAX, group) } < 0 {
-                return Err(io::Error::last_os_error());
-            }
+            checked(unsafe { libc::fchown(file.as_raw_fd(), libc::uid_t::MAX, group) })?;
             GROUP
         }
         None => OWNER,

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::trust;
+use crate::memory::mapping::checked;
 
 /// How long a start waits for another that moves the same file aside, which takes far less.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -19,21 +20,15 @@ pub(crate) fn is_tmpfs(directory: &Path) -> io::Result<bool> {
     // SAFETY: statfs is plain integers, for which zero is a valid value.
     let mut found: libc::statfs = unsafe { std::mem::zeroed() };
     // SAFETY: the path is NUL-terminated, the result is ours to write.
-    if unsafe { libc::statfs(path.as_ptr(), &mut found) } < 0 {
-        return Err(io::Error::last_os_error());
-    }
+    checked(unsafe { libc::statfs(path.as_ptr(), &mut found) })?;
     Ok(found.f_type as i64 == libc::TMPFS_MAGIC)
 }
 
 /// An empty file in `directory` without a name, so that no process can open it before it is
 /// complete and has its mode.
 pub(crate) fn unnamed(directory: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .custom_flags(libc::O_TMPFILE)
-        .open(directory)
+    let options = &mut OpenOptions::new();
+    options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE).open(directory)
 }
 
 /// Runs `work` under a lock of the file. `None` if the path names no file, or names another one
@@ -50,8 +45,9 @@ pub(crate) fn alone_with<T>(path: &Path, work: impl FnOnce() -> T) -> io::Result
     let end = Instant::now() + PATIENCE;
     // SAFETY: a call on an open descriptor with integers only. The lock goes
     // when the file is closed, at the end of this function or of the process.
-    while unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
-        let error = io::Error::last_os_error();
+    while let Err(error) =
+        checked(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) })
+    {
         match error.kind() {
             io::ErrorKind::Interrupted => {}
             // Any process that may read the file can hold the lock, for any time.

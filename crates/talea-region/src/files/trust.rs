@@ -18,7 +18,6 @@ pub(crate) enum NotOpened {
     Denied {
         /// Its owner and its mode, in words.
         found: String,
-        /// The system's error.
         source: io::Error,
     },
     /// The system failed otherwise.
@@ -99,7 +98,6 @@ pub(crate) fn identity_of(file: &Metadata) -> (u64, u64) {
     (file.dev(), file.ino())
 }
 
-/// The owner of a file, and its mode, in words.
 fn owner_and_mode(found: &Metadata) -> String {
     format!("it belongs to user {} and has mode {:04o}", found.uid(), found.mode() & 0o7777)
 }

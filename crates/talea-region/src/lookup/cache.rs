@@ -80,7 +80,6 @@ type Entry = [AtomicU64; LINE_WORDS];
 const CELLS: usize = 0;
 /// `id:32 | tag:32`, the latter where the slot lies in its entry.
 const ID: usize = CELLS + 1;
-/// Words of a slot.
 const SLOT: usize = ID + 1;
 type Slot = [AtomicU64; SLOT];
 
@@ -96,7 +95,6 @@ const MOST: u64 = if cfg!(loom) { BLOCK } else { 1 << 16 };
 const MOST_IN_ROWS: u64 = if cfg!(loom) { 3 * BLOCK } else { 1 << 18 };
 /// Entries that there are at first: 4 KiB.
 const FIRST: u64 = if cfg!(loom) { BLOCK } else { 64 };
-/// The longest row.
 const LONGEST_ROW: u32 = 64;
 
 const SWEEP_BITS: u32 = 22;
@@ -278,7 +276,6 @@ impl Table {
         Some(Place { n, entry, slot, created })
     }
 
-    /// All slots of an entry.
     fn row(&self, n: usize) -> impl Iterator<Item = Place> + '_ {
         (0..self.row_len).filter_map(move |number| self.place(n, number))
     }
@@ -538,14 +535,13 @@ impl Miss<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::config::Config;
     use crate::lookup::register::FamilySpec;
-    use crate::region::Region;
+    use crate::testing::family;
 
     #[test]
     fn a_child_that_was_forked_while_a_thread_made_the_table_waits_for_nobody() {
-        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-        let cache = LookupCache::of(region.family(FamilySpec::default()).unwrap().family);
+        let (region, family) = family(FamilySpec::default());
+        let cache = LookupCache::of(family);
         cache.is_claimed.store(true, Relaxed);
         for _ in 0..4 {
             let found = cache.get(Key::new(0, 1, 0, [1, 0, 0]));

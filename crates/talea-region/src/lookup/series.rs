@@ -363,7 +363,7 @@ impl Family {
         cells.map(|cells| (id, cells)).ok_or(LookupFailure::Damaged)
     }
 
-    fn word(&self, at: u64) -> &'static crate::primitive::AtomicU64 {
+    fn word(&self, at: u64) -> crate::primitive::Word {
         self.region.family_word(self.id, at)
     }
 }

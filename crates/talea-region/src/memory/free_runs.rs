@@ -29,7 +29,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::Word;
 
 /// The longest run that every byte shows in full.
 pub(super) const SHOWN: u64 = 64;
@@ -148,7 +148,7 @@ impl<'a> Tree<'a> {
         u64::from(bytes.into_iter().max().unwrap_or(0))
     }
 
-    fn word(&self, level: usize, n: u64) -> &'static AtomicU64 {
+    fn word(&self, level: usize, n: u64) -> Word {
         self.memory.word_at(self.levels[level].0 + n * WORD)
     }
 
@@ -218,6 +218,7 @@ pub(super) fn first_at_least(word: u64, count: u64, from: u64) -> Option<u64> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::testing::Random;
 
     #[test]
     fn the_first_byte_that_is_enough_is_found() {
@@ -233,11 +234,8 @@ mod tests {
 
     #[test]
     fn runs_of_two_words_are_found_bit_by_bit() {
-        let mut random = 1_u64;
-        let mut next = || {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            random.rotate_left(32)
-        };
+        let mut random = Random(1);
+        let mut next = || random.next();
         for n in 0..2000 {
             let mut free = u128::from(next()) << 64 | u128::from(next());
             // Longer runs, and shorter ones.

@@ -50,7 +50,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use super::membarrier;
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::Word;
 use crate::source::Source;
 use crate::threads::{REUSED, thread_number};
 
@@ -71,7 +71,7 @@ const NOT_COUNTED: u64 = 1 << 62;
 /// While a guard lives, the series that its thread looked up are not reclaimed.
 pub struct Guard {
     memory: &'static Memory,
-    word: &'static AtomicU64,
+    word: Word,
     /// The slot that the word is of, [`ALONE`] and [`NOT_COUNTED`]. Whole words only: a guard is
     /// moved together with the cells, and a load of a word waits for a store of one of its bytes
     /// (store-to-load forwarding fails).
@@ -224,7 +224,7 @@ impl Memory {
         self.slots_used().any(|slot| is_alone(slot) && self.lives(slot))
     }
 
-    fn guard_word(&self, slot: u64, line: u64) -> &'static AtomicU64 {
+    fn guard_word(&self, slot: u64, line: u64) -> Word {
         self.word_at(self.sections.guards_of(slot) + line * LINE)
     }
 }
@@ -259,18 +259,14 @@ fn fence() {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::{Config, Region};
+    use crate::testing::region;
 
     /// More than the count can hold.
     const MANY: usize = 1 << 17;
 
-    fn memory() -> &'static Memory {
-        &Region::anonymous(Config::with_len(1 << 20)).unwrap().memory
-    }
-
     #[test]
     fn more_guards_than_can_be_counted_hold_up_reuse_until_the_last_of_them_ends_and_beyond() {
-        let memory = memory();
+        let memory = &region().memory;
         let mut guards: Vec<Guard> = (0..MANY).map(|_| memory.enter()).collect();
         let stamp = memory.stamp();
         assert!(!memory.is_reclaimable(stamp));
@@ -287,7 +283,7 @@ mod tests {
 
     #[test]
     fn guards_that_are_forgotten_leave_the_epoch_as_it_was() {
-        let memory = memory();
+        let memory = &region().memory;
         let first = memory.enter();
         let announced = first.word.load(Relaxed) >> COUNT_BITS;
         for _ in 0..MANY {
@@ -299,7 +295,7 @@ mod tests {
 
     #[test]
     fn as_many_guards_as_can_be_counted_end_as_if_they_were_few() {
-        let memory = memory();
+        let memory = &region().memory;
         let guards: Vec<Guard> = (0..COUNT_BEFORE_LAST).map(|_| memory.enter()).collect();
         let stamp = memory.stamp();
         assert!(!memory.is_reclaimable(stamp));

@@ -8,7 +8,7 @@
 use std::io;
 
 use crate::layout::{Pool, WORD};
-use crate::primitive::AtomicU64;
+use crate::primitive::{AtomicU64, Word, Words};
 
 #[cfg(all(target_os = "linux", not(loom)))]
 pub(crate) use linux::Backing;
@@ -18,7 +18,7 @@ pub(crate) use portable::Backing;
 /// A mapped region of memory.
 #[derive(Debug)]
 pub(crate) struct Mapping {
-    words: &'static [AtomicU64],
+    words: Words,
     backing: Backing,
 }
 
@@ -37,12 +37,12 @@ impl Mapping {
     /// The word at a byte offset; `None` where the offset is not a multiple
     /// of 8 or lies outside.
     #[inline]
-    pub(crate) fn word(&self, at: u64) -> Option<&'static AtomicU64> {
+    pub(crate) fn word(&self, at: u64) -> Option<Word> {
         if at % 8 == 0 { self.words.get((at / 8) as usize) } else { None }
     }
 
     /// `count` words from a byte offset on.
-    pub(crate) fn words(&self, at: u64, count: u64) -> Option<&'static [AtomicU64]> {
+    pub(crate) fn words(&self, at: u64, count: u64) -> Option<Words> {
         if at % 8 != 0 {
             return None;
         }
@@ -52,7 +52,7 @@ impl Mapping {
 
     /// The byte offset of a word of this mapping.
     #[inline]
-    pub(crate) fn offset_of(&self, word: &'static AtomicU64) -> Option<u64> {
+    pub(crate) fn offset_of(&self, word: Word) -> Option<u64> {
         let from = (word as *const AtomicU64 as usize).checked_sub(self.words.as_ptr() as usize)?;
         // Bytes of the region: a model checker's words are larger.
         let from = (from / size_of::<AtomicU64>() * 8) as u64;
@@ -75,7 +75,7 @@ impl Mapping {
 #[derive(Clone, Copy)]
 pub(crate) struct PoolWords {
     first: u64,
-    words: &'static [AtomicU64],
+    words: Words,
 }
 
 impl PoolWords {
@@ -86,7 +86,7 @@ impl PoolWords {
 
     /// The word that is `n` behind a place; `None` where it is no word of the pool.
     #[inline(always)]
-    pub(crate) fn word(&self, place: u64, n: u64) -> Option<&'static AtomicU64> {
+    pub(crate) fn word(&self, place: u64, n: u64) -> Option<Word> {
         let from_first = place.wrapping_sub(self.first).wrapping_add(n);
         self.words.get(usize::try_from(from_first).ok()?)
     }
@@ -228,21 +228,15 @@ mod linux {
             is_open && (found.st_dev, found.st_ino) == self.identity
         }
 
-        pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
+        pub(super) fn anonymous(len: u64) -> io::Result<(Self, Words)> {
+            let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
             // SAFETY: the name is a NUL-terminated literal; the result is checked.
-            let fd = unsafe {
-                libc::memfd_create(c"talea".as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
-            };
-            if fd < 0 {
-                return Err(io::Error::last_os_error());
-            }
+            let fd = checked(unsafe { libc::memfd_create(c"talea".as_ptr(), flags) })?;
             // SAFETY: `fd` was just made and nobody else owns it.
             let file = unsafe { File::from_raw_fd(fd) };
             set_len(&file, len)?;
             // SAFETY: a call on an open descriptor with integers only.
-            if unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) } < 0 {
-                return Err(io::Error::last_os_error());
-            }
+            checked(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) })?;
             let words = map(&file, len)?;
             Ok((Self::of(file)?, words))
         }
@@ -255,17 +249,12 @@ mod linux {
             if !self.is_ours(&self.file) {
                 return Err(io::ErrorKind::NotFound.into());
             }
+            let (fd, at, len) = (self.file.as_raw_fd(), at as libc::off_t, len as libc::off_t);
             loop {
                 // SAFETY: a call on an open descriptor with integers only.
-                let status = unsafe {
-                    libc::fallocate(self.file.as_raw_fd(), 0, at as libc::off_t, len as libc::off_t)
-                };
-                if status == 0 {
-                    return Ok(());
-                }
-                let error = io::Error::last_os_error();
-                if error.kind() != io::ErrorKind::Interrupted {
-                    return Err(error);
+                match checked(unsafe { libc::fallocate(fd, 0, at, len) }) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    done => return done.map(|_| ()),
                 }
             }
         }
@@ -284,13 +273,10 @@ mod linux {
             };
             let file = self.locks.as_ref().unwrap_or(&self.file);
             // SAFETY: `lock` is a valid flock for the length of the call.
-            if unsafe { libc::fcntl(file.as_raw_fd(), command, &lock) } == 0 {
-                return Ok(true);
-            }
-            let error = io::Error::last_os_error();
-            match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::EACCES) => Ok(false),
-                _ => Err(error),
+            let locked = checked(unsafe { libc::fcntl(file.as_raw_fd(), command, &lock) });
+            match locked.as_ref().map_err(io::Error::raw_os_error) {
+                Err(Some(libc::EAGAIN | libc::EACCES)) => Ok(false),
+                _ => locked.map(|_| true),
             }
         }
 
@@ -305,17 +291,15 @@ mod linux {
             let from = std::ffi::CString::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?;
             let to = std::ffi::CString::new(path.as_os_str().as_bytes())?;
             // SAFETY: both are NUL-terminated and live through the call.
-            let status = unsafe {
-                libc::linkat(
-                    libc::AT_FDCWD,
-                    from.as_ptr(),
-                    libc::AT_FDCWD,
-                    to.as_ptr(),
-                    libc::AT_SYMLINK_FOLLOW,
-                )
-            };
-            if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+            let (here, flags) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+            let linked = unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), flags) };
+            checked(linked).map(|_| ())
         }
+    }
+
+    /// The result of a call of the system that returns -1 for an error.
+    pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
     }
 
     /// Whether a process holds the byte of any of `slots` of a region, other than by this open file
@@ -324,9 +308,7 @@ mod linux {
         let count = slots.end - slots.start;
         let mut lock = flock(libc::F_WRLCK, LOCKS_AT + slots.start as i64, count as i64);
         // SAFETY: `lock` is a valid flock that the kernel may write to.
-        if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
+        checked(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_OFD_GETLK, &mut lock) })?;
         Ok(i32::from(lock.l_type) != libc::F_UNLCK)
     }
 
@@ -334,10 +316,8 @@ mod linux {
     pub(crate) fn region_len(file: &File) -> io::Result<u64> {
         let len = file.metadata()?.len();
         if len < crate::layout::MIN_LEN || len % crate::layout::PAGE != 0 {
-            return Err(io::Error::new(
-                io::ErrorKind::InvalidData,
-                format!("{len} bytes long, which no region is"),
-            ));
+            let found = format!("{len} bytes long, which no region is");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, found));
         }
         Ok(len)
     }
@@ -360,8 +340,7 @@ mod linux {
 
     /// Another opening of a file.
     fn open_again(file: &File) -> io::Result<File> {
-        let path = path_of(file.as_raw_fd());
-        let path = std::ffi::OsStr::from_bytes(path.split(|&byte| byte == 0).next().unwrap_or(&[]));
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         OpenOptions::new().read(true).write(true).open(path)
     }
 
@@ -418,19 +397,12 @@ mod linux {
         (base != libc::MAP_FAILED).then_some(base.cast_const().cast())
     }
 
-    fn map(file: &File, len: u64) -> io::Result<&'static [AtomicU64]> {
+    fn map(file: &File, len: u64) -> io::Result<Words> {
+        let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, file.as_raw_fd());
+        let anywhere = std::ptr::null_mut();
         // SAFETY: a fresh shared mapping at an address of the kernel's choice
         // touches no memory of ours.
-        let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len as usize,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                file.as_raw_fd(),
-                0,
-            )
-        };
+        let base = unsafe { libc::mmap(anywhere, len as usize, access, libc::MAP_SHARED, fd, 0) };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -445,7 +417,7 @@ mod linux {
 #[cfg(all(target_os = "linux", not(loom)))]
 use linux::own_bytes;
 #[cfg(all(target_os = "linux", not(loom)))]
-pub(crate) use linux::{SEALS, longest_file, others_hold, region_len};
+pub(crate) use linux::{SEALS, checked, longest_file, others_hold, region_len};
 #[cfg(not(any(target_os = "linux", loom)))]
 use portable::own_bytes;
 
@@ -478,12 +450,12 @@ mod portable {
     #[cfg_attr(target_os = "linux", allow(dead_code))]
     impl Backing {
         #[cfg(loom)]
-        pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
+        pub(super) fn anonymous(len: u64) -> io::Result<(Self, Words)> {
             Ok((Self, Vec::leak((0..len / 8).map(|_| AtomicU64::new(0)).collect())))
         }
 
         #[cfg(not(loom))]
-        pub(super) fn anonymous(len: u64) -> io::Result<(Self, &'static [AtomicU64])> {
+        pub(super) fn anonymous(len: u64) -> io::Result<(Self, Words)> {
             let base = own_bytes(len as usize).ok_or(io::ErrorKind::OutOfMemory)?;
             // SAFETY: fresh, zeroed, aligned memory of this length that is never
             // freed; an atomic may hold any bits.

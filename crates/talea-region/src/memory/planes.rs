@@ -36,7 +36,7 @@ use super::path;
 use super::restartable::{self, Done};
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::{AtomicU64, add_float_atomically};
+use crate::primitive::{AtomicU64, Word, add_float_atomically};
 use crate::source;
 
 /// The bit of an entry of this process's table for atomic adds that says that it is known. The rest is
@@ -48,7 +48,7 @@ const KNOWN: u64 = 1;
 // The rare case is a tail call, so that nothing is saved on the stack for it: the atomic add waits for
 // all stores before it.
 #[inline(never)]
-pub(crate) fn add_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u64) {
+pub(crate) fn add_slowly(memory: &'static Memory, cell: Word, n: u64) {
     match known_atomic_plane(memory) {
         Some(plane) => {
             copy_at(cell, plane).fetch_add(n, Relaxed);
@@ -58,7 +58,7 @@ pub(crate) fn add_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u
 }
 
 #[inline(never)]
-fn add_more_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u64) {
+fn add_more_slowly(memory: &'static Memory, cell: Word, n: u64) {
     if claim_plain(memory) && restartable::add(cell, &memory.adds.table, n) {
         return;
     }
@@ -67,13 +67,7 @@ fn add_more_slowly(memory: &'static Memory, cell: &'static AtomicU64, n: u64) {
 
 /// Completes an operation that adds 1 to one cell and `n` to another.
 #[inline(never)]
-pub(crate) fn count_rest(
-    memory: &'static Memory,
-    one: &'static AtomicU64,
-    other: &'static AtomicU64,
-    n: u64,
-    done: Done,
-) {
+pub(crate) fn count_rest(memory: &'static Memory, one: Word, other: Word, n: u64, done: Done) {
     match known_atomic_plane(memory) {
         Some(plane) if done == Done::NEITHER => {
             copy_at(one, plane).fetch_add(1, Relaxed);
@@ -84,13 +78,7 @@ pub(crate) fn count_rest(
 }
 
 #[inline(never)]
-fn count_rest_slowly(
-    memory: &'static Memory,
-    one: &'static AtomicU64,
-    other: &'static AtomicU64,
-    n: u64,
-    done: Done,
-) {
+fn count_rest_slowly(memory: &'static Memory, one: Word, other: Word, n: u64, done: Done) {
     if done == Done::NEITHER {
         add_more_slowly(memory, one, 1);
     }
@@ -101,7 +89,7 @@ fn count_rest_slowly(
 
 /// As [`add_slowly`] for a float cell.
 #[inline(never)]
-pub(crate) fn add_float_slowly(memory: &'static Memory, cell: &'static AtomicU64, x: f64) {
+pub(crate) fn add_float_slowly(memory: &'static Memory, cell: Word, x: f64) {
     if claim_plain(memory) && restartable::add_float(cell, &memory.adds.table, x) {
         return;
     }
@@ -226,7 +214,7 @@ fn owners(memory: &Memory, delta: u64) -> impl Iterator<Item = u64> {
 impl Memory {
     /// The region's own entry of a CPU and a kind: the distance of its plane from plane 0, or 0. Any
     /// process that may write to the region can have changed it.
-    fn cpu_entry(&self, n: u64) -> &'static AtomicU64 {
+    fn cpu_entry(&self, n: u64) -> Word {
         self.word_at(CPU_TABLE + n * WORD)
     }
 
@@ -298,7 +286,7 @@ fn chunk_up(memory: &Memory, end: u64) -> u64 {
 /// The copy of a striped cell in the plane at a distance from plane 0, which is one that
 /// [`atomic_plane_of`] gave for the cell's region.
 #[inline]
-fn copy_at(cell: &'static AtomicU64, delta: u64) -> &'static AtomicU64 {
+fn copy_at(cell: Word, delta: u64) -> Word {
     // SAFETY: only striped cells come here, each as its copy in plane 0, which was checked to lie
     // inside that plane. The distance is 0, or was checked to be that of another plane of the same
     // length, so the same place there is inside the mapping, which is never unmapped.
@@ -309,17 +297,14 @@ fn copy_at(cell: &'static AtomicU64, delta: u64) -> &'static AtomicU64 {
 /// planes for that.
 pub(crate) fn atomic_copies(
     memory: &'static Memory,
-    cell: &'static AtomicU64,
+    cell: Word,
     cpus: usize,
-) -> impl Iterator<Item = &'static AtomicU64> {
+) -> impl Iterator<Item = Word> {
     (0..cpus as u64).map(move |cpu| copy_at(cell, atomic_plane_of(memory, cpu)))
 }
 
 /// Every copy of a striped cell that may have been added to, in a fixed order: the shared plane, then
 /// the CPUs' by kind and CPU id.
-pub(crate) fn copies(
-    memory: &'static Memory,
-    cell: &'static AtomicU64,
-) -> impl Iterator<Item = &'static AtomicU64> {
+pub(crate) fn copies(memory: &'static Memory, cell: Word) -> impl Iterator<Item = Word> {
     source::planes(memory).filter_map(move |delta| memory.word_after(cell, delta))
 }

@@ -15,7 +15,7 @@ use super::free_runs::{SHOWN, Tree, first_at_least, first_run};
 use super::planes;
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::Word;
 
 /// How many runs a search tries that other threads take first, or that turn out too short, before
 /// fresh memory is taken.
@@ -217,7 +217,7 @@ impl Memory {
         }
     }
 
-    pub(super) fn bits(&self, pool: &Pool, n: u64) -> &'static AtomicU64 {
+    pub(super) fn bits(&self, pool: &Pool, n: u64) -> Word {
         self.word_at(pool.bits + n * WORD)
     }
 }
@@ -235,15 +235,11 @@ fn words_of(first: u64, count: u64) -> impl Iterator<Item = (u64, u64)> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::{Config, Region};
-
-    fn memory() -> &'static Memory {
-        &Region::anonymous(Config::with_len(1 << 20)).unwrap().memory
-    }
+    use crate::testing::{Random, region};
 
     #[test]
     fn a_damaged_record_that_asks_for_no_granules_gets_none() {
-        let memory = memory();
+        let memory = &region().memory;
         let pool = memory.sections.singles;
         // Also where the next free granule is in the middle of a word.
         for _ in 0..3 {
@@ -265,16 +261,6 @@ mod tests {
     /// How often; under Miri a hundredth.
     const fn times(n: u64) -> u64 {
         if cfg!(miri) { n / 100 } else { n }
-    }
-
-    /// A generator whose high bits are random.
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, end: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (self.0 >> 33) % end
-        }
     }
 
     /// Runs of a pool that are held. Each granule has one owner at most.
@@ -329,7 +315,7 @@ mod tests {
 
     #[test]
     fn runs_do_not_overlap_and_come_back() {
-        let memory = memory();
+        let memory = &region().memory;
         let mut held = Held::of(memory, memory.sections.arena);
         let mut random = Random(1);
         for _ in 1..times(20_000) {
@@ -348,7 +334,7 @@ mod tests {
     fn in_any_order_of_takes_and_returns_no_granule_is_lost_or_handed_out_twice() {
         // Under Miri, a pool of each kind once.
         for seed in 0..if cfg!(miri) { 2 } else { 60 } {
-            let memory = memory();
+            let memory = &region().memory;
             // Pools with a tree of one level and of several, and with two sizes of granules.
             let sections = &memory.sections;
             let pools = [sections.owned, sections.records, sections.singles, sections.arena];
@@ -383,7 +369,7 @@ mod tests {
 
     #[test]
     fn runs_of_other_lengths_use_the_holes_of_removed_ones() {
-        let memory = memory();
+        let memory = &region().memory;
         let mut held = Held::of(memory, memory.sections.arena);
         let mut random = Random(1);
         let mut lens = [1, 8];
@@ -406,7 +392,7 @@ mod tests {
 
     #[test]
     fn a_repair_finds_runs_that_a_killed_process_left_unknown() {
-        let memory = memory();
+        let memory = &region().memory;
         let pool = if cfg!(miri) { memory.sections.owned } else { memory.sections.singles };
         let mut held = Held::of(memory, pool);
         while held.take(3) {}
@@ -422,7 +408,7 @@ mod tests {
 
     #[test]
     fn a_damaged_tree_hands_out_no_granule_twice() {
-        let memory = memory();
+        let memory = &region().memory;
         let mut held = Held::of(memory, memory.sections.arena);
         let mut random = Random(1);
         let pool = held.pool;
@@ -448,7 +434,7 @@ mod tests {
     #[test]
     fn a_full_pool_says_so_and_goes_on_when_something_comes_back() {
         // Under Miri, one that is full soon.
-        let memory = memory();
+        let memory = &region().memory;
         let pool = if cfg!(miri) { memory.sections.owned } else { memory.sections.singles };
         let mut held: Vec<u64> = std::iter::from_fn(|| memory.take(&pool, 3)).collect();
         assert_eq!(held.len() as u64, pool.len / 24);
@@ -460,7 +446,7 @@ mod tests {
 
     #[test]
     fn many_threads_share_a_pool() {
-        let memory = memory();
+        let memory = &region().memory;
         let pool = memory.sections.arena;
         let writers: Vec<_> = (1..=4_u64)
             .map(|me| {

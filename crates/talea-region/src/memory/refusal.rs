@@ -59,17 +59,14 @@ fn now() -> u64 {
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
 mod tests {
     use super::*;
-    use crate::Region;
-    use crate::config::Config;
     use crate::lookup::register::FamilySpec;
     use crate::memory::mapping::refused_calls;
+    use crate::testing::{cell, family};
     use crate::values::Storage;
 
     #[test]
     fn label_sets_on_a_full_tmpfs_cost_no_system_calls() {
-        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-        let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() });
-        let family = family.unwrap().family;
+        let (region, family) = family(FamilySpec::default());
         let make = |n: u64| family.series(format!("n=\"{n:050}\"").as_bytes()).is_ok();
         refused_calls(|calls| {
             // Memory that is backed already is used up first.
@@ -89,10 +86,7 @@ mod tests {
 
     #[test]
     fn adds_on_a_cpu_that_gets_no_plane_on_a_full_tmpfs_cost_no_system_calls() {
-        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-        let storage = Storage::Striped;
-        let family = region.family(FamilySpec { name: b"f", storage, ..FamilySpec::default() });
-        let cell = family.unwrap().family.permanent_series(b"").unwrap().at(0);
+        let (_, cell) = cell(FamilySpec { storage: Storage::Striped, ..FamilySpec::default() });
         refused_calls(|calls| {
             let began = now();
             (0..10_000).for_each(|_| cell.add(1));

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::{AtomicU64, Words};
 use crate::source;
 use crate::values::Storage;
 
@@ -105,7 +105,7 @@ impl Memory {
 
     /// So many single cells at an offset; `None` if they cannot lie there, as at 0.
     #[inline]
-    pub(crate) fn singles(&self, at: u64, cells: u64) -> Option<&'static [AtomicU64]> {
+    pub(crate) fn singles(&self, at: u64, cells: u64) -> Option<Words> {
         let can_be = self.sections.lies_in_singles(at, cells);
         can_be.then(|| self.map.words(at, cells)).flatten()
     }

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, SeqCst};
 
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::Word;
 use crate::source::Source;
 
 /// Bits of a slot's generation that a head has room for.
@@ -53,7 +53,7 @@ impl Memory {
 
     /// This process's copy of an owned cell.
     #[inline]
-    pub(crate) fn own_copy(&self, cell: &'static AtomicU64) -> &'static AtomicU64 {
+    pub(crate) fn own_copy(&self, cell: Word) -> Word {
         self.word_after(cell, self.own.block.load(Relaxed)).unwrap_or(cell)
     }
 
@@ -65,7 +65,7 @@ impl Memory {
 
     /// A guard word of this process.
     #[inline]
-    pub(crate) fn own_guard_word(&self, line: u64) -> &'static AtomicU64 {
+    pub(crate) fn own_guard_word(&self, line: u64) -> Word {
         self.word_at(self.sections.guards + self.own.guards.load(Relaxed) + line * LINE)
     }
 
@@ -89,7 +89,7 @@ impl Memory {
     }
 
     /// A word of a process slot.
-    pub(crate) fn slot_word_at(&self, slot: u64, at: u64) -> &'static AtomicU64 {
+    pub(crate) fn slot_word_at(&self, slot: u64, at: u64) -> Word {
         self.word_at(SLOTS + slot * SLOT_LEN + at)
     }
 }

@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::{Word, Words};
 use crate::source::Source;
 
 /// The number of words that are in place, and of offsets of blocks behind them.
@@ -37,14 +37,14 @@ pub(crate) fn table_len(segments: u64) -> u64 {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
     /// The words that are in place.
-    pub(crate) near: &'static [AtomicU64],
+    pub(crate) near: Words,
     /// The offsets of blocks.
-    pub(crate) blocks: &'static [AtomicU64],
+    pub(crate) blocks: Words,
 }
 
 impl Table {
     /// The table in these words.
-    pub(crate) fn new(words: &'static [AtomicU64], segments: u64) -> Option<Self> {
+    pub(crate) fn new(words: Words, segments: u64) -> Option<Self> {
         let (near, blocks) = shape(segments);
         let (near, rest) = words.split_at_checked(near as usize)?;
         Some(Self { near, blocks: rest.get(..blocks as usize)? })
@@ -56,7 +56,7 @@ impl Table {
     }
 
     /// A word that is in no place, by its block and its place in that.
-    fn beyond(&self, n: usize) -> Option<(&'static AtomicU64, usize)> {
+    fn beyond(&self, n: usize) -> Option<(Word, usize)> {
         let n = n.checked_sub(self.near.len())?;
         let block = self.blocks.get(n / TABLE_BLOCK as usize)?;
         Some((block, n % TABLE_BLOCK as usize))
@@ -67,7 +67,7 @@ impl Memory {
     /// The word of a segment, if it was made. Cost: one comparison, and two loads of those that are
     /// not in place.
     #[inline]
-    pub(crate) fn table_word(&self, table: Table, n: usize) -> Option<&'static AtomicU64> {
+    pub(crate) fn table_word(&self, table: Table, n: usize) -> Option<Word> {
         match table.near.get(n) {
             Some(word) => Some(word),
             None => self.word_of_block(table, n),
@@ -75,13 +75,13 @@ impl Memory {
     }
 
     #[inline(never)]
-    fn word_of_block(&self, table: Table, n: usize) -> Option<&'static AtomicU64> {
+    fn word_of_block(&self, table: Table, n: usize) -> Option<Word> {
         let (block, n) = table.beyond(n)?;
         self.singles(block.load(Acquire), TABLE_BLOCK)?.get(n)
     }
 
     /// The word of a segment, made if it does not exist; `None` if there is no room for its block.
-    pub(crate) fn table_word_or_new(&self, table: Table, n: usize) -> Option<&'static AtomicU64> {
+    pub(crate) fn table_word_or_new(&self, table: Table, n: usize) -> Option<Word> {
         if let Some((block, _)) = table.beyond(n) {
             self.get_or_make_run(block, TABLE_BLOCK)?;
         }
@@ -89,10 +89,7 @@ impl Memory {
     }
 
     /// The words that were made, each with the number of its segment.
-    pub(crate) fn table_words(
-        &self,
-        table: Table,
-    ) -> impl Iterator<Item = (usize, &'static AtomicU64)> {
+    pub(crate) fn table_words(&self, table: Table) -> impl Iterator<Item = (usize, Word)> {
         let blocks = table.blocks.iter().zip(0..).flat_map(|(block, n)| {
             let words = self.singles(block.load(Acquire), TABLE_BLOCK).unwrap_or(&[]);
             words.iter().zip(n * TABLE_BLOCK as usize..)

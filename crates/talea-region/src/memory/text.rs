@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::words::Memory;
 use crate::hash;
 use crate::layout::{Span, WORD};
-use crate::primitive::AtomicU64;
+use crate::primitive::Words;
 
 impl Memory {
     /// Copies `bytes` into the arena; `None` where there is no room.
@@ -56,7 +56,7 @@ impl Memory {
     }
 
     #[inline]
-    pub(crate) fn text_words(&self, span: Span) -> Option<&'static [AtomicU64]> {
+    pub(crate) fn text_words(&self, span: Span) -> Option<Words> {
         let end = span.at.checked_add(span.len)?;
         if end > self.sections.arena.len {
             return None;

@@ -6,7 +6,7 @@ use super::mapping::{Mapping, PoolWords};
 use super::refusal::Refusal;
 use super::restartable::CpuTable;
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::{AtomicU64, Word, Words};
 use crate::source::{RECORD_WORDS, Record, Source};
 
 /// The mapped words of a region, and the state of this process beside them. It hands out memory and
@@ -18,7 +18,7 @@ pub(crate) struct Memory {
     pub(crate) own: OwnSlot,
     pub(super) refusal: Refusal,
     /// This process's own copy of the CPU table for atomic adds: see `planes.rs`.
-    pub(super) atomic_entries: &'static [AtomicU64],
+    pub(super) atomic_entries: Words,
     /// For each kind, the CPU ids below which this process's copies have entries.
     pub(super) cpus_known: [OwnWord; 2],
 }
@@ -67,13 +67,13 @@ impl Memory {
     }
 
     /// The entries of the CPU table for plain adds that may be other than 0.
-    pub(super) fn plain_entries(&self) -> &'static [AtomicU64] {
+    pub(super) fn plain_entries(&self) -> Words {
         &self.adds.table[..CPUS as usize]
     }
 
     /// A word of the header or of a table whose place follows from the sections.
     #[inline]
-    pub(crate) fn word_at(&self, at: u64) -> &'static AtomicU64 {
+    pub(crate) fn word_at(&self, at: u64) -> Word {
         match self.map.word(at) {
             Some(word) => word,
             // Sections lie inside the mapping. If this is wrong, a word that is never read stands
@@ -87,11 +87,7 @@ impl Memory {
 
     /// The word `delta` bytes after another word of this region.
     #[inline]
-    pub(crate) fn word_after(
-        &self,
-        word: &'static AtomicU64,
-        delta: u64,
-    ) -> Option<&'static AtomicU64> {
+    pub(crate) fn word_after(&self, word: Word, delta: u64) -> Option<Word> {
         self.map.word(self.map.offset_of(word)? + delta)
     }
 
@@ -167,12 +163,12 @@ fn empty_cpu_table() -> Box<CpuTable> {
 }
 
 #[cfg(not(loom))]
-fn nowhere() -> &'static AtomicU64 {
+fn nowhere() -> Word {
     static NOWHERE: AtomicU64 = AtomicU64::new(0);
     &NOWHERE
 }
 
 #[cfg(loom)]
-fn nowhere() -> &'static AtomicU64 {
+fn nowhere() -> Word {
     unreachable!("the model checker stays inside")
 }

@@ -21,7 +21,7 @@ use crate::files::beside::Beside;
 use crate::files::tmpfs::alone_with;
 use crate::files::trust::{self, NotOpened};
 use crate::layout::{MAGIC, SLOT_COUNT};
-use crate::memory::mapping::others_hold;
+use crate::memory::mapping::{checked, others_hold};
 use crate::region::Region;
 
 /// The number of siblings of a path. A stranger who takes so many names could take any.
@@ -54,19 +54,13 @@ pub(crate) fn move_aside(path: &Path, users: &[u32]) -> io::Result<Option<String
         };
         let aside = free_name(path);
         fs::rename(path, &aside)?;
-        let mut said = format!(
-            "{} could not be used: {reason}; it was moved to {}",
-            path.display(),
-            aside.display()
-        );
+        let (from, to) = (path.display(), aside.display());
+        let mut said = format!("{from} could not be used: {reason}; it was moved to {to}");
         let removed = remove_older(path, &aside, users);
         if !removed.is_empty() {
-            let removed: Vec<String> =
-                removed.iter().map(|one| one.display().to_string()).collect();
-            said += &format!(
-                "; {}, which were moved there before, were removed",
-                removed.join(" and ")
-            );
+            let removed = removed.iter().map(|one| one.display().to_string());
+            let removed = removed.collect::<Vec<_>>().join(" and ");
+            said += &format!("; {removed}, which were moved there before, were removed");
         }
         Ok(Some(said))
     })
@@ -178,16 +172,10 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     // SAFETY: both are NUL-terminated and live through the call. Not every C library has a function
     // for this call.
     let status = unsafe {
-        libc::syscall(
-            libc::SYS_renameat2,
-            libc::AT_FDCWD,
-            from.as_ptr(),
-            libc::AT_FDCWD,
-            to.as_ptr(),
-            libc::RENAME_NOREPLACE,
-        )
+        let (here, flags) = (libc::AT_FDCWD, libc::RENAME_NOREPLACE);
+        libc::syscall(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags)
     };
-    if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    checked(status as libc::c_int).map(|_| ())
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

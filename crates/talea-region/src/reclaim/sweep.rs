@@ -183,7 +183,6 @@ pub(crate) fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::clock::set::{pass, step_wall};
-    use crate::config::Config;
     use crate::lookup::register::FamilySpec;
     use crate::series::family::Family;
     use std::time::Duration;
@@ -191,9 +190,7 @@ mod tests {
     const HOUR: i64 = 3_600;
 
     fn family(minutes: u32) -> (&'static Region, Family) {
-        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-        let spec = FamilySpec { name: b"f", idle_minutes: minutes, ..FamilySpec::default() };
-        (region, region.family(spec).unwrap().family)
+        crate::testing::family(FamilySpec { idle_minutes: minutes, ..FamilySpec::default() })
     }
 
     fn series(region: &'static Region) -> u64 {

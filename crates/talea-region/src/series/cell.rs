@@ -7,7 +7,7 @@ use crate::error::Overflow;
 use crate::memory::planes;
 use crate::memory::restartable::{self, Done};
 use crate::memory::runs::{CellRun, STRIPES, stripe_len};
-use crate::primitive::{AtomicU64, add_float_atomically};
+use crate::primitive::{AtomicU64, Word, Words, add_float_atomically};
 use crate::region::Region;
 use crate::threads::thread_number;
 use crate::values::{Combine, Number, Storage, pack_present, unpack_present};
@@ -65,7 +65,7 @@ impl Copies {
 /// No operation allocates, blocks or panics.
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
-    word: &'static AtomicU64,
+    word: Word,
     copies: Copies,
 }
 
@@ -78,7 +78,7 @@ impl PartialEq for Cell {
 
 impl Cell {
     #[inline]
-    pub(crate) fn new(word: &'static AtomicU64, copies: Copies) -> Self {
+    pub(crate) fn new(word: Word, copies: Copies) -> Self {
         Self { word, copies }
     }
 
@@ -120,7 +120,7 @@ impl Cell {
 
     /// Adds 1 to another word and `n` to this one, both of which have a copy in each plane.
     #[inline(always)]
-    pub(crate) fn count_in_planes(self, one: &'static AtomicU64, n: u64) {
+    pub(crate) fn count_in_planes(self, one: Word, n: u64) {
         let region = self.copies.region;
         match restartable::count([one, self.word], &region.memory.adds.table, n) {
             Done::BOTH => {}
@@ -130,7 +130,7 @@ impl Cell {
 
     /// Adds 1 to another word and `n` to this one, both of which are single cells.
     #[inline(always)]
-    pub(crate) fn count_in_singles(self, one: &'static AtomicU64, n: u64) {
+    pub(crate) fn count_in_singles(self, one: Word, n: u64) {
         one.fetch_add(1, Relaxed);
         self.word.fetch_add(n, Relaxed);
     }
@@ -157,13 +157,7 @@ impl Cell {
 
     /// By parts, which are handed over in registers, as cells would not be.
     #[inline(never)]
-    fn count_apart(
-        word: &'static AtomicU64,
-        copies: Copies,
-        other: &'static AtomicU64,
-        others: Copies,
-        n: u64,
-    ) {
+    fn count_apart(word: Word, copies: Copies, other: Word, others: Copies, n: u64) {
         Self::new(word, copies).add(1);
         Self::new(other, others).add(n);
     }
@@ -197,7 +191,7 @@ impl Cell {
 
     /// Out of line, so that the adds that there are most of stay small.
     #[inline(never)]
-    fn add_to_own(word: &'static AtomicU64, copies: Copies, n: u64) {
+    fn add_to_own(word: Word, copies: Copies, n: u64) {
         let own = Self::new(word, copies);
         if copies.how() == OPTIONAL_BLOCKS {
             own.change_own(|value| Some(value.wrapping_add(n)));
@@ -222,7 +216,7 @@ impl Cell {
     }
 
     #[inline(never)]
-    fn add_float_to_own(word: &'static AtomicU64, copies: Copies, x: f64) {
+    fn add_float_to_own(word: Word, copies: Copies, x: f64) {
         let own = Self::new(word, copies);
         if copies.how() == OPTIONAL_BLOCKS {
             own.change_own(|value| Some((f64::from_bits(value) + x).to_bits()));
@@ -351,7 +345,7 @@ impl Cell {
 
     /// The word that this thread adds to atomically.
     #[inline]
-    fn own(self) -> &'static AtomicU64 {
+    fn own(self) -> Word {
         let region = self.copies.region;
         match self.copies.how() {
             ONE | PLANES => self.word,
@@ -384,7 +378,7 @@ impl Cell {
     }
 
     /// The first copy.
-    pub(crate) fn word(self) -> &'static AtomicU64 {
+    pub(crate) fn word(self) -> Word {
         self.word
     }
 
@@ -403,7 +397,7 @@ impl Cell {
 /// The run of cells that a series owns.
 #[derive(Clone, Copy, Debug)]
 pub struct Cells {
-    words: &'static [AtomicU64],
+    words: Words,
     copies: Copies,
 }
 
@@ -415,7 +409,7 @@ impl PartialEq for Cells {
 }
 
 impl Cells {
-    pub(crate) fn new(words: &'static [AtomicU64], copies: Copies) -> Self {
+    pub(crate) fn new(words: Words, copies: Copies) -> Self {
         Self { words, copies }
     }
 

@@ -27,7 +27,7 @@ use crate::clock::{unix_nanos, unix_nanos_about};
 use crate::error::Overflow;
 use crate::hash::{hash_of_words, words_of};
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::{Word, Words};
 use crate::series::cell::Cell;
 use crate::series::record::Series;
 use crate::source::Source;
@@ -75,12 +75,7 @@ impl Cell {
 }
 
 impl Series<'_> {
-    fn set_exemplar(
-        self,
-        cell: &'static AtomicU64,
-        value: f64,
-        text: &[u8],
-    ) -> Result<(), Overflow> {
+    fn set_exemplar(self, cell: Word, value: f64, text: &[u8]) -> Result<(), Overflow> {
         let len = text.len() as u64;
         let kind = ROOMS.iter().position(|&room| len <= room).ok_or(Overflow::TooLong)?;
         let (place, other) = self.exemplar_place(cell, kind).ok_or(Overflow::Full)?;
@@ -110,7 +105,7 @@ impl Series<'_> {
 
     /// When the exemplar in a cell's small place was written, in nanoseconds since 1970; `None` if there
     /// is none.
-    fn exemplar_time(self, cell: &'static AtomicU64) -> Option<u64> {
+    fn exemplar_time(self, cell: Word) -> Option<u64> {
         let (n, run) = self.place_of(cell)?;
         let memory = &self.region.memory;
         let table = self.extension()?.exemplars.load(Acquire);
@@ -121,11 +116,7 @@ impl Series<'_> {
 
     /// The place of a cell's exemplar, made if it does not exist, and the offset of its other
     /// place, or 0.
-    fn exemplar_place(
-        self,
-        cell: &'static AtomicU64,
-        kind: usize,
-    ) -> Option<(&'static [AtomicU64], u64)> {
+    fn exemplar_place(self, cell: Word, kind: usize) -> Option<(Words, u64)> {
         let (n, run) = self.place_of(cell)?;
         let memory = &self.region.memory;
         let table = memory.get_or_make_run(self.extension_or_new()?.exemplars, run.count * 2)?;
@@ -212,24 +203,18 @@ mod tests {
     use super::*;
     use crate::clock::set::{pass, step_wall};
     use crate::lookup::register::FamilySpec;
-    use crate::{Config, Region};
+    use crate::region::Region;
 
     const HOUR: i64 = 3_600;
 
     fn cell() -> (&'static Region, Cell) {
-        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-        let family = region.family(FamilySpec { name: b"f", ..FamilySpec::default() });
-        (region, family.unwrap().family.permanent_series(b"").unwrap().at(0))
-    }
-
-    fn shown(region: &'static Region) -> Vec<(f64, u64)> {
-        let snapshot = region.snapshot();
-        let all = snapshot.families().iter().flat_map(|family| snapshot.series(family));
-        all.flat_map(|series| series.exemplars).map(|one| (one.value, one.unix_nanos)).collect()
+        crate::testing::cell(FamilySpec::default())
     }
 
     fn values(region: &'static Region) -> Vec<f64> {
-        shown(region).into_iter().map(|(value, _)| value).collect()
+        let snapshot = region.snapshot();
+        let all = snapshot.families().iter().flat_map(|family| snapshot.series(family));
+        all.flat_map(|series| series.exemplars).map(|one| one.value).collect()
     }
 
     #[test]

@@ -12,23 +12,23 @@ use super::segment;
 use crate::layout::*;
 use crate::memory::runs::CellRun;
 use crate::memory::table::{Table, table_len};
-use crate::primitive::AtomicU64;
+use crate::primitive::{Word, Words};
 use crate::series::record::Series;
 
 /// The parts of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Extension {
     /// The offset of the table of exemplars, or 0.
-    pub(crate) exemplars: &'static AtomicU64,
+    pub(crate) exemplars: Word,
     /// When the series was last wiped, in nanoseconds since 1970, or 0.
-    pub(crate) wiped: &'static AtomicU64,
+    pub(crate) wiped: Word,
     pub(crate) rest: Rest,
 }
 
 #[derive(Clone, Copy)]
 pub(crate) enum Rest {
     /// The base of each of its cells.
-    Base(&'static [AtomicU64]),
+    Base(Words),
     /// The directory of its segments.
     Directory(Directory),
 }
@@ -36,9 +36,9 @@ pub(crate) enum Rest {
 /// A directory of segments.
 #[derive(Clone, Copy)]
 pub(crate) struct Directory {
-    pub(crate) level: &'static AtomicU64,
+    pub(crate) level: Word,
     /// Where the bases are, or 0.
-    pub(crate) bases: &'static AtomicU64,
+    pub(crate) bases: Word,
     pub(crate) table: Table,
     /// Segments that the series may have.
     segments: u64,
@@ -47,7 +47,7 @@ pub(crate) struct Directory {
 /// The bases of a series with segments.
 #[derive(Clone, Copy)]
 pub(crate) struct Bases {
-    pub(crate) of_cells: &'static [AtomicU64],
+    pub(crate) of_cells: Words,
     /// The offset, or 0, of the bases of each segment.
     pub(crate) of_segments: Table,
 }
@@ -115,12 +115,7 @@ impl Series<'_> {
     }
 
     /// The bases of a segment with these cells, made if they do not exist.
-    pub(crate) fn base_of_segment(
-        self,
-        bases: Table,
-        n: usize,
-        run: CellRun,
-    ) -> Option<&'static [AtomicU64]> {
+    pub(crate) fn base_of_segment(self, bases: Table, n: usize, run: CellRun) -> Option<Words> {
         let memory = &self.region.memory;
         let base = memory.get_or_make_run(memory.table_word_or_new(bases, n)?, run.count)?;
         memory.map.words(base, run.count)
@@ -164,7 +159,7 @@ impl Series<'_> {
     }
 
     /// The value of a cell when its series was last wiped. The cell is given by its first copy.
-    pub(crate) fn base_of(self, cell: &'static AtomicU64) -> Option<u64> {
+    pub(crate) fn base_of(self, cell: Word) -> Option<u64> {
         let Extension { wiped, rest, .. } = self.extension()?;
         if wiped.load(Acquire) == 0 {
             return None;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::Word;
 use crate::region::Region;
 use crate::source::Source;
 use crate::values::{Combine, Number, Storage};
@@ -159,7 +159,7 @@ impl Region {
         Idling::unpack(self.family_word(family, FAMILY_IDLE).load(Acquire))
     }
 
-    pub(crate) fn family_word(&self, id: u32, at: u64) -> &'static AtomicU64 {
+    pub(crate) fn family_word(&self, id: u32, at: u64) -> Word {
         let id = u64::from(id).min(self.memory.sections.family_max - 1);
         self.memory.word_at(self.memory.sections.families + id * FAMILY_LEN + at)
     }

@@ -24,7 +24,7 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use crate::layout::{FAMILY_LINK, SERIES_LINK, WORD};
-use crate::primitive::{AtomicU64, prefetch};
+use crate::primitive::{Word, prefetch};
 use crate::region::Region;
 
 /// The kind of record that a pointer leads to.
@@ -163,7 +163,7 @@ impl Index<'_> {
     }
 
     /// Where a record keeps the rest of its chain.
-    fn link(self, pointer: u64) -> &'static AtomicU64 {
+    fn link(self, pointer: u64) -> Word {
         if pointer & FAMILY != 0 {
             self.0.family_word(pointer as u32, FAMILY_LINK)
         } else {
@@ -172,7 +172,7 @@ impl Index<'_> {
     }
 
     #[inline]
-    fn bucket(self, hash: u64) -> &'static AtomicU64 {
+    fn bucket(self, hash: u64) -> Word {
         self.0.memory.word_at(
             self.0.memory.sections.index + (hash & (self.0.memory.sections.index_len - 1)) * WORD,
         )

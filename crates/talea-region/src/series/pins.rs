@@ -1,4 +1,4 @@
-//! Pins: the processes that keep a series.
+//! Words: the processes that keep a series.
 //!
 //! A kept series is not reclaimed while a process that keeps it lives. A set lies among the single
 //! cells, and is made when the series is first kept:
@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::error::Overflow;
 use crate::layout::*;
-use crate::primitive::AtomicU64;
+use crate::primitive::{AtomicU64, Word, Words};
 use crate::region::Region;
 use crate::series::record::{self, HIDDEN, PUBLISHED, Series};
 use crate::source::Source;
@@ -86,7 +86,7 @@ impl Series<'_> {
     }
 
     /// The bit of a slot; `None` where there is none.
-    fn place(self, pins: Pins, slot: u64) -> Option<(&'static AtomicU64, u64)> {
+    fn place(self, pins: Words, slot: u64) -> Option<(Word, u64)> {
         let (n, bit) = (slot / 64, 1 << (slot % 64));
         let word = match n.checked_sub(NEAR) {
             None => near(pins).get(n as usize),
@@ -96,7 +96,7 @@ impl Series<'_> {
     }
 
     /// The bit of a slot, with the far set that it needs; `None` where there is no room for that.
-    fn place_or_new(self, pins: Pins, slot: u64) -> Option<(&'static AtomicU64, u64)> {
+    fn place_or_new(self, pins: Words, slot: u64) -> Option<(Word, u64)> {
         if slot / 64 >= NEAR {
             self.region.memory.get_or_make_run(others(pins), FAR)?;
         }
@@ -111,19 +111,19 @@ impl Series<'_> {
     }
 
     /// The sum of a kept series' cells at the last sweep.
-    pub(crate) fn seen(self) -> Option<&'static AtomicU64> {
+    pub(crate) fn seen(self) -> Option<Word> {
         self.pins()?.get((PINS_SEEN / WORD) as usize)
     }
 
-    fn far(self, at: u64) -> Option<Pins> {
+    fn far(self, at: u64) -> Option<Words> {
         self.region.memory.singles(at, FAR)
     }
 
-    fn pins(self) -> Option<Pins> {
+    fn pins(self) -> Option<Words> {
         self.region.memory.singles(self.word(SERIES_PINS).load(Acquire), PINS)
     }
 
-    fn pins_or_new(self) -> Option<Pins> {
+    fn pins_or_new(self) -> Option<Words> {
         self.region.memory.get_or_make_run(self.word(SERIES_PINS), PINS)?;
         self.pins()
     }
@@ -154,19 +154,16 @@ impl Region {
 }
 
 /// Without a far set.
-fn keep_for_ever(pins: Pins) {
+fn keep_for_ever(pins: Words) {
     let _ = others(pins).compare_exchange(0, FOR_EVER, SeqCst, Relaxed);
 }
 
-/// The words of a set.
-type Pins = &'static [AtomicU64];
-
 /// The bits of the first slots.
-fn near(pins: Pins) -> Pins {
+fn near(pins: Words) -> Words {
     &pins[(PINS_BITS / WORD) as usize..][..NEAR as usize]
 }
 
 /// The word about all other processes.
-fn others(pins: Pins) -> &'static AtomicU64 {
+fn others(pins: Words) -> Word {
     &pins[(PINS_BITS / WORD + NEAR) as usize]
 }

@@ -21,7 +21,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use crate::layout::*;
 use crate::memory::runs::CellRun;
 use crate::memory::slots::GENERATION;
-use crate::primitive::AtomicU64;
+use crate::primitive::Word;
 use crate::region::Region;
 
 /// The states of a record, in the low eight bits of its head. The whole head of a free record is 0.
@@ -92,7 +92,7 @@ pub(crate) struct Series<'a> {
 impl Series<'_> {
     /// A word of its record.
     #[inline]
-    pub(crate) fn word(self, at: u64) -> &'static AtomicU64 {
+    pub(crate) fn word(self, at: u64) -> Word {
         let Sections { records, .. } = self.region.memory.sections;
         let id = u64::from(self.id).min(records.len / RECORD_LEN - 1);
         self.region.memory.word_at(records.at + id * RECORD_LEN + at)
@@ -111,7 +111,7 @@ impl Series<'_> {
     }
 
     /// The number of a cell, given by its first copy, and the run that it is in.
-    pub(crate) fn place_of(self, cell: &'static AtomicU64) -> Option<(usize, CellRun)> {
+    pub(crate) fn place_of(self, cell: Word) -> Option<(usize, CellRun)> {
         let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
         let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
         Some((n as usize, run))

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use super::segment::{MOST_CELLS, MOST_TAG, PLACE, STORAGE, Segment};
 use crate::layout::WORD;
 use crate::memory::table::Table;
-use crate::primitive::AtomicU64;
+use crate::primitive::{Word, Words};
 use crate::region::Region;
 use crate::series::cell::{Cell, Cells, Copies};
 use crate::series::extension::Rest;
@@ -41,12 +41,12 @@ pub struct Segments {
     /// The series' last cell beside them.
     last: Cell,
     /// The entries that are in place.
-    entries: &'static [AtomicU64],
+    entries: Words,
     /// The low bits of the entry of a usual segment: stored as that cell is, and made with the
     /// `tag` of most segments. No entry has this value if the cell is in stripes.
     usual: u64,
     /// Where the other entries are.
-    blocks: &'static [AtomicU64],
+    blocks: Words,
 }
 
 /// Equal where they are those of the same series.
@@ -183,7 +183,7 @@ impl Segments {
         }
     }
 
-    fn level_word(&self) -> Option<&'static AtomicU64> {
+    fn level_word(&self) -> Option<Word> {
         match self.last.series().extension()?.rest {
             Rest::Directory(directory) => Some(directory.level),
             Rest::Base(_) => None,

@@ -5,10 +5,8 @@ use crate::layout::GROUP;
 
 /// Series that are copied together: those of a group of records.
 pub(super) const SERIES: usize = GROUP as usize;
-/// Words of their texts.
 pub(super) const TEXTS: usize = 8 * SERIES;
 
-/// Copies of some series.
 #[derive(Clone, Debug)]
 pub(super) struct Batch {
     pub(super) series: [SeriesCopy; SERIES],

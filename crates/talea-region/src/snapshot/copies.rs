@@ -20,7 +20,6 @@ use crate::values::{Combine, Number};
 pub struct Snapshot {
     pub(super) families: Vec<FamilyCopy>,
     pub(super) series: Vec<SeriesCopy>,
-    /// The series of each family.
     pub(super) runs: Vec<Run>,
     pub(super) texts: Texts,
     pub(super) values: Vec<u64>,
@@ -39,7 +38,6 @@ pub struct Snapshot {
 pub(super) struct Scratch {
     /// How far each plane in use lies behind plane 0.
     pub(super) planes: Vec<u64>,
-    /// The blocks of the living processes.
     pub(super) living: Vec<Block>,
     /// Their slots, a bit each.
     pub(super) living_slots: [u64; SLOT_WORDS as usize],
@@ -47,7 +45,6 @@ pub(super) struct Scratch {
     pub(super) blocks: Vec<u64>,
     pub(super) chosen: FamilySet,
     pub(super) gathering: Gathering,
-    /// The records that are read together.
     pub(super) windows: Vec<Range<u64>>,
     /// Made by the first snapshot.
     pub(super) batch: Option<Box<Batch>>,
@@ -147,7 +144,6 @@ impl FamilyCopy {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Details {
     pub(super) exemplars: Vec<Exemplar>,
-    /// Its segments among all.
     pub(super) segments: Range<usize>,
 }
 
@@ -370,7 +366,6 @@ impl Snapshot {
         self.replace_series(self.families.len() - 1, series);
     }
 
-    /// Replaces the series of a family by these.
     pub(super) fn replace_copies(&mut self, family: usize, series: Vec<SeriesCopy>) {
         let (run, first, count) = (self.runs.len(), self.series.len(), series.len());
         self.runs.push(Run::new(family as u32, first, count));

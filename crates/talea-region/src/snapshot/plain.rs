@@ -117,36 +117,13 @@ fn is_plain(record: &Record) -> bool {
 mod tests {
     use std::sync::atomic::Ordering::Relaxed;
 
-    use crate::config::Config;
     use crate::layout::*;
     use crate::lookup::register::FamilySpec;
-    use crate::region::Region;
     use crate::snapshot::Snapshot;
     use crate::snapshot::take::take;
     use crate::source::Source;
+    use crate::testing::{Watched, region};
     use crate::values::Storage;
-
-    /// A source that has no shorter ways of its own, and of whose records every third has
-    /// changed since it was read.
-    struct Plainly(&'static Region);
-
-    impl Source for Plainly {
-        fn sections(&self) -> &Sections {
-            self.0.memory.sections()
-        }
-
-        fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
-            self.0.memory.words(at, count)
-        }
-
-        fn lives(&self, slot: u64) -> bool {
-            self.0.memory.lives(slot)
-        }
-
-        fn stands(&self, record: u64) -> bool {
-            (record - self.0.memory.sections.records.at) / RECORD_LEN % 3 != 0
-        }
-    }
 
     #[test]
     fn a_block_is_what_was_asked_for_and_nothing_beyond_it() {
@@ -160,16 +137,16 @@ mod tests {
                 assert_eq!(source.block::<4>(at, count), None, "{at} {count}");
             }
         }
-        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let region = region();
         let from = region.memory.sections.arena.at;
         (0..3).for_each(|n| region.memory.map.word(from + n * WORD).unwrap().store(n + 1, Relaxed));
         assert_all(&region.memory, from, region.memory.map.len());
-        assert_all(&Plainly(region), from, region.memory.map.len());
+        assert_all(&Watched(region, |_| true), from, region.memory.map.len());
     }
 
     #[test]
     fn a_series_whose_record_changed_meanwhile_is_left_out() {
-        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
+        let region = region();
         for (storage, cells) in [(Storage::Single, 1), (Storage::Striped, 1), (Storage::Single, 2)]
         {
             let name = [storage as u8, cells as u8];
@@ -180,7 +157,8 @@ mod tests {
             }
         }
         let mut snapshot = Snapshot::default();
-        take(&Plainly(region), &|_| true, &mut snapshot).unwrap();
+        // Every third record has changed since it was read.
+        take(&Watched(region, |n| n % 3 != 0), &|_| true, &mut snapshot).unwrap();
         for family in snapshot.families() {
             let texts = snapshot.series(family).map(|series| series.text.to_vec());
             let values = snapshot.series(family).map(|series| series.values[0]);

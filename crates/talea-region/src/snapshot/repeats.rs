@@ -55,41 +55,27 @@ mod tests {
     use std::sync::atomic::Ordering::{AcqRel, Release};
 
     use super::*;
-    use crate::config::Config;
     use crate::lookup::register::FamilySpec;
     use crate::region::Region;
     use crate::series::family::Family;
     use crate::series::groups::FamilySet;
     use crate::series::record::REMOVING;
     use crate::snapshot::take::take;
+    use crate::testing::{self, Watched};
     use crate::values::{Combine, Storage};
 
-    /// A source that calls a function when one of its records is read.
-    struct Meddling<F> {
-        region: &'static Region,
-        at: u64,
-        meddle: Cell<Option<F>>,
-    }
-
-    impl<F: FnOnce()> Source for Meddling<F> {
-        fn sections(&self) -> &Sections {
-            self.region.memory.sections()
-        }
-
-        fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>> {
-            self.region.memory.words(at, count)
-        }
-
-        fn lives(&self, slot: u64) -> bool {
-            self.region.memory.lives(slot)
-        }
-
-        fn stands(&self, record: u64) -> bool {
-            if record == self.region.memory.sections.records.at + self.at * RECORD_LEN {
-                self.meddle.take().into_iter().for_each(|meddle| meddle());
+    /// Takes a snapshot, and calls a function when a record is read.
+    fn snapshot_with(region: &'static Region, record: u64, meddle: impl FnOnce()) -> Snapshot {
+        let meddle = Cell::new(Some(meddle));
+        let source = Watched(region, |n| {
+            if n == record {
+                meddle.take().into_iter().for_each(|meddle| meddle());
             }
             true
-        }
+        });
+        let mut snapshot = Snapshot::default();
+        take(&source, &|_| true, &mut snapshot).unwrap();
+        snapshot
     }
 
     /// Removes series and reclaims their records, which the next series get.
@@ -106,16 +92,15 @@ mod tests {
             (Storage::Single, 3, Combine::Sum),
             (Storage::Owned, 1, Combine::Each),
         ] {
-            let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
             let spec = FamilySpec { storage, cells, combine, ..FamilySpec::default() };
-            let family = region.family(FamilySpec { name: b"x", ..spec }).unwrap().family;
+            let (region, family) = testing::family(spec);
             let add = |n: u64| match combine {
                 Combine::Each => family.series(n.to_string().as_bytes()).unwrap().at(0).set(n),
                 _ => family.series(n.to_string().as_bytes()).unwrap().at(0).add(n),
             };
             (0..90).for_each(add);
             leave(region, family, 60..90);
-            let meddle = Cell::new(Some(|| {
+            let snapshot = snapshot_with(region, 50, || {
                 for n in [7, 20] {
                     assert!(family.remove(n.to_string().as_bytes()));
                     add(n);
@@ -123,9 +108,7 @@ mod tests {
                 // One that is made and one that is removed are there or not.
                 add(60);
                 assert!(family.remove(b"30"));
-            }));
-            let mut snapshot = Snapshot::default();
-            take(&Meddling { region, at: 50, meddle }, &|_| true, &mut snapshot).unwrap();
+            });
             let mut found: Vec<u64> = snapshot
                 .series(&snapshot.families()[0])
                 .map(|series| std::str::from_utf8(series.text).unwrap().parse().unwrap())
@@ -137,9 +120,7 @@ mod tests {
 
     #[test]
     fn a_removal_that_was_counted_before_its_family_was_read_counts_too() {
-        let region = Region::anonymous(Config::with_len(1 << 20)).unwrap();
-        let family = region.family(FamilySpec { name: b"x", ..FamilySpec::default() });
-        let family = family.unwrap().family;
+        let (region, family) = testing::family(FamilySpec::default());
         (0..300).for_each(|n: u64| drop(family.series(n.to_string().as_bytes()).unwrap()));
         leave(region, family, 200..300);
         // As by a thread that was stopped between its count and the removal.
@@ -148,14 +129,12 @@ mod tests {
         region.series(first).word(SERIES_HEAD).fetch_or(REMOVING, AcqRel);
         region.family_word(family.id, FAMILY_REMOVALS).fetch_add(1, AcqRel);
         let word = region.family_word(family.id, FAMILY_REMOVALS);
-        let meddle = Cell::new(Some(|| {
+        let snapshot = snapshot_with(region, 150, || {
             let before = word.load(Acquire);
             assert!(family.remove(b"0"));
             drop(family.series(b"0").unwrap());
             word.store(before, Release);
-        }));
-        let mut snapshot = Snapshot::default();
-        take(&Meddling { region, at: 150, meddle }, &|_| true, &mut snapshot).unwrap();
+        });
         assert_eq!(snapshot.series(&snapshot.families()[0]).count(), 200);
     }
 }

@@ -14,7 +14,6 @@ use super::texts::Texts;
 /// Series of one family in a row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
-    /// The place of their family.
     family: u32,
     /// The place of the first among all series.
     from: u32,
@@ -24,7 +23,6 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// A run of `count` series from `from` on.
     pub(super) fn new(family: u32, from: usize, count: usize) -> Self {
         Self { family, from: from as u32, count: count as u32, before: 0 }
     }
@@ -50,7 +48,6 @@ pub(super) struct Gathering {
     places: Vec<u32>,
     /// The place of the first text that was not brought together.
     text: u64,
-    /// Texts in their new order.
     ordered: Texts,
 }
 
@@ -212,6 +209,7 @@ impl ExactSizeIterator for SeriesCopies<'_> {}
 mod tests {
     use super::*;
     use crate::snapshot::series_copy::NOTHING;
+    use crate::testing::Random;
 
     /// Copies runs of series, each of a family and a length, and finds the series of each family.
     fn found(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
@@ -266,11 +264,8 @@ mod tests {
 
     #[test]
     fn each_family_has_its_own_in_their_order() {
-        let mut random = 1_u64;
-        let mut below = |bound: u64| {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (random >> 33) % bound
-        };
+        let mut random = Random(1);
+        let mut below = |bound| random.below(bound);
         for n in 0..300 {
             let most = [2, 40_000][usize::from(n % 10 == 0)];
             let copied: Vec<_> = (0..below(200))

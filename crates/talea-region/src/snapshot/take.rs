@@ -148,7 +148,6 @@ impl<S: Source> Taking<'_, '_, S> {
         LastUse::Dead(slots.filter(has).map(started).max().unwrap_or(0))
     }
 
-    /// Copies the series of some records.
     fn series(&mut self, records: Range<u64>, walk: &mut Walk<'_>, batch: &mut Batch) {
         for first in records.clone().step_by(GROUP as usize) {
             let mut rest = first..records.end.min(first + GROUP);
@@ -455,7 +454,6 @@ impl<S: Source> Taking<'_, '_, S> {
         Some(())
     }
 
-    /// Appends the text at `span`.
     fn text(&self, span: Span, out: &mut Vec<u8>) -> Option<()> {
         let end = out.len() + span.len as usize;
         let (at, count) = text_place(&self.taken.s, span)?;

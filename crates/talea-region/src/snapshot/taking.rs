@@ -14,11 +14,8 @@ use crate::values::Number;
 pub(super) struct Walk<'a> {
     pub(super) chosen: &'a FamilySet,
     pub(super) id: u64,
-    /// Its place among the chosen families.
     pub(super) place: u32,
-    /// The type of number in its cells.
     pub(super) number: Number,
-    /// Whether it may have plain series.
     pub(super) may_be_plain: bool,
     /// The first series of its run, and their number.
     pub(super) from: usize,
@@ -34,7 +31,6 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A snapshot that is being taken.
 pub(super) struct Taken<'a> {
     pub(super) s: Sections,
     /// The seed of the region's hashes, which no other region has.
@@ -89,7 +85,6 @@ impl<'a> Taken<'a> {
         self.out.texts.reserve(texts as u64);
     }
 
-    /// Ends a walk.
     pub(super) fn end(&mut self, mut walk: Walk<'_>) {
         self.gather(&mut walk);
         let Snapshot { families, runs, .. } = &mut *self.out;

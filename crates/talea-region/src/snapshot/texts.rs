@@ -11,13 +11,11 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// The bytes of all texts.
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: words in a row are eight times as many bytes in a row.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.words.len() * 8) }
     }
 
-    /// The bytes at a packed span.
     #[inline]
     pub(crate) fn at(&self, packed: u64) -> &[u8] {
         let Span { at, len } = Span::unpack(packed);
@@ -65,18 +63,15 @@ impl Texts {
         self.push_words(words_of(text), text.len() as u64)
     }
 
-    /// Bytes so far.
     #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.words.len() as u64 * WORD
     }
 
-    /// Has room for so many bytes more.
     pub(crate) fn reserve(&mut self, len: u64) {
         self.words.reserve(len.div_ceil(WORD) as usize);
     }
 
-    /// Forgets what came after a length.
     pub(crate) fn truncate(&mut self, len: u64) {
         self.words.truncate((len / WORD) as usize);
     }

@@ -1,6 +1,6 @@
 //! Neither restartable sequences nor a system that has them: no add finds a plane.
 
-use super::{CpuTable, Done};
+use crate::memory::restartable::{CpuTable, Done};
 use crate::primitive::AtomicU64;
 
 pub(crate) fn detect() {}
