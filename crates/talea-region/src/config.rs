@@ -73,10 +73,8 @@ impl Config {
 fn cpus() -> u64 {
     // The CPUs that may come to run us, not those that do now: a container can
     // be given others later.
-    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok();
-    let last = possible
-        .as_deref()
-        .and_then(|list| list.trim().rsplit([',', '-']).next()?.parse::<u64>().ok());
+    let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+    let last = possible.trim().rsplit([',', '-']).next().and_then(|last| last.parse::<u64>().ok());
     let count = match last {
         Some(last) => last + 1,
         None => std::thread::available_parallelism().map_or(1, |n| n.get() as u64),

@@ -81,11 +81,7 @@ pub use memory::guard::Guard;
 pub use memory::path::AddPath;
 pub use open::file::Opened;
 #[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
-pub use read::overview::{FamilyUse, Overview, ProcessSlot};
-#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
-pub use read::reader::Reader;
-#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
-pub use read::standing::Standing;
+pub use read::{FamilyUse, Overview, ProcessSlot, Reader, Standing};
 pub use region::Region;
 pub use series::cell::{Cell, Cells};
 pub use series::exemplars::Exemplar;

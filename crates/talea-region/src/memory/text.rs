@@ -20,7 +20,11 @@ impl Memory {
         }
         let at = self.take(&self.sections.arena, len.div_ceil(WORD))?;
         let words = self.map.words(self.sections.arena.at + at, len.div_ceil(WORD))?;
-        words.iter().zip(hash::words_of(bytes)).for_each(|(to, word)| to.store(word, Relaxed));
+        let whole = bytes.chunks_exact(8);
+        if !whole.remainder().is_empty() {
+            words.last()?.store(hash::last_word(bytes), Relaxed);
+        }
+        words.iter().zip(whole).for_each(|(word, bytes)| word.store(hash::word(bytes), Relaxed));
         Some(Span { at, len })
     }
 

@@ -2,6 +2,10 @@
 
 mod copy;
 mod holdings;
-pub(crate) mod overview;
-pub(crate) mod reader;
-pub(crate) mod standing;
+mod overview;
+mod reader;
+mod standing;
+
+pub use overview::{FamilyUse, Overview, ProcessSlot};
+pub use reader::Reader;
+pub use standing::Standing;

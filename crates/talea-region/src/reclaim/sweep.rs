@@ -129,16 +129,15 @@ impl Series<'_> {
             BUILDING | CLEARING if self.region.is_abandoned(head) => self.take_over(head),
             // Taken, and its taker was killed before it could say so; or, seldom, it
             // is just about to, and then it takes another.
-            FREE if self
-                .region
-                .memory
-                .is_taken(&self.region.memory.sections.records, u64::from(self.id))
-                && self.claim_record(head) =>
-            {
-                self.clear();
-            }
+            FREE if self.is_taken() && self.claim_record(head) => self.clear(),
             _ => {}
         }
+    }
+
+    /// Whether its record is taken, by the bit of the pool.
+    fn is_taken(self) -> bool {
+        let memory = &self.region.memory;
+        memory.is_taken(&memory.sections.records, u64::from(self.id))
     }
 
     fn look_for_idleness(self, guard: &Guard, seen: u64, may_search: &mut bool) {

@@ -173,8 +173,7 @@ impl Index<'_> {
 
     #[inline]
     fn bucket(self, hash: u64) -> Word {
-        self.0.memory.word_at(
-            self.0.memory.sections.index + (hash & (self.0.memory.sections.index_len - 1)) * WORD,
-        )
+        let sections = &self.0.memory.sections;
+        self.0.memory.word_at(sections.index + (hash & (sections.index_len - 1)) * WORD)
     }
 }

@@ -71,19 +71,23 @@ impl Keeper {
 }
 
 #[test]
-fn a_kept_series_stays_until_the_process_dies() {
-    let shm = Shm::new("keeps");
-    let (region, _) = open(shm.file());
-    let mut keeper = Keeper::start(&shm.file(), "");
-    sweep(region, 4);
-    keeper.add();
-    sweep(region, 4);
-    assert_eq!(value(region), Some(2));
-    keeper.process.kill();
-    sweep(region, 4);
-    assert_eq!(value(region), None);
-    assert_eq!(region.usage().records.taken, 0);
-    assert_eq!(region.usage().single_cells.taken, 0);
+fn a_kept_series_stays_until_the_process_dies_also_if_its_slot_is_taken_anew() {
+    for taken_anew in [false, true] {
+        let shm = Shm::new("keeps");
+        let (region, _) = open(shm.file());
+        let mut keeper = Keeper::start(&shm.file(), "");
+        sweep(region, 4);
+        keeper.add();
+        sweep(region, 4);
+        assert_eq!(value(region), Some(2));
+        keeper.process.kill();
+        // In the same slot: the first that is free.
+        let reader = if taken_anew { open(shm.file()).0 } else { region };
+        sweep(region, 4);
+        assert_eq!(value(reader), None, "taken anew: {taken_anew}");
+        let usage = region.usage();
+        assert_eq!((usage.records.taken, usage.single_cells.taken), (0, 0), "{taken_anew}");
+    }
 }
 
 #[test]
@@ -107,18 +111,6 @@ fn a_child_made_by_fork_keeps_what_its_parent_kept() {
     }
     assert_eq!(value(region), None);
     assert_eq!(region.usage().records.taken, 0);
-}
-
-#[test]
-fn a_slot_that_is_taken_anew_keeps_nothing_of_its_last_owner() {
-    let shm = Shm::new("anew");
-    let (region, _) = open(shm.file());
-    let mut keeper = Keeper::start(&shm.file(), "");
-    keeper.process.kill();
-    // In the same slot: the first that is free.
-    let (again, _) = open(shm.file());
-    sweep(region, 4);
-    assert_eq!(value(again), None);
 }
 
 #[test]

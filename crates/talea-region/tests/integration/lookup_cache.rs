@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use crate::support::region::{self, region, series, sweep};
+use crate::support::region::{self, records, region, series, sweep};
 use talea_region::{Config, Family, FamilySpec, Key, LookupCache, Region, SeriesGuard};
 
 fn family(region: &'static Region) -> Family {
@@ -88,27 +88,25 @@ fn after_a_removal_a_cache_finds_the_others_alone() {
 }
 
 #[test]
-fn a_record_that_is_used_again_is_not_taken_for_what_it_was() {
-    let (region, family, cache) = cached();
-    remember(&cache, 1);
-    assert!(family.remove(&text(1)));
-    region.sweep();
-    assert_eq!(region.usage().records.taken, 0);
-    family.series(&text(2)).unwrap().at(0).add(10);
-    assert!(!is_remembered(&cache, 1));
-    add(&cache, 1, 1);
-    assert_eq!((value(region, 1), value(region, 2)), (Some(1), Some(10)));
-}
-
-#[test]
-fn a_series_that_expired_is_not_found_by_a_memo() {
-    let (region, _, cache) = cached();
-    remember(&cache, 1);
-    sweep(region, 4);
-    assert_eq!(value(region, 1), None);
-    assert!(!is_remembered(&cache, 1));
-    add(&cache, 1, 1);
-    assert_eq!(value(region, 1), Some(1));
+fn a_series_whose_record_is_used_again_or_that_expired_is_not_found_by_a_memo() {
+    type End = fn(&'static Region, Family);
+    let ends: [(&str, End); 2] = [
+        ("removed", |region, family| {
+            assert!(family.remove(&text(1)));
+            region.sweep();
+        }),
+        ("expired", |region, _| sweep(region, 4)),
+    ];
+    for (end, end_series) in ends {
+        let (region, family, cache) = cached();
+        remember(&cache, 1);
+        end_series(region, family);
+        assert_eq!((value(region, 1), records(region)), (None, 0), "{end}");
+        family.series(&text(2)).unwrap().at(0).add(10);
+        assert!(!is_remembered(&cache, 1), "{end}");
+        add(&cache, 1, 1);
+        assert_eq!((value(region, 1), value(region, 2)), (Some(1), Some(10)), "{end}");
+    }
 }
 
 #[test]

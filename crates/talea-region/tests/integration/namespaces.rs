@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use crate::support::assert_says;
 use crate::support::process::{
     Process, arguments, by_shell, line_of, output_of, started_by, wait_for_input,
 };
@@ -151,7 +152,6 @@ fn a_region_that_its_tmpfs_cannot_begin_is_an_error() {
     let shm = Shm::new("none");
     // The index alone is larger than the file system.
     let config = Config { series: 1 << 31, ..Config::with_len(1 << 40) };
-    let error = Region::open(shm.file(), config).unwrap_err().to_string();
-    assert!(error.contains("cannot"), "{error}");
+    assert_says(Region::open(shm.file(), config).unwrap_err(), &["cannot"]);
     assert!(!shm.file().exists(), "nothing half made is left");
 }

@@ -7,6 +7,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::support::assert_says;
 use crate::support::calls::is_root;
 use crate::support::process::{AsUser, Process, arguments, line_of, output_of, wait_for_input};
 use crate::support::region::family;
@@ -55,9 +56,8 @@ fn assert_in_sibling(opened: Opened, n: u32, parts: &[&str]) {
     let notice = opened.notice.unwrap();
     let all = ["shop.talea ", "using ", "remove it", "directory"];
     let all = if n == 1 { &all[..] } else { &all[1..] };
-    for part in parts.iter().chain(all) {
-        assert!(notice.contains(part), "{part}: {notice}");
-    }
+    assert_says(&notice, parts);
+    assert_says(&notice, all);
     assert_eq!(add(opened.region, 5), 5);
 }
 
@@ -113,9 +113,7 @@ fn siblings_are_held_to_the_same_rule() {
     let error = Region::open(shm.file(), config()).unwrap_err();
     let said = error.to_string();
     assert!(matches!(error, OpenError::Untrusted { .. }), "{said}");
-    for part in ["100 siblings", "shop.talea.100", "0666", "chmod go-w", "directory"] {
-        assert!(said.contains(part), "{part}: {said}");
-    }
+    assert_says(&said, &["100 siblings", "shop.talea.100", "0666", "chmod go-w", "directory"]);
 }
 
 #[test]
@@ -191,9 +189,7 @@ fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
     add(open(shm.file()).region, 1);
     let outcome = outcome_as_nobody(&shm);
     let sibling = format!("5 {}", sibling(&shm, 1).display());
-    for part in [&sibling[..], "Permission denied", "user 0", "mode 0600", "remove it"] {
-        assert!(outcome.contains(part), "{part}: {outcome}");
-    }
+    assert_says(&outcome, &[&sibling[..], "Permission denied", "user 0", "mode 0600", "remove it"]);
     assert_eq!(add(open(shm.file()).region, 1), 2);
 
     // One that cannot be used either, and that only root may move aside.
@@ -241,8 +237,7 @@ fn has_memory_that_can_be_cut_when_asked() {
 fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
     let mut command = again!("has_memory_that_can_be_cut_when_asked");
     let process = Process::start_until("ready", &mut command);
-    let said = Region::attach_to_process(process.id()).unwrap_err().to_string();
-    assert!(said.contains("can be cut"), "{said}");
+    assert_says(Region::attach_to_process(process.id()).unwrap_err(), &["can be cut"]);
 }
 
 #[test]

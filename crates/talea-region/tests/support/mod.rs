@@ -10,6 +10,15 @@ pub(crate) mod process;
 pub(crate) mod region;
 pub(crate) mod tmpfs;
 
+/// Asserts that a text has all of some parts.
+#[track_caller]
+pub(crate) fn assert_says(text: impl std::fmt::Display, parts: &[&str]) {
+    let text = text.to_string();
+    for part in parts {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
 /// A command that runs a test of the calling module in a process of its own, with arguments: texts,
 /// and paths.
 macro_rules! again {
