@@ -45,9 +45,8 @@ pub(crate) fn alone_with<T>(path: &Path, work: impl FnOnce() -> T) -> io::Result
     let end = Instant::now() + PATIENCE;
     // SAFETY: a call on an open descriptor with integers only. The lock goes
     // when the file is closed, at the end of this function or of the process.
-    while let Err(error) =
-        checked(unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) })
-    {
+    let lock = || unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) };
+    while let Err(error) = checked(lock()) {
         match error.kind() {
             io::ErrorKind::Interrupted => {}
             // Any process that may read the file can hold the lock, for any time.

@@ -290,8 +290,8 @@ mod linux {
         pub(crate) fn publish(&self, path: &Path) -> io::Result<()> {
             let from = std::ffi::CString::new(format!("/proc/self/fd/{}", self.file.as_raw_fd()))?;
             let to = std::ffi::CString::new(path.as_os_str().as_bytes())?;
-            // SAFETY: both are NUL-terminated and live through the call.
             let (here, flags) = (libc::AT_FDCWD, libc::AT_SYMLINK_FOLLOW);
+            // SAFETY: both are NUL-terminated and live through the call.
             let linked = unsafe { libc::linkat(here, from.as_ptr(), here, to.as_ptr(), flags) };
             checked(linked).map(|_| ())
         }

@@ -121,7 +121,7 @@ impl Reader {
     ///
     /// As [`snapshot`](Self::snapshot); and marks with impossible values.
     pub fn look(&self) -> io::Result<(Overview, Snapshot)> {
-        let mut copy = Copy::begin(&self.locks, &self.s, |copy| overview::bits(copy))?;
+        let mut copy = Copy::begin(&self.locks, &self.s, overview::bits)?;
         copy.load_all()?;
         header::check_marks(|at| copy.word(at), &self.s)
             .map_err(|reason| io::Error::new(io::ErrorKind::InvalidData, reason))?;

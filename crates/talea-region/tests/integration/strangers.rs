@@ -247,7 +247,7 @@ fn opens_in_a_directory_that_it_may_not_change_when_asked() {
     let sibling = directory.join("shop.talea.1");
     add(open(&sibling).region, 3);
     fs::set_permissions(directory, Permissions::from_mode(0o555)).unwrap();
-    let opened = open(&directory.join("shop.talea"));
+    let opened = open(directory.join("shop.talea"));
     assert_eq!((&opened.path, add(opened.region, 4)), (&sibling, 7));
     assert_eq!([(); 3].map(|()| opened.region.claim_path()), [None, None, None]);
     assert_eq!(fs::read_dir(directory).unwrap().count(), 1);
