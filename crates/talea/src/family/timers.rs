@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use super::Family;
-use crate::exemplar::ExemplarError;
+use crate::definition::unit::Seconds;
 use crate::labels::Labels;
-use crate::metric::Metric;
 use crate::metric::timer::{KeepExemplar, ObserveDuration, ObserveWith, Timer};
+use crate::metric::{Histogram, Metric};
 
 /// A family with the labels of one series, in which a timer observes.
 #[derive(Debug)]
@@ -35,17 +35,8 @@ where
     M: Metric + KeepExemplar,
     Q: Labels<Static = L>,
 {
-    fn observe_with_exemplar(
-        &self,
-        duration: Duration,
-        labels: &[(&str, &str)],
-    ) -> Result<(), ExemplarError> {
-        self.family.with(&self.labels).observe_with_exemplar(duration, labels)
-    }
-
-    #[cfg(feature = "tracing")]
-    fn observe_traced(&self, duration: Duration) {
-        self.family.with(&self.labels).observe_traced(duration);
+    fn with_histogram<R>(&self, use_it: impl FnOnce(&Histogram<Seconds>) -> R) -> Option<R> {
+        self.family.with(&self.labels).with_histogram(use_it)
     }
 }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 use talea_region::Incarnation;
 
 use super::SeriesGuard;
-use crate::exemplar::ExemplarError;
+use crate::definition::unit::Seconds;
 use crate::metric::slot::{Bound, Slot};
 use crate::metric::timer::{KeepExemplar, ObserveDuration, Timer};
-use crate::metric::{Metric, Sealed};
+use crate::metric::{Histogram, Metric, Sealed};
 
 /// A metric that was looked up, for one later use; made by [`SeriesGuard::start_timer`]. It may be
 /// sent to another thread.
@@ -42,17 +42,8 @@ impl<M: Metric + ObserveDuration> ObserveDuration for Unguarded<M> {
 }
 
 impl<M: Metric + KeepExemplar> KeepExemplar for Unguarded<M> {
-    fn observe_with_exemplar(
-        &self,
-        duration: Duration,
-        labels: &[(&str, &str)],
-    ) -> Result<(), ExemplarError> {
-        self.enter(|metric| metric.observe_with_exemplar(duration, labels)).unwrap_or(Ok(()))
-    }
-
-    #[cfg(feature = "tracing")]
-    fn observe_traced(&self, duration: Duration) {
-        self.enter(|metric| metric.observe_traced(duration));
+    fn with_histogram<R>(&self, use_it: impl FnOnce(&Histogram<Seconds>) -> R) -> Option<R> {
+        self.enter(|metric| metric.with_histogram(use_it)).flatten()
     }
 }
 
@@ -76,21 +67,13 @@ impl<M: Metric> SeriesGuard<M> {
     /// Starts a timer, which observes when it is stopped or dropped. It is not bound to this thread.
     ///
     /// ```
-    /// use talea::{Family, Histogram, Labels, Opts, Registry, Seconds};
-    ///
-    /// #[derive(Labels)]
-    /// struct By<'a> { provider: &'a str }
-    ///
-    /// let registry = Registry::new()?;
-    /// let opts = Opts::new("payment", "Time to pay.");
-    /// let payment: Family<By<'static>, Histogram<Seconds>> = registry.register(opts)?;
-    /// {
-    ///     let _timer = payment.with(By { provider: "acme" }).start_timer();
-    ///     // … pay …
-    /// }
-    /// let labels = [("provider", "acme")];
-    /// assert_eq!(registry.snapshot().expect_histogram("payment_seconds", &labels).count(), 1);
-    /// # Ok::<(), talea::Error>(())
+    /// # use talea::{Family, Histogram, Labels, Seconds};
+    /// # #[derive(Labels)]
+    /// # struct By<'a> { provider: &'a str }
+    /// # fn pay(payment: &Family<By<'static>, Histogram<Seconds>>) {
+    /// let _timer = payment.with(By { provider: "acme" }).start_timer();
+    /// // … pay …
+    /// # }
     /// ```
     ///
     /// Cost: two readings of the monotonic clock, a guard and an observation; no allocation.

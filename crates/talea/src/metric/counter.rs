@@ -1,24 +1,19 @@
 //! Counters: totals that only go up.
 
-use std::sync::atomic::AtomicU64;
-
 use talea_region::{Cell, Number};
 
-use super::slot::Slot;
-use super::{Shape, single_cell_metric};
+use super::{Shape, single_cell_metric, words};
 use crate::exemplar::{self, ExemplarError};
 
-/// A total, a whole number. It starts at 0 and only goes up; at 2⁶⁴ it starts anew, as Prometheus
-/// expects of a counter.
-///
-/// Cost of an add: if it is striped, less than half of an uncontended atomic add, on any number of
-/// threads (`make bench ONLY=counter-kept`); otherwise one atomic add.
-#[derive(Clone, Debug)]
-pub struct Counter {
-    cell: Slot<Cell>,
+single_cell_metric! {
+    /// A total, a whole number. It starts at 0 and only goes up; at 2⁶⁴ it starts anew, as Prometheus
+    /// expects of a counter.
+    ///
+    /// Cost of an add: if it is striped, less than half of an uncontended atomic add, on any number of
+    /// threads (`make bench ONLY=counter-kept`); otherwise one atomic add.
+    pub Counter, |opts| Shape::counter(Number::Integer, opts)
 }
-
-single_cell_metric!(pub Counter, |opts| Shape::counter(Number::Integer, opts));
+words!(Counter, "whole numbers");
 
 impl Counter {
     /// Adds one.
@@ -65,29 +60,17 @@ impl Counter {
     pub fn get(&self) -> u64 {
         self.cell.get().map_or(0, |cell| cell.get())
     }
+}
 
-    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
-    /// any by the atomic instructions of its own language, beside all other updates. They hold whole
-    /// numbers.
+single_cell_metric! {
+    /// A total that is not a whole number, such as seconds. It starts at 0 and only goes up; very small
+    /// amounts are lost beside a very large total.
     ///
-    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
-    /// not installed. The words stay valid until the process ends.
-    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
-        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
-    }
+    /// Cost of an add: if it is striped, about a [`Counter`]'s and the addition; else a
+    /// compare-and-swap, and another for each concurrent update that came first.
+    pub FloatCounter, |opts| Shape::counter(Number::Float, opts)
 }
-
-/// A total that is not a whole number, such as seconds. It starts at 0 and only goes up; very small
-/// amounts are lost beside a very large total.
-///
-/// Cost of an add: if it is striped, about a [`Counter`]'s and the addition; else a
-/// compare-and-swap, and another for each concurrent update that came first.
-#[derive(Clone, Debug)]
-pub struct FloatCounter {
-    cell: Slot<Cell>,
-}
-
-single_cell_metric!(pub FloatCounter, |opts| Shape::counter(Number::Float, opts));
+words!(FloatCounter, "the bits of an `f64`");
 
 impl FloatCounter {
     /// Adds `x`. Negative numbers and NaN are ignored: a counter only goes up. Infinity makes the total
@@ -120,15 +103,5 @@ impl FloatCounter {
     /// [`Counter::get`].
     pub fn get(&self) -> f64 {
         self.cell.get().map_or(0.0, |cell| cell.get_float())
-    }
-
-    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
-    /// any by the atomic instructions of its own language, beside all other updates. They hold the bits
-    /// of an `f64`.
-    ///
-    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
-    /// not installed. The words stay valid until the process ends.
-    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
-        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
     }
 }

@@ -118,7 +118,6 @@ fn settle(place: usize) -> u64 {
     all.saturating_sub(before)
 }
 
-/// The group of this thread.
 fn shard() -> usize {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
     thread_local! {

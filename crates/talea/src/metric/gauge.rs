@@ -1,29 +1,24 @@
 //! Gauges: values that go up and down.
 
-use std::sync::atomic::AtomicU64;
-
 use talea_region::{Cell, Combine, Incarnation, Number, Storage};
 
-use super::slot::Slot;
-use super::{Shape, single_cell_metric};
+use super::{Shape, single_cell_metric, words};
 use crate::definition::kind::Kind;
 
-/// A whole number that is set, or goes up and down. Processes that share the
-/// region share the value, and the latest write counts; or each has its own, see
-/// [`Opts::combine`](crate::Opts::combine).
-///
-/// Cost of each operation: one atomic operation on a word that all threads share; of
-/// [`set_max`](Self::set_max) and [`set_min`](Self::set_min) a load, and a compare-and-swap if they
-/// change something.
-///
-/// Where each process has its own value, the smallest `i64` is kept as the one after
-/// it.
-#[derive(Clone, Debug)]
-pub struct Gauge {
-    cell: Slot<Cell>,
+single_cell_metric! {
+    /// A whole number that is set, or goes up and down. Processes that share the
+    /// region share the value, and the latest write counts; or each has its own, see
+    /// [`Opts::combine`](crate::Opts::combine).
+    ///
+    /// Cost of each operation: one atomic operation on a word that all threads share; of
+    /// [`set_max`](Self::set_max) and [`set_min`](Self::set_min) a load, and a compare-and-swap if they
+    /// change something.
+    ///
+    /// Where each process has its own value, the smallest `i64` is kept as the one after
+    /// it.
+    pub Gauge, |opts| Shape::gauge(Number::Integer, opts)
 }
-
-single_cell_metric!(pub Gauge, |opts| Shape::gauge(Number::Integer, opts));
+words!(Gauge, "whole numbers", "There is none either if the value may be absent in a process.");
 
 impl Gauge {
     /// Sets the value.
@@ -73,29 +68,20 @@ impl Gauge {
     pub fn get(&self) -> i64 {
         self.cell.get().map_or(0, |cell| cell.get() as i64)
     }
+}
 
-    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
-    /// any by the atomic instructions of its own language, beside all other updates. They hold whole
-    /// numbers.
+single_cell_metric! {
+    /// A [`Gauge`] of any float, NaN and the infinities included.
     ///
-    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
-    /// not installed,
-    /// or may be absent in a process. The words stay valid until the process ends.
-    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
-        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
-    }
+    /// Cost: of [`set`](Self::set) and [`get`](Self::get) one atomic operation, of
+    /// [`add`](Self::add) a compare-and-swap, and another for each thread that was faster.
+    pub FloatGauge, |opts| Shape::gauge(Number::Float, opts)
 }
-
-/// A [`Gauge`] of any float, NaN and the infinities included.
-///
-/// Cost: of [`set`](Self::set) and [`get`](Self::get) one atomic operation, of
-/// [`add`](Self::add) a compare-and-swap, and another for each thread that was faster.
-#[derive(Clone, Debug)]
-pub struct FloatGauge {
-    cell: Slot<Cell>,
-}
-
-single_cell_metric!(pub FloatGauge, |opts| Shape::gauge(Number::Float, opts));
+words!(
+    FloatGauge,
+    "the bits of an `f64`",
+    "There is none either if the value may be absent in a process."
+);
 
 impl FloatGauge {
     /// Sets the value.
@@ -137,35 +123,22 @@ impl FloatGauge {
     pub fn get(&self) -> f64 {
         self.cell.get().map_or(0.0, |cell| cell.get_float())
     }
+}
 
-    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
-    /// any by the atomic instructions of its own language, beside all other updates. They hold the bits
-    /// of an `f64`.
+single_cell_metric! {
+    /// The number of things that exist right now: requests in flight, open connections. Each process
+    /// has its own count, and a scrape shows the sum over the living processes. So the count of a
+    /// killed process goes with it. Each increment needs a decrement in the same process, also if a
+    /// task is cancelled or panics.
     ///
-    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
-    /// not installed,
-    /// or may be absent in a process. The words stay valid until the process ends.
-    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
-        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
+    /// Cost of an add: one atomic add on a word of this process.
+    pub UpDownCounter, |opts| {
+        Shape::without_choice(opts)?;
+        let (number, storage) = (Number::Integer, Some(Storage::Owned));
+        Ok(Shape::single_cell(Kind::Gauge, number, storage, Combine::Sum, ""))
     }
 }
-
-/// The number of things that exist right now: requests in flight, open connections. Each process
-/// has its own count, and a scrape shows the sum over the living processes. So the count of a
-/// killed process goes with it. Each increment needs a decrement in the same process, also if a
-/// task is cancelled or panics.
-///
-/// Cost of an add: one atomic add on a word of this process.
-#[derive(Clone, Debug)]
-pub struct UpDownCounter {
-    cell: Slot<Cell>,
-}
-
-single_cell_metric!(pub UpDownCounter, |opts| {
-    Shape::without_choice(opts)?;
-    let (number, storage) = (Number::Integer, Some(Storage::Owned));
-    Ok(Shape::single_cell(Kind::Gauge, number, storage, Combine::Sum, ""))
-});
+words!(UpDownCounter, "whole numbers, of this process: a child made by `fork` has others");
 
 impl UpDownCounter {
     /// Adds one.
@@ -216,16 +189,6 @@ impl UpDownCounter {
     #[inline]
     pub fn get(&self) -> i64 {
         self.cell.get().map_or(0, |cell| cell.get() as i64)
-    }
-
-    /// Words that a binding to another language may add to: at most `most`, of which any thread may use
-    /// any by the atomic instructions of its own language, beside all other updates. They hold whole
-    /// numbers, of this process: a child made by `fork` has others.
-    ///
-    /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none if it is
-    /// not installed. The words stay valid until the process ends.
-    pub fn words(&self, most: usize) -> Vec<&'static AtomicU64> {
-        self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::Location;
 
 use talea_region::{Cell, Cells, Combine, Number, Segment, Segments, UsualSegment};
 
@@ -94,7 +93,6 @@ impl HistogramCells {
         }
     }
 
-    /// Counts one observation here and in another histogram.
     #[inline]
     fn observe_in_both<U: Unit>(&self, other: &Self, value: U::Value) {
         if U::IS_FLOAT || self.count_in_both(other, U::kept(value)).is_none() {
@@ -122,7 +120,6 @@ impl HistogramCells {
         Some(())
     }
 
-    /// Counts a whole number.
     #[inline]
     fn count(&self, kept: u64) {
         let Some(native) = &self.native else { return self.count_by_thresholds(kept) };
@@ -168,7 +165,6 @@ impl HistogramCells {
         native.segments.cell(segment, native.octaves.cell_of_whole(kept, segment.tag())?)
     }
 
-    /// Counts a float.
     #[inline(never)]
     fn count_float(&self, x: f64) {
         // A sum that is no number would stay one, whatever is wiped or taken away.
@@ -260,26 +256,7 @@ impl slot::Bound for HistogramCells {
     }
 }
 
-impl<U: Unit> Clone for Histogram<U> {
-    fn clone(&self) -> Self {
-        Self { bound: self.bound.clone(), unit: PhantomData }
-    }
-}
-
-impl<U: Unit> Default for Histogram<U> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<U: Unit> Histogram<U> {
-    /// A histogram that is not installed yet: until then, its updates are discarded.
-    #[track_caller]
-    pub const fn new() -> Self {
-        Self { bound: Slot::late(Some(Location::caller())), unit: PhantomData }
-    }
-
     /// Records one observation. A value above all thresholds is in the bucket `+Inf`.
     #[inline]
     pub fn observe(&self, value: U::Value) {
@@ -301,9 +278,7 @@ impl<U: Unit> Histogram<U> {
             }
         }
     }
-}
 
-impl<U: Unit> Histogram<U> {
     /// Counts one observation and keeps it as the exemplar of its bucket: by its labels,
     /// usually the id of its trace, it can be found. Formats that know exemplars show the
     /// latest of each bucket.
@@ -365,30 +340,59 @@ impl<U: Unit> Histogram<U> {
     }
 }
 
-impl<U: Unit> Metric for Histogram<U> {}
+/// The parts that histograms and summaries have in common: the slot of their cells.
+macro_rules! histogram_cells {
+    ($name:ident, $shape:expr) => {
+        impl<U: Unit> $name<U> {
+            /// A metric that is not installed yet: until then, its updates are discarded.
+            #[track_caller]
+            pub const fn new() -> Self {
+                Self { bound: Slot::late(Some(std::panic::Location::caller())), unit: PhantomData }
+            }
+        }
 
-impl<U: Unit> Sealed for Histogram<U> {
-    type Bound = HistogramCells;
+        impl<U: Unit> Clone for $name<U> {
+            fn clone(&self) -> Self {
+                Self { bound: self.bound.clone(), unit: PhantomData }
+            }
+        }
 
-    fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
-        shape::<U>(opts)
-    }
+        impl<U: Unit> Default for $name<U> {
+            #[track_caller]
+            fn default() -> Self {
+                Self::new()
+            }
+        }
 
-    #[inline]
-    fn bind(cells: Cells, grid: &'static Grid) -> HistogramCells {
-        HistogramCells::new(cells, grid)
-    }
+        impl<U: Unit> Metric for $name<U> {}
 
-    #[inline]
-    fn holding(bound: Slot<HistogramCells>) -> Self {
-        Self { bound, unit: PhantomData }
-    }
+        impl<U: Unit> Sealed for $name<U> {
+            type Bound = HistogramCells;
 
-    #[inline]
-    fn slot(&self) -> &Slot<HistogramCells> {
-        &self.bound
-    }
+            fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
+                $shape(opts)
+            }
+
+            #[inline]
+            fn bind(cells: Cells, grid: &'static Grid) -> HistogramCells {
+                HistogramCells::new(cells, grid)
+            }
+
+            #[inline]
+            fn holding(bound: Slot<HistogramCells>) -> Self {
+                Self { bound, unit: PhantomData }
+            }
+
+            #[inline]
+            fn slot(&self) -> &Slot<HistogramCells> {
+                &self.bound
+            }
+        }
+    };
 }
+pub(super) use histogram_cells;
+
+histogram_cells!(Histogram, shape::<U>);
 
 /// The shape of a family of histograms in the region, or the fault in its options.
 pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
@@ -435,7 +439,6 @@ pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
     })
 }
 
-/// The thresholds in stored form, or the fault in them.
 fn thresholds<U: Unit>(shown: &[f64]) -> Result<Vec<u64>, String> {
     let expected = match U::IS_FLOAT {
         false => "buckets are finite, positive, ascending and at most 1,024",
@@ -463,7 +466,6 @@ fn thresholds<U: Unit>(shown: &[f64]) -> Result<Vec<u64>, String> {
     Ok(kept)
 }
 
-/// The native buckets that the options ask for, or the fault in these.
 fn native(opts: &Opts<'_>) -> Result<Option<NativeLayout>, String> {
     let Opts { bucketing, schema, max_buckets: most, widest_zero, .. } = *opts;
     if bucketing == Bucketing::Classic {

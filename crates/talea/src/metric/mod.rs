@@ -127,9 +127,15 @@ impl Shape {
     }
 }
 
-/// The parts that every metric of one cell has in common.
+/// A metric of one cell.
 macro_rules! single_cell_metric {
-    ($vis:vis $name:ident, $shape:expr) => {
+    ($(#[$doc:meta])* $vis:vis $name:ident, $shape:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug)]
+        $vis struct $name {
+            cell: crate::metric::slot::Slot<talea_region::Cell>,
+        }
+
         impl $name {
             /// A metric that is not installed yet: until then, its updates are discarded. Its
             /// clones are installed with it.
@@ -175,3 +181,22 @@ macro_rules! single_cell_metric {
     };
 }
 pub(crate) use single_cell_metric;
+
+/// The words of a metric of one cell, for bindings to other languages.
+macro_rules! words {
+    ($name:ident, $content:literal $(, $absent:literal)?) => {
+        impl $name {
+            /// Words that a binding to another language may add to: at most `most`, of which any thread
+            /// may use any by the atomic instructions of its own language, beside all other updates.
+            #[doc = concat!("They hold ", $content, ".")]
+            ///
+            /// Word `n` is for threads on CPU `n`; there is one where the value is in one word, and none
+            /// if it is not installed. The words stay valid until the process ends.
+            $(#[doc = $absent])?
+            pub fn words(&self, most: usize) -> Vec<&'static std::sync::atomic::AtomicU64> {
+                self.cell.get().map_or_else(Vec::new, |cell| cell.words(most))
+            }
+        }
+    };
+}
+pub(crate) use words;

@@ -98,7 +98,6 @@ impl<T: Bound> Slot<T> {
         }
     }
 
-    /// The binding, if there is one.
     #[inline]
     pub(crate) fn get(&self) -> Option<&T> {
         match self {
@@ -177,7 +176,6 @@ impl<T: PartialEq> Late<T> {
         self.filled.get()
     }
 
-    /// The content, if there is one.
     #[inline]
     pub(crate) fn get(&self) -> Option<&'static T> {
         self.now().or_else(|| self.get_shared())

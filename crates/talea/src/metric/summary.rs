@@ -1,11 +1,10 @@
 //! Summaries: quantiles of recent observations.
 
 use std::marker::PhantomData;
-use std::panic::Location;
 
 use talea_region::Cells;
 
-use super::histogram::{self, HistogramCells};
+use super::histogram::{self, HistogramCells, histogram_cells};
 use super::slot::Slot;
 use super::{Metric, Sealed, Shape};
 use crate::definition::kind::Kind;
@@ -49,26 +48,7 @@ pub struct Summary<U: Unit> {
     unit: PhantomData<U>,
 }
 
-impl<U: Unit> Clone for Summary<U> {
-    fn clone(&self) -> Self {
-        Self { bound: self.bound.clone(), unit: PhantomData }
-    }
-}
-
-impl<U: Unit> Default for Summary<U> {
-    #[track_caller]
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl<U: Unit> Summary<U> {
-    /// A summary that is not installed yet: until then, its updates are discarded.
-    #[track_caller]
-    pub const fn new() -> Self {
-        Self { bound: Slot::late(Some(Location::caller())), unit: PhantomData }
-    }
-
     /// Counts one observation.
     #[inline]
     pub fn observe(&self, value: U::Value) {
@@ -76,33 +56,12 @@ impl<U: Unit> Summary<U> {
     }
 }
 
-impl<U: Unit> Metric for Summary<U> {}
-
-impl<U: Unit> Sealed for Summary<U> {
-    type Bound = HistogramCells;
-
-    fn shape(opts: &Opts<'_>) -> Result<Shape, String> {
-        let recent = histogram::recent(opts, opts.quantiles.unwrap_or(&[0.5, 0.9, 0.99]))?;
-        let kept = match opts.sampled {
-            true => Opts { bucketing: Bucketing::Classic, quantiles: None, ..*opts },
-            false => opts.bucketing(Bucketing::Native),
-        };
-        let shape = histogram::shape::<U>(&kept)?;
-        Ok(Shape { kind: Kind::Summary, recent: Some(recent), ..shape })
-    }
-
-    #[inline]
-    fn bind(cells: Cells, grid: &'static Grid) -> HistogramCells {
-        HistogramCells::new(cells, grid)
-    }
-
-    #[inline]
-    fn holding(bound: Slot<HistogramCells>) -> Self {
-        Self { bound, unit: PhantomData }
-    }
-
-    #[inline]
-    fn slot(&self) -> &Slot<HistogramCells> {
-        &self.bound
-    }
-}
+histogram_cells!(Summary, |opts: &Opts<'_>| {
+    let recent = histogram::recent(opts, opts.quantiles.unwrap_or(&[0.5, 0.9, 0.99]))?;
+    let kept = match opts.sampled {
+        true => Opts { bucketing: Bucketing::Classic, quantiles: None, ..*opts },
+        false => opts.bucketing(Bucketing::Native),
+    };
+    let shape = histogram::shape::<U>(&kept)?;
+    Ok(Shape { kind: Kind::Summary, recent: Some(recent), ..shape })
+});

@@ -25,16 +25,8 @@ pub trait ObserveDuration {
     note = "of a summary, stop the timer by `stop`"
 )]
 pub trait KeepExemplar: ObserveDuration {
-    /// Counts one observation, with an exemplar.
-    fn observe_with_exemplar(
-        &self,
-        duration: Duration,
-        labels: &[(&str, &str)],
-    ) -> Result<(), ExemplarError>;
-
-    /// Counts one observation, with the current trace as its exemplar.
-    #[cfg(feature = "tracing")]
-    fn observe_traced(&self, duration: Duration);
+    /// Calls a function with the histogram; `None` if its series is gone.
+    fn with_histogram<R>(&self, use_it: impl FnOnce(&Histogram<Seconds>) -> R) -> Option<R>;
 }
 
 /// A family of durations with the labels of one series; see [`Timer::stop_with`].
@@ -49,46 +41,14 @@ pub trait ObserveWith<P>: ObserveDuration {
 }
 
 impl KeepExemplar for Histogram<Seconds> {
-    fn observe_with_exemplar(
-        &self,
-        duration: Duration,
-        labels: &[(&str, &str)],
-    ) -> Result<(), ExemplarError> {
-        self.observe_with_exemplar(duration, labels)
-    }
-
-    #[cfg(feature = "tracing")]
-    fn observe_traced(&self, duration: Duration) {
-        self.observe_traced(duration);
+    fn with_histogram<R>(&self, use_it: impl FnOnce(&Self) -> R) -> Option<R> {
+        Some(use_it(self))
     }
 }
 
 impl<T: KeepExemplar> KeepExemplar for &T {
-    fn observe_with_exemplar(
-        &self,
-        duration: Duration,
-        labels: &[(&str, &str)],
-    ) -> Result<(), ExemplarError> {
-        (**self).observe_with_exemplar(duration, labels)
-    }
-
-    #[cfg(feature = "tracing")]
-    fn observe_traced(&self, duration: Duration) {
-        (**self).observe_traced(duration);
-    }
-}
-
-impl ObserveDuration for Histogram<Seconds> {
-    #[inline]
-    fn observe_duration(&self, duration: Duration) {
-        self.observe(duration);
-    }
-}
-
-impl ObserveDuration for Summary<Seconds> {
-    #[inline]
-    fn observe_duration(&self, duration: Duration) {
-        self.observe(duration);
+    fn with_histogram<R>(&self, use_it: impl FnOnce(&Histogram<Seconds>) -> R) -> Option<R> {
+        (**self).with_histogram(use_it)
     }
 }
 
@@ -148,9 +108,7 @@ impl<T: ObserveDuration> Timer<T> {
     pub(crate) fn end(&mut self) -> Duration {
         self.start.take().map_or(Duration::ZERO, |start| start.elapsed())
     }
-}
 
-impl<T: ObserveDuration> Timer<T> {
     /// Observes now, with an exemplar: see [`Histogram::observe_with_exemplar`]. Returns the time that
     /// it observed.
     ///
@@ -162,7 +120,7 @@ impl<T: ObserveDuration> Timer<T> {
         T: KeepExemplar,
     {
         let took = self.end();
-        self.target.observe_with_exemplar(took, labels)?;
+        self.target.with_histogram(|it| it.observe_with_exemplar(took, labels)).transpose()?;
         Ok(took)
     }
 
@@ -174,7 +132,7 @@ impl<T: ObserveDuration> Timer<T> {
         T: KeepExemplar,
     {
         let took = self.end();
-        self.target.observe_traced(took);
+        self.target.with_histogram(|it| it.observe_traced(took));
         took
     }
 }
@@ -191,6 +149,13 @@ impl<T: ObserveDuration> Drop for Timer<T> {
 /// With the bound at each function and not at the block, the compiler shows what the trait says.
 macro_rules! timed {
     ($metric:ident) => {
+        impl ObserveDuration for $metric<Seconds> {
+            #[inline]
+            fn observe_duration(&self, duration: Duration) {
+                self.observe(duration);
+            }
+        }
+
         impl<U: Unit> $metric<U> {
             /// Starts a timer, which observes when it is stopped or dropped. Of a family, use
             /// [`Family::start_timer`](crate::Family::start_timer). Cost: that of [`Timer`].
