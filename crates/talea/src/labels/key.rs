@@ -77,7 +77,6 @@ impl LabelKey {
     /// Texts that it has room for the lengths of, in five bits each.
     const TEXTS: u32 = 3;
 
-    /// A key of no values yet.
     #[inline]
     pub(crate) fn new() -> Self {
         let words = (0, 0, 0);

@@ -97,33 +97,41 @@ impl Labels for () {
     fn add_to_key<K: KeyWriter>(&self, _: &mut K) {}
 }
 
+/// What a pointer to labels, or to the value of one, has of them.
+macro_rules! as_pointed_to {
+    () => {
+        #[inline]
+        fn cardinality() -> Option<usize> {
+            T::cardinality()
+        }
+        fn fault() -> Option<String> {
+            T::fault()
+        }
+        #[inline]
+        fn index(&self) -> usize {
+            (**self).index()
+        }
+        #[inline]
+        fn write(&self, out: &mut LabelText) {
+            (**self).write(out);
+        }
+        #[inline]
+        fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
+            (**self).add_to_key(key);
+        }
+        #[inline]
+        fn write_nth(n: usize, out: &mut LabelText) {
+            T::write_nth(n, out);
+        }
+    };
+}
+use as_pointed_to;
+
 /// Lets `with(&labels)` take labels that are used more than once.
 impl<T: Labels + ?Sized> Labels for &T {
     type Static = T::Static;
     const NAMES: &'static [&'static str] = T::NAMES;
-    #[inline]
-    fn cardinality() -> Option<usize> {
-        T::cardinality()
-    }
-    fn fault() -> Option<String> {
-        T::fault()
-    }
-    #[inline]
-    fn index(&self) -> usize {
-        (**self).index()
-    }
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        (**self).write(out);
-    }
-    #[inline]
-    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
-        (**self).add_to_key(key);
-    }
-    #[inline]
-    fn write_nth(n: usize, out: &mut LabelText) {
-        T::write_nth(n, out);
-    }
+    as_pointed_to!();
 }
 
 /// A label's value. Text, characters, integers and bools are, behind a `Box`, an `Arc` or an `Rc`

@@ -4,40 +4,23 @@ use std::borrow::Cow;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::{KeyWriter, LabelText, LabelValue};
+use super::{KeyWriter, LabelText, LabelValue, as_pointed_to};
 
-impl LabelValue for str {
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        out.push_escaped(self);
-    }
-    #[inline]
-    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
-        key.text(self);
-    }
+macro_rules! texts {
+    ($($text:ty)*) => {$(
+        impl LabelValue for $text {
+            #[inline]
+            fn write(&self, out: &mut LabelText) {
+                out.push_escaped(self);
+            }
+            #[inline]
+            fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
+                key.text(self);
+            }
+        }
+    )*};
 }
-
-impl LabelValue for String {
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        out.push_escaped(self);
-    }
-    #[inline]
-    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
-        key.text(self);
-    }
-}
-
-impl LabelValue for Cow<'_, str> {
-    #[inline]
-    fn write(&self, out: &mut LabelText) {
-        out.push_escaped(self);
-    }
-    #[inline]
-    fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
-        key.text(self);
-    }
-}
+texts!(str String Cow<'_, str>);
 
 impl LabelValue for char {
     #[inline]
@@ -110,29 +93,7 @@ impl<T: LabelValue> LabelValue for Option<T> {
 macro_rules! pointers {
     ($($pointer:ty)*) => {$(
         impl<T: LabelValue + ?Sized> LabelValue for $pointer {
-            #[inline]
-            fn cardinality() -> Option<usize> {
-                T::cardinality()
-            }
-            fn fault() -> Option<String> {
-                T::fault()
-            }
-            #[inline]
-            fn index(&self) -> usize {
-                (**self).index()
-            }
-            #[inline]
-            fn write(&self, out: &mut LabelText) {
-                (**self).write(out);
-            }
-            #[inline]
-            fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
-                (**self).add_to_key(key);
-            }
-            #[inline]
-            fn write_nth(n: usize, out: &mut LabelText) {
-                T::write_nth(n, out);
-            }
+            as_pointed_to!();
         }
     )*};
 }
