@@ -36,7 +36,6 @@ fn is_odd(text: &[u8]) -> bool {
 }
 
 impl Lines {
-    /// Prepares the lines of another family.
     pub(crate) fn begin(&mut self, whole: &Family<'_>, names: &ShownNames) {
         self.name.clear();
         let family = whole.first();
@@ -85,7 +84,20 @@ impl Lines {
         out.push(b'\n');
     }
 
-    /// Writes the value of a sample.
+    /// Writes the line of a sample without a label of its own.
+    #[inline]
+    pub(super) fn sample(
+        &self,
+        out: &mut Vec<u8>,
+        series: &SeriesSnapshot<'_>,
+        ending: &str,
+        number: Shown,
+    ) {
+        self.open(out, series, ending, None);
+        self.value(out, number);
+        out.push(b'\n');
+    }
+
     #[inline(always)]
     pub(crate) fn value(&self, out: &mut Vec<u8>, number: Shown) {
         if self.decimals {
@@ -410,7 +422,6 @@ impl Bounds {
         text.resize(text.len() + LONG, 0);
     }
 
-    /// The text of each.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.quoted().map(|(text, len)| &text[..len - 1])
     }

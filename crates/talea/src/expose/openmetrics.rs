@@ -31,7 +31,6 @@ const UNITS: [&str; 10] = [
     "hertz",
 ];
 
-/// Writes the format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OpenMetrics {
     pub(super) lines: Lines,
@@ -41,7 +40,6 @@ pub(crate) struct OpenMetrics {
     buckets: Vec<u64>,
     /// Whether the family's histograms have a threshold below zero.
     goes_below_zero: bool,
-    /// Whether `_created` is left out.
     pub(super) hides_created: bool,
     /// The length of the name before `_created`, if that is shown.
     created_after: Option<usize>,
@@ -192,12 +190,8 @@ impl OpenMetrics {
         if series.family().kind() == Kind::Histogram && self.goes_below_zero {
             return;
         }
-        self.lines.open(out, series, "_count", None);
-        self.lines.value(out, Shown::Unsigned(count));
-        out.push(b'\n');
-        self.lines.open(out, series, "_sum", None);
-        self.lines.value(out, Shown::Float(sum));
-        out.push(b'\n');
+        self.lines.sample(out, series, "_count", Shown::Unsigned(count));
+        self.lines.sample(out, series, "_sum", Shown::Float(sum));
     }
 
     /// The lines about a family of unknown type.
@@ -220,7 +214,7 @@ impl OpenMetrics {
     /// Writes the samples of a series that belong to one of these families.
     fn part_series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, part: Part) {
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
-        match (part, series.shown()) {
+        let number = match (part, series.shown()) {
             (Part::Each, Shown::Histogram) => {
                 series.classic(buckets);
                 let mut count = 0_u64;
@@ -234,21 +228,16 @@ impl OpenMetrics {
                 let values = series.quantiles().map(|(_, value)| Shown::Float(value));
                 return lines.each(out, series, "", ("quantile", quantiles), values);
             }
-            (Part::Count, _) => {
-                lines.open(out, series, "_count", None);
-                lines.value(out, Shown::Unsigned(series.count()));
-            }
-            (Part::Sum, _) => {
-                lines.open(out, series, "_sum", None);
-                lines.value(out, Shown::Float(series.sum()));
-            }
+            (Part::Count, _) => ("_count", Shown::Unsigned(series.count())),
+            (Part::Sum, _) => ("_sum", Shown::Float(series.sum())),
             (Part::Created, _) => {
                 let Some(created) = series.created_nanos() else { return };
                 lines.open(out, series, "_created", None);
                 write_seconds(out, created);
+                return out.push(b'\n');
             }
-        }
-        out.push(b'\n');
+        };
+        lines.sample(out, series, number.0, number.1);
     }
 
     /// When the series began to count.

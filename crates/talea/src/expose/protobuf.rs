@@ -15,67 +15,39 @@ use crate::labels::{RawLabel, raw_labels};
 use crate::snapshot::SeriesSnapshot;
 use crate::snapshot::Shown;
 
-/// Fields of `MetricFamily`.
-const NAME: u32 = 1;
-const HELP: u32 = 2;
-const TYPE: u32 = 3;
-const METRIC: u32 = 4;
-/// Of `Metric`.
-const LABEL: u32 = 1;
-const GAUGE: u32 = 2;
-const COUNTER: u32 = 3;
-const SUMMARY: u32 = 4;
-const HISTOGRAM: u32 = 7;
-/// Of `Gauge` and `Counter`.
-const VALUE: u32 = 1;
-const COUNTER_EXEMPLAR: u32 = 2;
-const COUNTER_CREATED: u32 = 3;
-/// Of `Summary`, beside its count and sum, which are numbered as those of `Histogram`.
-const SUMMARY_QUANTILE: u32 = 3;
-const SUMMARY_CREATED: u32 = 4;
-/// Of `Quantile`.
-const QUANTILE: u32 = 1;
-const QUANTILE_VALUE: u32 = 2;
-/// Of `Histogram`.
-const COUNT: u32 = 1;
-const SUM: u32 = 2;
-const BUCKET: u32 = 3;
-const SCHEMA: u32 = 5;
-const ZERO_THRESHOLD: u32 = 6;
-const ZERO_COUNT: u32 = 7;
-const NEGATIVE_SPAN: u32 = 9;
-const NEGATIVE_DELTA: u32 = 10;
-const POSITIVE_SPAN: u32 = 12;
-const POSITIVE_DELTA: u32 = 13;
-const HISTOGRAM_CREATED: u32 = 15;
-const NATIVE_EXEMPLARS: u32 = 16;
-/// Of `BucketSpan`.
-const OFFSET: u32 = 1;
-const LENGTH: u32 = 2;
-/// Of `Bucket`.
-const CUMULATIVE: u32 = 1;
-const UPPER_BOUND: u32 = 2;
-const BUCKET_EXEMPLAR: u32 = 3;
-/// Of `Exemplar`, beside its labels, which are numbered as those of `Metric`.
-const EXEMPLAR_VALUE: u32 = 2;
-const EXEMPLAR_TIME: u32 = 3;
-/// Of `LabelPair`.
-const LABEL_NAME: u32 = 1;
-const LABEL_VALUE: u32 = 2;
-/// Of `Timestamp`.
-const SECONDS: u32 = 1;
-const NANOS: u32 = 2;
+/// The numbers of fields, by the message that has them.
+macro_rules! fields {
+    ($($message:ident { $($field:ident = $number:literal),* })*) => {
+        $($(const $field: u32 = $number;)*)*
+    };
+}
 
-/// Writes the format.
+fields! {
+    MetricFamily { NAME = 1, HELP = 2, TYPE = 3, METRIC = 4 }
+    Metric { LABEL = 1, GAUGE = 2, COUNTER = 3, SUMMARY = 4, HISTOGRAM = 7 }
+    // The value of a gauge has this number too.
+    Counter { VALUE = 1, COUNTER_EXEMPLAR = 2, COUNTER_CREATED = 3 }
+    // Beside its count and sum, which are numbered as those of `Histogram`.
+    Summary { SUMMARY_QUANTILE = 3, SUMMARY_CREATED = 4 }
+    Quantile { QUANTILE = 1, QUANTILE_VALUE = 2 }
+    Histogram { COUNT = 1, SUM = 2, BUCKET = 3, HISTOGRAM_CREATED = 15 }
+    NativeHistogram { SCHEMA = 5, ZERO_THRESHOLD = 6, ZERO_COUNT = 7, NATIVE_EXEMPLARS = 16 }
+    NativeSides { NEGATIVE_SPAN = 9, NEGATIVE_DELTA = 10, POSITIVE_SPAN = 12, POSITIVE_DELTA = 13 }
+    BucketSpan { OFFSET = 1, LENGTH = 2 }
+    Bucket { CUMULATIVE = 1, UPPER_BOUND = 2, BUCKET_EXEMPLAR = 3 }
+    // Beside its labels, which are numbered as those of `Metric`.
+    Exemplar { EXEMPLAR_VALUE = 2, EXEMPLAR_TIME = 3 }
+    LabelPair { LABEL_NAME = 1, LABEL_VALUE = 2 }
+    Timestamp { SECONDS = 1, NANOS = 2 }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Protobuf {
     /// How the names of labels are shown.
     names: LabelNames,
     /// Label text that each series begins with.
     label: String,
-    /// The upper bounds of the family's buckets.
     bounds: Vec<f64>,
-    /// The counts of the classic buckets of a series.
     buckets: Vec<u64>,
     /// A message of each of the inner levels, before its length is known.
     metric: Vec<u8>,
@@ -84,7 +56,6 @@ pub(crate) struct Protobuf {
 }
 
 impl Protobuf {
-    /// Writes a series into `metric`.
     fn fill_metric(&mut self, series: &SeriesSnapshot<'_>) {
         let Self { names, label: part, bounds, buckets, metric, inner, bucket } = self;
         metric.clear();
@@ -258,7 +229,6 @@ fn write_exemplar(out: &mut Vec<u8>, field: u32, exemplar: Option<&Exemplar>) {
     bytes(out, field, &message);
 }
 
-/// The native buckets of a histogram.
 fn native_buckets(out: &mut Vec<u8>, native: &NativeBuckets) {
     varint_field(out, SCHEMA, zigzag(i64::from(native.schema())));
     double(out, ZERO_THRESHOLD, native.zero_threshold());

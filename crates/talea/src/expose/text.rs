@@ -14,7 +14,6 @@ use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 /// The Content-Type of [`Snapshot::to_text`](crate::Snapshot::to_text).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Writes the format.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Text {
     pub(super) lines: Lines,
@@ -25,7 +24,6 @@ pub(crate) struct Text {
     help: String,
     thresholds: Bounds,
     quantiles: Bounds,
-    /// The counts of the classic buckets of a series.
     buckets: Vec<u64>,
     /// The length of the name before `_created`, if that is shown.
     created_after: Option<usize>,
@@ -92,27 +90,17 @@ impl Writer for Text {
                     Shown::Unsigned(count)
                 });
                 lines.each(out, series, "_bucket", ("le", thresholds), counts);
-                lines.open(out, series, "_sum", None);
-                lines.value(out, Shown::Float(series.sum()));
-                out.push(b'\n');
-                lines.open(out, series, "_count", None);
-                lines.value(out, Shown::Unsigned(count));
+                lines.sample(out, series, "_sum", Shown::Float(series.sum()));
+                lines.sample(out, series, "_count", Shown::Unsigned(count));
             }
             Shown::Summary => {
                 let values = series.quantiles().map(|(_, value)| Shown::Float(value));
                 lines.each(out, series, "", ("quantile", quantiles), values);
-                lines.open(out, series, "_sum", None);
-                lines.value(out, Shown::Float(series.sum()));
-                out.push(b'\n');
-                lines.open(out, series, "_count", None);
-                lines.value(out, Shown::Unsigned(series.count()));
+                lines.sample(out, series, "_sum", Shown::Float(series.sum()));
+                lines.sample(out, series, "_count", Shown::Unsigned(series.count()));
             }
-            number => {
-                lines.open(out, series, "", None);
-                lines.value(out, number);
-            }
+            number => lines.sample(out, series, "", number),
         }
-        out.push(b'\n');
     }
 
     fn easy_series(
