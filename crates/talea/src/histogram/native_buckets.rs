@@ -179,10 +179,14 @@ impl NativeBuckets {
             }
         }
         // A bucket that the other side's zero reaches into goes with it.
-        let reach = *zero_threshold;
-        let Self { schema, zero, positive, negative, .. } = self;
+        self.count_as_zero();
+    }
+
+    /// Moves the buckets that are within the zero bucket into it.
+    fn count_as_zero(&mut self) {
+        let Self { schema, zero_threshold: reach, zero, positive, negative, .. } = self;
         for side in [positive, negative] {
-            let first = side.partition_point(|&(bucket, _)| upper_bound(bucket, *schema) <= reach);
+            let first = side.partition_point(|&(bucket, _)| upper_bound(bucket, *schema) <= *reach);
             side.drain(..first).for_each(|(_, count)| *zero = zero.wrapping_add(count));
         }
     }
@@ -198,13 +202,7 @@ impl NativeBuckets {
             join(side);
         }
         self.schema = schema;
-        // A bucket within the zero bucket counts as zero.
-        let reach = self.zero_threshold;
-        for side in [&mut self.positive, &mut self.negative] {
-            let first = side.partition_point(|&(bucket, _)| upper_bound(bucket, schema) <= reach);
-            let zero = &mut self.zero;
-            side.drain(..first).for_each(|(_, count)| *zero = zero.wrapping_add(count));
-        }
+        self.count_as_zero();
     }
 
     /// The coarser schema and the wider zero of two, which both then have.
@@ -241,7 +239,6 @@ impl NativeBuckets {
         Self { schema, zero_threshold, ..Self::default() }
     }
 
-    /// Adds the observations of others.
     pub(crate) fn merge(&mut self, other: &Self) {
         let mut other = other.clone();
         self.align(&mut other);

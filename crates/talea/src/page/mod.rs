@@ -137,10 +137,8 @@ impl Page {
         if !name.is_empty() {
             part.label = LabelText::one(name, value);
         }
-        part.name.clear();
-        part.name.push_str(name);
-        part.value.clear();
-        part.value.push_str(value);
+        name.clone_into(&mut part.name);
+        value.clone_into(&mut part.value);
         part.is_foreign = is_foreign;
         part.join_labels();
         self.used += 1;
