@@ -27,7 +27,6 @@ pub(crate) struct Encoder {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     family: usize,
-    /// The part of the family.
     part: usize,
     series: usize,
     /// Whether the family's beginning is written.
@@ -49,7 +48,6 @@ impl Encoder {
         }
     }
 
-    /// Leaves out when series began.
     pub(crate) fn hide_created(&mut self) {
         self.openmetrics.hides_created = true;
         self.text.shows_created = false;
@@ -67,13 +65,11 @@ impl Encoder {
         self.text.lines.decimals = true;
     }
 
-    /// Writes all of it.
     pub(crate) fn write(&mut self, pages: &dyn Pages, out: &mut Vec<u8>) {
         self.begin();
         self.write_some(pages, out, usize::MAX);
     }
 
-    /// How it shows names that the format does not have.
     pub(crate) fn escaping(&self) -> Escaping {
         self.names.escaping()
     }

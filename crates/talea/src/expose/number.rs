@@ -2,7 +2,6 @@
 
 use crate::snapshot::Shown;
 
-/// An integer.
 #[inline]
 pub(crate) fn write_integer(out: &mut Vec<u8>, n: impl itoa::Integer) {
     out.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
@@ -129,7 +128,6 @@ impl Shown {
         }
     }
 
-    /// Writes a number.
     #[inline(always)]
     pub(super) fn write(self, out: &mut Vec<u8>) {
         match self {

@@ -77,12 +77,10 @@ impl ShownNames {
         }
     }
 
-    /// How the name of a family is shown.
     pub(super) fn family<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
         self.others.get(name).map_or_else(|| self.escaping.name(name), Cow::from)
     }
 
-    /// How the names of a family's labels are shown.
     pub(super) fn labels(&self, whole: &Family<'_>) -> LabelNames {
         let mut labels = LabelNames { escaping: self.escaping, shown: Vec::new() };
         let family = whole.first();
@@ -124,7 +122,6 @@ impl LabelNames {
         !self.shown.is_empty()
     }
 
-    /// How a label's name is shown.
     pub(super) fn of<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
         if is_plain_label(name) {
             return Cow::Borrowed(name);

@@ -14,9 +14,7 @@ use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot};
 
 /// Steps of a window.
 const STEPS: u32 = 60;
-/// The longest step.
 const LONGEST_STEP: Duration = Duration::from_secs(10);
-/// The shortest.
 const SHORTEST_STEP: Duration = Duration::from_secs(1);
 
 /// The windows of the summaries that a reader knows.
@@ -169,7 +167,6 @@ impl Recent {
         Duration::from_secs(u64::from(self.seconds))
     }
 
-    /// How long a step of the window is.
     pub(crate) fn step(&self) -> Duration {
         (self.window() / STEPS).clamp(SHORTEST_STEP, LONGEST_STEP)
     }

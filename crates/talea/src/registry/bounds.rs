@@ -53,7 +53,6 @@ impl Bounds {
         Ok(())
     }
 
-    /// Notes the names of the constant labels.
     pub(super) fn set_constant_labels<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         self.constant_labels = names.map(str::to_owned).collect();
     }

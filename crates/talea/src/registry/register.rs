@@ -168,7 +168,6 @@ impl Group<'_> {
 pub(crate) enum Refusal {
     /// In words.
     Reason(String),
-    /// The region is full.
     Full,
 }
 
@@ -282,7 +281,6 @@ impl Registry {
         Ok(Family::of(self.bound::<M>(opts, &Group::open::<L>())?))
     }
 
-    /// Registers a family of `M` with such labels.
     fn bound<M: Metric>(
         &self,
         opts: &Opts<'_>,
@@ -527,7 +525,6 @@ fn make_whole<M: Metric>(bound: &family::BoundFamily<M>, group: &Group<'_>) -> R
     Ok(())
 }
 
-/// Makes the series of a label combination.
 fn permanent_series(
     family: talea_region::Family,
     group: &Group<'_>,

@@ -45,7 +45,6 @@ impl RecentObservations {
         values.sort_unstable_by(|(one, _), (other, _)| one.total_cmp(other));
     }
 
-    /// How many observations there are.
     pub(crate) fn count(&self) -> u64 {
         self.count + self.lost
     }

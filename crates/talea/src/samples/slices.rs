@@ -84,7 +84,6 @@ pub(super) fn near_segments() -> std::ops::Range<usize> {
 /// The word of a place that counts what could not be counted elsewhere.
 const LOST: usize = 0;
 
-/// Adds an observation to a slice.
 pub(super) fn add(segments: Segments, slice: u64, value: f64) {
     let place = (slice % PLACES as u64) as usize;
     let mark = |kind| mark(segments, place * KINDS + kind);
@@ -129,7 +128,6 @@ pub(super) fn has_come(slice: u64, latest: u64) -> bool {
     slice <= latest.saturating_add(1)
 }
 
-/// The bucket that counts a value.
 enum Bucket {
     Mark(usize),
     /// In which bucket of which octave.

@@ -31,7 +31,6 @@ impl Window {
         self.millis.div_ceil(SLICES as u64).max(1)
     }
 
-    /// The number of the slice that a time is in.
     pub(super) fn slice_of(self, millis: u64) -> u64 {
         millis / self.slice()
     }

@@ -43,17 +43,14 @@ impl ConstantLabels {
         self.names = labels.into_iter().map(|(name, _)| name.to_owned()).collect();
     }
 
-    /// As label text.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// Their names, in order.
     pub(crate) fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Each, by name and value.
     pub(crate) fn pairs(&self) -> Vec<(&str, String)> {
         pairs(&self.text)
     }

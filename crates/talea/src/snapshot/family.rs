@@ -116,7 +116,6 @@ impl<'a> FamilySnapshot<'a> {
             || self.kind() == Kind::StateSet && self.name() == name
     }
 
-    /// The names of its labels.
     pub(crate) fn label_names(&self) -> &'a [String] {
         &self.meta.definition.labels
     }
@@ -216,12 +215,10 @@ impl<'a> SeriesSnapshot<'a> {
         self.family.meta.grid.classic(&self.raw, out);
     }
 
-    /// How many observations there were.
     pub(crate) fn count(&self) -> u64 {
         self.family.meta.grid.count(&self.raw)
     }
 
-    /// A histogram's native buckets, if it has any.
     pub(crate) fn native(&self) -> Option<NativeBuckets> {
         self.family.meta.grid.native(&self.raw)
     }
@@ -236,7 +233,6 @@ impl<'a> SeriesSnapshot<'a> {
         self.family.meta.grid.beyond(&self.raw).sum(self.finite_sum())
     }
 
-    /// The sum of the finite observations.
     fn finite_sum(&self) -> f64 {
         let sum = self.raw.values.last().copied().unwrap_or(0);
         match self.family.raw.number {

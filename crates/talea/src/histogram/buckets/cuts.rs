@@ -22,7 +22,6 @@ pub(super) struct Cuts {
 #[repr(align(32))]
 struct Within([u64; FEW]);
 
-/// None.
 impl Default for Cuts {
     fn default() -> Self {
         let none = Within([u64::MAX; FEW]);
@@ -45,7 +44,6 @@ impl Cuts {
         Some(cuts)
     }
 
-    /// How many are below a number.
     #[inline]
     pub(super) fn below(&self, kept: u64) -> usize {
         self.before[octave(kept)] + self.within(kept)

@@ -75,7 +75,6 @@ impl Grid {
         self.layout.per_unit
     }
 
-    /// The octaves, if there are native buckets.
     #[inline]
     pub(crate) fn octaves(&self) -> Option<&Octaves> {
         self.octaves.as_ref()
@@ -98,7 +97,6 @@ impl Grid {
         }
     }
 
-    /// The base cell of a whole number.
     #[inline]
     pub(crate) fn base_of_whole(&self, kept: u64) -> usize {
         match &self.cuts {
@@ -115,7 +113,6 @@ impl Grid {
         }
     }
 
-    /// The base cell of a float.
     pub(crate) fn base_of_float(&self, x: f64) -> usize {
         if x.is_nan() {
             NAN
@@ -129,7 +126,6 @@ impl Grid {
         }
     }
 
-    /// The base cell of something kept.
     pub(crate) fn base_of(&self, kept: u64) -> usize {
         match self.layout.numbers {
             Numbers::Whole => self.base_of_whole(kept),
@@ -137,7 +133,6 @@ impl Grid {
         }
     }
 
-    /// The classic bucket of a base cell.
     pub(crate) fn classic_of_base(&self, cell: usize) -> usize {
         let thresholds = &self.layout.thresholds;
         let up_to = |bound: u64| thresholds.partition_point(|&threshold| threshold < bound);

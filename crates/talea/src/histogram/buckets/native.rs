@@ -14,9 +14,7 @@
 //! Values are kept as integers in parts of the shown unit (nanoseconds of seconds), which moves the
 //! bounds within the octave.
 
-/// The finest schema.
 pub(crate) const FINEST: u8 = 8;
-/// The coarsest.
 pub(crate) const COARSEST: i8 = -4;
 
 /// How an octave of kept values is divided by one schema, 0 to 8.

@@ -193,7 +193,6 @@ impl Octaves {
         end <= self.widest_zero
     }
 
-    /// Thresholds within an octave.
     fn thresholds_of(&self, octave: Octave) -> &[u64] {
         let (sign, first) = match self.numbers {
             Numbers::Whole => (0, 1 << octave.slot.min(63)),
@@ -215,7 +214,6 @@ impl Octaves {
         schema_of(tag) as i8
     }
 
-    /// How many cells a segment has.
     pub(super) fn cells(&self, slot: usize, tag: u16) -> usize {
         let Some(level) = self.levels.get(schema_of(tag) as usize) else { return 0 };
         level.bounds().len() + 1 + self.thresholds_of(Octave::of(slot, tag)).len()

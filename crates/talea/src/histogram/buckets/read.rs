@@ -29,7 +29,6 @@ impl Grid {
         });
     }
 
-    /// All that was counted.
     pub(crate) fn count(&self, series: &SeriesView<'_>) -> u64 {
         let mut all = 0_u64;
         self.each_of_base(series, |_, _, count| all = all.wrapping_add(count));
@@ -42,7 +41,6 @@ impl Grid {
         all
     }
 
-    /// The native buckets, if there are any.
     pub(crate) fn native(&self, series: &SeriesView<'_>) -> Option<NativeBuckets> {
         let mut native = NativeBuckets::default();
         self.native_into(series, &mut native).then_some(native)
@@ -132,7 +130,6 @@ impl Grid {
         }
     }
 
-    /// Visits the base cells only.
     #[inline]
     fn each_of_base(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
         let base = series.values.split_last().map_or(&[][..], |(_, base)| base);
