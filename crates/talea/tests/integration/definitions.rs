@@ -1,66 +1,86 @@
 //! Claims about names that are taken by another definition, and definitions that are refused.
 
-use crate::support::metrics::{By, assert_name_is_taken, message_of, opts, registry};
+use crate::support::metrics::{By, Users, difference, message_of, opts, register, registry};
 use talea::{
     Bucketing, Bytes, Combine, Count, Counter, Family, FloatCounter, Floats, Gauge, Histogram,
     LabelText, LabelValue, Labels, Opts, Seconds, StateSet, Unit, UpDownCounter,
 };
 
-#[test]
-fn a_name_of_another_type_is_taken() {
-    let registry = registry();
-    registry.register::<Gauge>(opts("x")).unwrap();
-    assert_name_is_taken(
-        registry.register::<Histogram<Count>>(opts("x")),
-        "x",
-        "it is registered as a gauge, and now a histogram was asked for",
-    );
-    assert_name_is_taken(
-        registry.register::<StateSet<bool>>(opts("x")),
-        "x",
-        "it is registered as a gauge, and now a stateset was asked for",
-    );
-    registry.register::<Histogram<Seconds>>(opts("time")).unwrap();
-    assert_name_is_taken(
-        registry.register::<Gauge>(opts("time_seconds")),
-        "time_seconds",
-        "it is registered as a histogram, and now a gauge was asked for",
-    );
+/// Labels that each call names.
+struct Free;
+
+impl Labels for Free {
+    type Static = Self;
+    const NAMES: &'static [&'static str] = &["otel_metric_overflow"];
+    fn write(&self, out: &mut LabelText) {
+        out.label("any", "x");
+    }
+}
+
+#[derive(LabelValue)]
+#[allow(dead_code)]
+enum Light {
+    Red,
+    Green,
 }
 
 #[test]
-fn a_name_that_is_combined_otherwise_is_taken() {
+fn a_name_that_another_definition_has_is_taken_and_the_error_says_how_they_differ() {
     let registry = registry();
-    registry.register::<Gauge>(opts("x")).unwrap();
-    assert_name_is_taken(
-        registry.register::<Gauge>(opts("x").combine(Combine::Max)),
-        "x",
-        "its processes combine by Latest, and now Max was asked for",
-    );
-    assert_name_is_taken(
-        registry.register::<UpDownCounter>(opts("x")),
-        "x",
-        "its processes combine by Latest, and now Sum was asked for",
-    );
-}
-
-#[test]
-fn a_name_with_other_buckets_is_taken() {
-    let registry = registry();
-    let time =
-        |buckets: &[f64]| registry.register::<Histogram<Seconds>>(opts("time").buckets(buckets));
-    time(&[0.1, 2.5]).unwrap();
-    time(&[0.1, 2.5]).unwrap();
-    assert_name_is_taken(
-        time(&[0.1, 2.0]),
-        "time",
-        "it is registered with the buckets [0.1, 2.5], and now [0.1, 2.0] was asked for",
-    );
-    assert_name_is_taken(
-        time(&[0.1]),
-        "time",
-        "it is registered with the buckets [0.1, 2.5], and now [0.1] was asked for",
-    );
+    let times = |name, buckets: &[f64]| {
+        registry.register::<Histogram<Seconds>>(opts(name).buckets(buckets))
+    };
+    register::<Gauge>(&registry, "gauge");
+    times("time", &[0.1, 2.5]).unwrap();
+    times("time", &[0.1, 2.5]).unwrap();
+    times("unit", &[1.0, 2.0]).unwrap();
+    registry.family::<Counter>(opts("labels"), &["a", "b"]).unwrap();
+    register::<Family<Free, Gauge>>(&registry, "free");
+    register::<StateSet<bool>>(&registry, "light");
+    registry.register::<Counter>(Opts::new("help", "Ours.")).unwrap();
+    register::<Counter>(&registry, "stored");
+    let of_unit = opts("unit_seconds").buckets(&[1.0, 2.0]);
+    let differences = [
+        difference(registry.register::<Histogram<Count>>(opts("gauge"))),
+        difference(registry.register::<StateSet<bool>>(opts("gauge"))),
+        difference(registry.register::<Gauge>(opts("time_seconds"))),
+        difference(registry.register::<Gauge>(opts("gauge").combine(Combine::Max))),
+        difference(registry.register::<UpDownCounter>(opts("gauge"))),
+        difference(times("time", &[0.1, 2.0])),
+        difference(times("time", &[0.1])),
+        difference(registry.register::<Histogram<Count>>(of_unit)),
+        difference(registry.family::<Counter>(opts("labels"), &["b", "a"])),
+        difference(registry.register::<Users<Gauge>>(opts("gauge"))),
+        difference(registry.register::<Family<Free, Gauge>>(opts("gauge"))),
+        difference(registry.register::<Gauge>(opts("free"))),
+        difference(registry.register::<StateSet<Light>>(opts("light"))),
+        difference(registry.register::<Counter>(Opts::new("help", "Theirs."))),
+        difference(registry.register::<FloatCounter>(opts("stored"))),
+        difference(registry.register::<Counter>(opts("stored").striped(false))),
+    ];
+    let expected = r#""gauge": it is registered as a gauge, and now a histogram was asked for
+"gauge": it is registered as a gauge, and now a stateset was asked for
+"time_seconds": it is registered as a histogram, and now a gauge was asked for
+"gauge": its processes combine by Latest, and now Max was asked for
+"gauge": its processes combine by Latest, and now Sum was asked for
+"time": it is registered with the buckets [0.1, 2.5], and now [0.1, 2.0] was asked for
+"time": it is registered with the buckets [0.1, 2.5], and now [0.1] was asked for
+"unit_seconds": it is registered with a unit that is kept in 1000000000 parts, and now one in 1 was asked for
+"labels": it is registered with the labels ["a", "b"], and now ["b", "a"] was asked for
+"gauge": it is registered with the labels [], and now ["user"] was asked for
+"gauge": it is registered with the labels [], and now a choice of labels by each call was asked for
+"free": it is registered with a choice of labels by each call, and now the labels [] was asked for
+"light": it is registered with the states ["false", "true"], and now ["red", "green"] was asked for
+"help": it is registered with the help "Ours.", and now "Theirs." was asked for
+"stored": it is registered with its values stored otherwise: striped or not, whole numbers or not
+"stored": it is registered with its values stored otherwise: striped or not, whole numbers or not"#;
+    for (found, expected) in differences.iter().zip(expected.lines()) {
+        assert_eq!(found, expected);
+    }
+    assert_eq!(differences.len(), expected.lines().count());
+    // Another unit makes another name, and the resulting storage is compared: a gauge is never striped.
+    registry.register::<Histogram<Bytes>>(opts("unit").buckets(&[1.0, 2.0])).unwrap();
+    registry.register::<Gauge>(opts("gauge").striped(true)).unwrap();
 }
 
 #[test]
@@ -70,134 +90,28 @@ fn a_name_with_other_native_buckets_is_taken() {
     let opts = || opts("time").buckets(&[0.1]);
     time(opts()).unwrap();
     time(opts().schema(3).max_buckets(160).widest_zero(-0.0)).unwrap();
-    let usual = "native bucketing of schema 3, at most 160, with a zero up to 0";
+    let of = |layout| format!("native bucketing of schema {layout}");
     for (opts, found) in [
-        (opts().schema(4), "native bucketing of schema 4, at most 160, with a zero up to 0"),
-        (opts().max_buckets(20), "native bucketing of schema 3, at most 20, with a zero up to 0"),
-        (
-            opts().widest_zero(0.5),
-            "native bucketing of schema 3, at most 160, with a zero up to 0.5",
-        ),
-        (opts().bucketing(Bucketing::Classic), "no native bucketing"),
+        (opts().schema(4), of("4, at most 160, with a zero up to 0")),
+        (opts().max_buckets(20), of("3, at most 20, with a zero up to 0")),
+        (opts().widest_zero(0.5), of("3, at most 160, with a zero up to 0.5")),
+        (opts().bucketing(Bucketing::Classic), "no native bucketing".to_owned()),
     ] {
-        let expected = format!("it is registered with {usual}, and now {found} was asked for");
-        assert_name_is_taken(time(opts), "time", &expected);
+        let usual = of("3, at most 160, with a zero up to 0");
+        let expected =
+            format!("\"time\": it is registered with {usual}, and now {found} was asked for");
+        assert_eq!(difference(time(opts)), expected);
     }
-    assert_name_is_taken(
-        time(opts().bucketing(Bucketing::Native)),
-        "time",
-        "it is registered with the buckets [0.1], and now [] was asked for",
+    assert_eq!(
+        difference(time(opts().bucketing(Bucketing::Native))),
+        "\"time\": it is registered with the buckets [0.1], and now [] was asked for"
     );
-}
-
-#[test]
-fn a_name_in_another_unit_is_taken() {
-    let registry = registry();
-    let buckets = [1.0, 2.0];
-    registry.register::<Histogram<Seconds>>(opts("time").buckets(&buckets)).unwrap();
-    assert_name_is_taken(
-        registry.register::<Histogram<Count>>(opts("time_seconds").buckets(&buckets)),
-        "time_seconds",
-        "it is registered with a unit that is kept in 1000000000 parts, and now one in 1 \
-         was asked for",
-    );
-    // Another unit makes another name.
-    registry.register::<Histogram<Bytes>>(opts("time").buckets(&buckets)).unwrap();
-}
-
-#[test]
-fn a_name_with_other_labels_is_taken() {
-    let registry = registry();
-    registry.family::<Counter>(opts("x"), &["a", "b"]).unwrap();
-    assert_name_is_taken(
-        registry.family::<Counter>(opts("x"), &["b", "a"]),
-        "x",
-        "it is registered with the labels [\"a\", \"b\"], and now [\"b\", \"a\"] was asked \
-         for",
-    );
-    registry.register::<Gauge>(opts("y")).unwrap();
-    assert_name_is_taken(
-        registry.register::<Family<By<'static>, Gauge>>(opts("y")),
-        "y",
-        "it is registered with the labels [], and now [\"user\"] was asked for",
-    );
-}
-
-#[test]
-fn labels_that_each_call_names_are_described_so_and_not_by_our_own_label() {
-    struct Free;
-    impl Labels for Free {
-        type Static = Self;
-        const NAMES: &'static [&'static str] = &["otel_metric_overflow"];
-        fn write(&self, out: &mut LabelText) {
-            out.label("any", "x");
-        }
-    }
-    let registry = registry();
-    registry.register::<Gauge>(opts("x")).unwrap();
-    assert_name_is_taken(
-        registry.register::<Family<Free, Gauge>>(opts("x")),
-        "x",
-        "it is registered with the labels [], and now a choice of labels by each call was \
-         asked for",
-    );
-    registry.register::<Family<Free, Gauge>>(opts("y")).unwrap();
-    assert_name_is_taken(
-        registry.register::<Gauge>(opts("y")),
-        "y",
-        "it is registered with a choice of labels by each call, and now the labels [] was \
-         asked for",
-    );
-}
-
-#[test]
-fn a_name_with_other_states_is_taken() {
-    #[derive(LabelValue)]
-    #[allow(dead_code)]
-    enum Light {
-        Red,
-        Green,
-    }
-    let registry = registry();
-    registry.register::<StateSet<bool>>(opts("light")).unwrap();
-    assert_name_is_taken(
-        registry.register::<StateSet<Light>>(opts("light")),
-        "light",
-        "it is registered with the states [\"false\", \"true\"], and now [\"red\", \
-         \"green\"] was asked for",
-    );
-}
-
-#[test]
-fn a_name_with_another_help_is_taken() {
-    let registry = registry();
-    registry.register::<Counter>(Opts::new("x", "Ours.")).unwrap();
-    assert_name_is_taken(
-        registry.register::<Counter>(Opts::new("x", "Theirs.")),
-        "x",
-        "it is registered with the help \"Ours.\", and now \"Theirs.\" was asked for",
-    );
-}
-
-#[test]
-fn a_name_whose_values_are_kept_otherwise_is_taken() {
-    let registry = registry();
-    let kept = "it is registered with its values stored otherwise: striped or not, whole \
-                numbers or not";
-    registry.register::<Counter>(opts("x")).unwrap();
-    assert_name_is_taken(registry.register::<FloatCounter>(opts("x")), "x", kept);
-    assert_name_is_taken(registry.register::<Counter>(opts("x").striped(false)), "x", kept);
-    // The resulting storage is compared: a gauge is never striped.
-    registry.register::<Gauge>(opts("y")).unwrap();
-    registry.register::<Gauge>(opts("y").striped(true)).unwrap();
 }
 
 #[test]
 fn how_many_series_and_how_long_is_what_the_latest_says() {
     let registry = registry();
-    let register = |limit| -> Family<By<'static>, Counter> {
-        registry.register(opts("x").limit(limit)).unwrap()
-    };
+    let register = |limit| -> Users<Counter> { registry.register(opts("x").limit(limit)).unwrap() };
     let first = register(1);
     first.with(By { user: "a" }).inc();
     assert!(first.try_with(By { user: "b" }).is_err());
@@ -208,7 +122,7 @@ fn how_many_series_and_how_long_is_what_the_latest_says() {
 #[test]
 fn a_refused_definition_changes_nothing() {
     let registry = registry();
-    let x: Gauge = registry.register(opts("x")).unwrap();
+    let x: Gauge = register(&registry, "x");
     x.set(3);
     let before = registry.snapshot().to_text();
     let _ = registry.register::<Histogram<Count>>(opts("x"));
@@ -287,17 +201,33 @@ fn extreme_options_are_accepted() {
 
 #[test]
 fn thresholds_that_do_not_ascend_or_are_no_numbers_are_refused() {
-    let numbers = "buckets are finite, ascending and at most 1,024; found";
+    fn check<U: Unit>(thresholds: &[f64], expected: &str) {
+        let opts = opts("x").buckets(thresholds);
+        let message = message_of(registry().register::<Histogram<U>>(opts));
+        let expected = format!("cannot register the metric \"x\": buckets are finite, {expected}");
+        assert_eq!(message, expected, "{thresholds:?}");
+    }
+    let twice = "1 after one that is as large";
     for (thresholds, found) in [
         (&[][..], "0 of them"),
-        (&[1.0, 1.0], "1 after one that is as large"),
+        (&[1.0, 1.0], twice),
         (&[0.0, -0.0], "-0 after one that is as large"),
         (&[2.0, -1.0], "-1 after one that is as large"),
         (&[f64::NAN], "NaN"),
         (&[1.0, f64::INFINITY], "inf"),
     ] {
-        let opts = opts("x").buckets(thresholds);
-        let message = message_of(registry().register::<Histogram<Floats>>(opts));
-        assert_eq!(message, format!("cannot register the metric \"x\": {numbers} {found}"));
+        check::<Floats>(thresholds, &format!("ascending and at most 1,024; found {found}"));
+    }
+    let large = 1e300.to_string();
+    for (thresholds, found) in [
+        (&[][..], "0 of them"),
+        (&[1.0, 1.0], twice),
+        (&[0.0], "0"),
+        (&[f64::NAN], "NaN"),
+        (&[f64::INFINITY], "inf"),
+        (&[1e300], &large),
+    ] {
+        let found = format!("positive, ascending and at most 1,024; found {found}");
+        check::<Seconds>(thresholds, &found);
     }
 }

@@ -4,16 +4,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::support::descriptors::raise_limit;
-use crate::support::metrics::By;
+use crate::support::metrics::{By, opts, register, registry};
 use crate::support::pages::{
-    Foreign, Several, TEXTS, assert_no_violation, counter, gauge, lossy, one_of_each, with_counter,
+    Foreign, Several, TEXTS, assert_no_violation, counter, escaped, gauge, lossy, one_of_each,
+    scraped, with_counter,
 };
 use crate::support::protobuf;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use talea::{
-    Config, Count, Counter, DynamicLabels, Escaping, Family, FloatCounter, FloatGauge, Format,
-    Gauge, Histogram, Info, Opts, Page, Registry, Scrapable, Scraper, Summary,
+    Config, Count, Counter, Escaping, FloatCounter, FloatGauge, Format, Gauge, Histogram, Info,
+    Metric, Opts, Page, Registry, Scrapable, Scraper, Summary,
 };
 use talea_parse::{Syntax, families};
 
@@ -58,9 +59,8 @@ fn in_protobuf_each_series_is_what_its_registry_shows_with_the_label_first() {
     let found = protobuf::families(&several.page(Format::Protobuf).0);
     let mut expected: BTreeMap<String, protobuf::MetricFamily> = BTreeMap::new();
     for (region, registry) in &all {
-        let mut scraper = registry.scraper();
-        scraper.format(Format::Protobuf, Escaping::AllowUtf8);
-        for mut family in protobuf::families(scraper.scrape()) {
+        let families = scraped(registry, Format::Protobuf, Escaping::AllowUtf8);
+        for mut family in protobuf::families(&families) {
             for metric in &mut family.metric {
                 let label = protobuf::LabelPair { name: "region".into(), value: (*region).into() };
                 metric.label.insert(0, label);
@@ -83,17 +83,15 @@ fn in_protobuf_each_series_is_what_its_registry_shows_with_the_label_first() {
 
 #[test]
 fn names_that_stand_in_quotes_or_are_renamed_have_the_label_too() {
-    let registry = |n: i64| {
-        let registry = Registry::for_test().unwrap();
-        let size = Opts::new("größe", "Size.").utf8_names(true);
-        registry.register::<Gauge>(size).unwrap().set(n);
-        let opts = Opts::new("http.requests", "Requests.").utf8_names(true);
-        let family: Family<DynamicLabels, Counter> =
-            registry.family(opts, &["http.route"]).unwrap();
+    let requests = |n: i64| {
+        let registry = registry();
+        registry.register::<Gauge>(opts("größe").utf8_names(true)).unwrap().set(n);
+        let requests = opts("http.requests").utf8_names(true);
+        let family = registry.family::<Counter>(requests, &["http.route"]).unwrap();
         family.with_values(&["/a"]).inc();
         registry
     };
-    let several = Several::new([("a", registry(1)), ("b", registry(2))]);
+    let several = Several::new([("a", requests(1)), ("b", requests(2))]);
     let text = several.text(Format::OpenMetrics);
     for line in [
         "{\"größe\",region=\"a\"} 1\n{\"größe\",region=\"b\"} 2\n",
@@ -101,8 +99,7 @@ fn names_that_stand_in_quotes_or_are_renamed_have_the_label_too() {
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
-    let text = several.escaped(Format::Text, Escaping::Dots).0;
-    let text = String::from_utf8(text).unwrap();
+    let text = escaped(&several, Format::Text, Escaping::Dots);
     assert_no_violation(&text, Syntax::Text);
     let line = "http_dot_requests__total{region=\"b\",http_dot_route=\"/a\"} 1\n";
     assert!(text.contains(line), "{text}");
@@ -124,16 +121,13 @@ fn any_name_of_a_registry_makes_a_readable_label() {
 
 #[test]
 fn of_helps_that_differ_the_first_is_shown_and_nothing_is_left_out() {
-    let registry = |help: &'static str| {
-        let registry = Registry::for_test().unwrap();
+    let helped = |help: &'static str| {
+        let registry = registry();
         registry.register::<Counter>(Opts::new("calls", help)).unwrap().inc();
         registry
     };
-    let several = Several::new([
-        ("a", registry("Old words.")),
-        ("b", registry("New words.")),
-        ("c", registry("New words.")),
-    ]);
+    let [old, new, newer] = ["Old words.", "New words.", "New words."].map(helped);
+    let several = Several::new([("a", old), ("b", new), ("c", newer)]);
     assert_eq!(several.conflicts(), []);
     assert_eq!(
         several.text(Format::Text),
@@ -144,15 +138,13 @@ fn of_helps_that_differ_the_first_is_shown_and_nothing_is_left_out() {
 
 #[test]
 fn whole_numbers_and_floats_of_one_name_are_one_family() {
-    let float = Registry::for_test().unwrap();
-    float.register::<FloatCounter>(Opts::new("calls", "Some.")).unwrap().add(0.5);
+    let float = registry();
+    register::<FloatCounter>(&float, "calls").add(0.5);
     let several = Several::new([("a", counter("calls", 3)), ("b", float)]);
     assert_eq!(several.conflicts(), []);
     let text = several.text(Format::Text);
-    assert!(
-        text.ends_with("calls_total{region=\"a\"} 3\ncalls_total{region=\"b\"} 0.5\n"),
-        "{text}"
-    );
+    let expected = "calls_total{region=\"a\"} 3\ncalls_total{region=\"b\"} 0.5\n";
+    assert!(text.ends_with(expected), "{text}");
 }
 
 #[test]
@@ -168,8 +160,8 @@ fn a_part_without_a_label_is_shown_unchanged_beside_the_others() {
     }
 
     // It says itself which region it is of.
-    let agent = Registry::for_test().unwrap();
-    let family = agent.family::<Gauge>(Opts::new("up", "Whether."), &["region"]).unwrap();
+    let agent = registry();
+    let family = agent.family::<Gauge>(opts("up"), &["region"]).unwrap();
     family.with_values(&["b"]).set(1);
     let agent = with_counter(agent, "calls", 1);
     let mut scraper = Scraper::new(&Mixed(agent, counter("calls", 2)));
@@ -238,10 +230,13 @@ fn unwanted_families_are_neither_shown_nor_reported() {
 
 #[test]
 fn a_family_that_is_empty_in_some_has_the_series_of_the_others() {
-    let empty = Registry::for_test().unwrap();
-    let _ = empty.family::<Counter>(Opts::new("x", "Some."), &["a"]).unwrap();
-    let some = Registry::for_test().unwrap();
-    some.family::<Counter>(Opts::new("x", "Some."), &["a"]).unwrap().with_values(&["1"]).inc();
+    let of = |values: &[&str]| {
+        let registry = registry();
+        let family = registry.family::<Counter>(opts("x"), &["a"]).unwrap();
+        values.iter().for_each(|value| family.with_values(&[value]).inc());
+        registry
+    };
+    let (empty, some) = (of(&[]), of(&["1"]));
     let several =
         Several::new([("a", empty.clone()), ("b", some), ("c", empty), ("d", counter("y", 1))]);
     let text = several.text(Format::Text);
@@ -260,39 +255,32 @@ struct Planned {
 const NAMES: [&str; 4] = ["a", "b_seconds", "c", "d"];
 const WAYS: usize = 7;
 
-fn register(registry: &Registry, Planned { name, way, values }: &Planned) {
-    let opts = Opts::new(NAMES[*name], "Some.").quantiles(&[0.5, 1.0]);
-    let texts = ["", "x", "\"", "größe", "a,b"];
-    let each = |count: &dyn Fn(&str, u64)| {
-        values.iter().enumerate().for_each(|(n, value)| count(texts[n], *value));
-    };
+/// Registers a family, and updates the series of each text; nothing if the name is taken.
+fn fill<M: Metric>(
+    (registry, opts): (&Registry, Opts<'_>),
+    labels: &[&str],
+    values: &[u64],
+    update: fn(&M, u64),
+) {
+    let Ok(family) = registry.family::<M>(opts, labels) else { return };
+    for (text, value) in ["", "x", "\"", "größe", "a,b"].into_iter().zip(values) {
+        let texts = [text, "v"];
+        update(&family.with_values(&texts[..labels.len()]), *value);
+    }
+}
+
+fn plan_in(registry: &Registry, Planned { name, way, values }: &Planned) {
+    let opts = opts(NAMES[*name]).quantiles(&[0.5, 1.0]);
+    let of = (registry, opts);
+    let classic = (registry, opts.buckets(&[5.0, 100.0]));
     // Of two families of one registry that clash the first is there.
     match way {
-        0 => {
-            let Ok(family) = registry.family::<Counter>(opts, &["u"]) else { return };
-            each(&|text, value| family.with_values(&[text]).add(value));
-        }
-        1 => {
-            let Ok(family) = registry.family::<Gauge>(opts, &["u"]) else { return };
-            each(&|text, value| family.with_values(&[text]).set(-(value as i64)));
-        }
-        2 => {
-            let Ok(family) = registry.family::<FloatGauge>(opts, &["u", "v"]) else { return };
-            each(&|text, value| family.with_values(&[text, "v"]).set(value as f64 / 7.0));
-        }
-        3 => {
-            let Ok(family) = registry.family::<Histogram<Count>>(opts, &["u"]) else { return };
-            each(&|text, value| family.with_values(&[text]).observe(value));
-        }
-        4 => {
-            let opts = opts.buckets(&[5.0, 100.0]);
-            let Ok(family) = registry.family::<Histogram<Count>>(opts, &[""; 0]) else { return };
-            each(&|_, value| family.with_values(&[""; 0]).observe(value));
-        }
-        5 => {
-            let Ok(family) = registry.family::<Summary<Count>>(opts, &["region"]) else { return };
-            each(&|text, value| family.with_values(&[text]).observe(value));
-        }
+        0 => fill(of, &["u"], values, |counter: &Counter, n| counter.add(n)),
+        1 => fill(of, &["u"], values, |gauge: &Gauge, n| gauge.set(-(n as i64))),
+        2 => fill(of, &["u", "v"], values, |gauge: &FloatGauge, n| gauge.set(n as f64 / 7.0)),
+        3 => fill(of, &["u"], values, |counts: &Histogram<Count>, n| counts.observe(n)),
+        4 => fill(classic, &[], values, |counts: &Histogram<Count>, n| counts.observe(n)),
+        5 => fill(of, &["region"], values, |counts: &Summary<Count>, n| counts.observe(n)),
         _ => {
             let Ok(info) = registry.register::<Info<By<'static>>>(opts) else { return };
             values.iter().for_each(|value| info.set(By { user: &value.to_string() }));
@@ -303,7 +291,7 @@ fn register(registry: &Registry, Planned { name, way, values }: &Planned) {
 fn filled(plan: &[Planned]) -> Registry {
     raise_limit();
     let registry = Registry::with_config(Config::with_len(1 << 20)).unwrap();
-    plan.iter().for_each(|family| register(&registry, family));
+    plan.iter().for_each(|family| plan_in(&registry, family));
     registry
 }
 

@@ -2,7 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use talea::{HistogramSnapshot, NativeBuckets};
+use super::descriptors::raise_limit;
+use super::metrics;
+use talea::{Histogram, HistogramSnapshot, NativeBuckets, Opts, Unit, Value};
+
+/// The snapshot of a histogram that observed these.
+pub(crate) fn observed<U: Unit>(
+    opts: Opts<'_>,
+    values: impl IntoIterator<Item = U::Value>,
+) -> HistogramSnapshot {
+    raise_limit();
+    let (registry, histogram) = metrics::alone::<Histogram<U>>(opts);
+    values.into_iter().for_each(|value| histogram.observe(value));
+    let snapshot = registry.snapshot();
+    let series = snapshot.families().next().unwrap().series().next().unwrap();
+    let Value::Histogram(shown) = series.value() else { panic!("{series:?}") };
+    shown
+}
 
 /// A number that is exact: a mantissa times a power of two.
 #[derive(Clone, Copy)]

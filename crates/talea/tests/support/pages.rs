@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::metrics::By;
+use super::metrics::{self, By, Users, opts, register, registry};
 use talea::{
-    Combine, Conflict, Count, Counter, Escaping, Family, FloatGauge, Format, Gauge, Histogram,
-    Info, LabelValue, Opts, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
+    Combine, Conflict, Count, Counter, Escaping, FloatGauge, Format, Gauge, Histogram, Info,
+    LabelValue, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
 };
 use talea_parse::{Severity, Syntax, check, families};
 
@@ -36,12 +36,8 @@ impl Several {
 
     /// The page in a format, and what is left out of it.
     pub(crate) fn page(&self, format: Format) -> (Vec<u8>, Vec<Conflict>) {
-        self.escaped(format, Escaping::AllowUtf8)
-    }
-
-    pub(crate) fn escaped(&self, format: Format, escaping: Escaping) -> (Vec<u8>, Vec<Conflict>) {
         let mut scraper = Scraper::new(self);
-        scraper.format(format, escaping);
+        scraper.format(format, Escaping::AllowUtf8);
         let whole = scraper.scrape().to_vec();
         // In pieces it is the same, and so it is the second time.
         for len in [1, 100] {
@@ -120,10 +116,19 @@ pub(crate) fn assert_no_violation(text: &str, syntax: Syntax) {
     families(text, syntax).unwrap_or_else(|error| panic!("{error}\n{text}"));
 }
 
-pub(crate) fn alone(registry: &Registry, format: Format) -> String {
-    let mut scraper = registry.scraper();
-    scraper.format(format, Escaping::AllowUtf8);
-    String::from_utf8(scraper.scrape().to_vec()).unwrap()
+/// A page in a format, with names as they are.
+pub(crate) fn alone<S: Scrapable>(of: &S, format: Format) -> String {
+    escaped(of, format, Escaping::AllowUtf8)
+}
+
+pub(crate) fn escaped<S: Scrapable>(of: &S, format: Format, escaping: Escaping) -> String {
+    String::from_utf8(scraped(of, format, escaping)).unwrap()
+}
+
+pub(crate) fn scraped<S: Scrapable>(of: &S, format: Format, escaping: Escaping) -> Vec<u8> {
+    let mut scraper = Scraper::new(of);
+    scraper.format(format, escaping);
+    scraper.scrape().to_vec()
 }
 
 /// The lines of one family in a text.
@@ -177,49 +182,44 @@ pub(crate) enum Circuit {
 
 /// A registry with a metric of each kind, whose values identify it.
 pub(crate) fn one_of_each(n: u64) -> Registry {
-    let registry = Registry::for_test().unwrap();
-    let calls: Family<By<'static>, Counter> =
-        registry.register(Opts::new("calls", "Calls.").limit(2)).unwrap();
+    let registry = registry();
+    let calls: Users<Counter> = registry.register(opts("calls").limit(2)).unwrap();
     calls.with(By { user: "a\"b\\c\nd" }).add(n);
-    let bob = calls.with(By { user: "bob" });
-    bob.add_with_exemplar(2, &[("trace_id", &format!("0af{n}"))]).unwrap();
+    let trace = format!("0af{n}");
+    calls.with(By { user: "bob" }).add_with_exemplar(2, &[("trace_id", &trace)]).unwrap();
     // There is no room for these.
     (0..n).for_each(|n| calls.with(By { user: &n.to_string() }).inc());
-    let all: Counter = registry.register(Opts::new("all", "All calls.")).unwrap();
-    all.add(100 * n);
-    let depth = Opts::new("depth", "Of each process.").combine(Combine::Each);
+    register::<Counter>(&registry, "all").add(100 * n);
+    let depth = opts("depth").combine(Combine::Each);
     registry.register::<Gauge>(depth).unwrap().set(-(n as i64));
-    let fill: FloatGauge = registry.register(Opts::new("fill_ratio", "How full.")).unwrap();
-    fill.set(1.0 / (n + 1) as f64);
-    let opts = Opts::new("wait", "Time to wait.").buckets(&[0.1, 1.0]).quantiles(&[0.5, 0.99]);
-    let wait: Family<By<'static>, Histogram<Seconds>> = registry.register(opts).unwrap();
-    wait.with(By { user: "ann" }).observe(Duration::from_millis(50 * n));
-    wait.with(By { user: "ann" })
-        .observe_with_exemplar(Duration::from_secs(n), &[("trace_id", "beef")])
-        .unwrap();
-    let opts = Opts::new("bare", "A histogram without labels.").buckets(&[1.0, 10.0]);
-    registry.register::<Histogram<Count>>(opts).unwrap().observe(n);
-    let opts = Opts::new("size", "A summary.").quantiles(&[0.5, 1.0]);
-    registry.register::<Summary<Count>>(opts).unwrap().observe(7 * n);
-    let build: Info<By<'static>> = registry.register(Opts::new("build", "By whom.")).unwrap();
-    build.set(By { user: "ci" });
-    let circuit: StateSet<Circuit> = registry.register(Opts::new("circuit", "Its state.")).unwrap();
-    circuit.set(if n % 2 == 0 { Circuit::Open } else { Circuit::Closed });
+    register::<FloatGauge>(&registry, "fill_ratio").set(1.0 / (n + 1) as f64);
+    let times = opts("wait").buckets(&[0.1, 1.0]).quantiles(&[0.5, 0.99]);
+    let wait: Users<Histogram<Seconds>> = registry.register(times).unwrap();
+    let ann = wait.with(By { user: "ann" });
+    ann.observe(Duration::from_millis(50 * n));
+    ann.observe_with_exemplar(Duration::from_secs(n), &[("trace_id", "beef")]).unwrap();
+    let bare = opts("bare").buckets(&[1.0, 10.0]);
+    registry.register::<Histogram<Count>>(bare).unwrap().observe(n);
+    let size = opts("size").quantiles(&[0.5, 1.0]);
+    registry.register::<Summary<Count>>(size).unwrap().observe(7 * n);
+    register::<Info<By<'static>>>(&registry, "build").set(By { user: "ci" });
+    let state = if n % 2 == 0 { Circuit::Open } else { Circuit::Closed };
+    register::<StateSet<Circuit>>(&registry, "circuit").set(state);
     registry
 }
 
 pub(crate) fn counter(name: &str, value: u64) -> Registry {
-    with_counter(Registry::for_test().unwrap(), name, value)
+    with_counter(registry(), name, value)
 }
 
 pub(crate) fn with_counter(registry: Registry, name: &str, value: u64) -> Registry {
-    registry.register::<Counter>(Opts::new(name, "Some.")).unwrap().add(value);
+    register::<Counter>(&registry, name).add(value);
     registry
 }
 
 pub(crate) fn gauge(name: &str, value: i64) -> Registry {
-    let registry = Registry::for_test().unwrap();
-    registry.register::<Gauge>(Opts::new(name, "Some.")).unwrap().set(value);
+    let (registry, gauge) = metrics::alone::<Gauge>(opts(name));
+    gauge.set(value);
     registry
 }
 

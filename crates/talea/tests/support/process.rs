@@ -26,6 +26,17 @@ pub(crate) fn again(module: &str, test: &str) -> Command {
     command
 }
 
+/// Obeys orders of a worker, one a line, until there are no more.
+pub(crate) fn obey(mut answer: impl FnMut(&str) -> String) {
+    println!("\n{DONE}");
+    for order in std::io::stdin().lines() {
+        println!("{}\n{DONE}", answer(&order.unwrap()));
+    }
+}
+
+/// The line at the end of an answer.
+const DONE: &str = "> done";
+
 /// A process that a test starts and sends orders, one a line. It is killed when dropped.
 pub(crate) struct Worker {
     child: Child,
@@ -41,6 +52,19 @@ impl Worker {
         Self { child, orders, answers }
     }
 
+    /// Starts one that [obeys](obey), and waits until it does.
+    pub(crate) fn obeying(command: &mut Command) -> Self {
+        let mut worker = Self::start(command);
+        worker.lines_before(DONE);
+        worker
+    }
+
+    /// The answer to an order.
+    pub(crate) fn ask(&mut self, order: &str) -> String {
+        self.send(order);
+        self.lines_before(DONE).trim_end().to_owned()
+    }
+
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -53,6 +77,12 @@ impl Worker {
     pub(crate) fn answer<T>(&mut self, pick: impl FnMut(String) -> Option<T>) -> T {
         let mut lines = self.answers.by_ref().map_while(Result::ok);
         lines.find_map(pick).expect("the other process ended by itself")
+    }
+
+    /// Kills it, and returns what it said that was not read yet; the last line may not be whole.
+    pub(crate) fn kill(mut self) -> Vec<String> {
+        let _ = self.child.kill();
+        self.answers.by_ref().map_while(Result::ok).collect()
     }
 
     /// The lines before one that is `last`.

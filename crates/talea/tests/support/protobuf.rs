@@ -3,110 +3,69 @@
 use prost::Message;
 use talea::{Escaping, Format, Snapshot};
 
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct MetricFamily {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-    #[prost(string, tag = "2")]
-    pub(crate) help: String,
-    #[prost(int32, optional, tag = "3")]
-    pub(crate) kind: Option<i32>,
-    #[prost(message, repeated, tag = "4")]
-    pub(crate) metric: Vec<Metric>,
+/// Messages, each field with its type here and there.
+macro_rules! messages {
+    ($($name:ident { $($field:ident: $type:ty = ($($there:tt)*);)* })*) => {$(
+        #[derive(Clone, PartialEq, Message)]
+        pub(crate) struct $name {
+            $(#[prost($($there)*)] pub(crate) $field: $type,)*
+        }
+    )*};
 }
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct Metric {
-    #[prost(message, repeated, tag = "1")]
-    pub(crate) label: Vec<LabelPair>,
-    #[prost(message, optional, tag = "2")]
-    pub(crate) gauge: Option<Number>,
-    #[prost(message, optional, tag = "3")]
-    pub(crate) counter: Option<Number>,
-    #[prost(message, optional, tag = "7")]
-    pub(crate) histogram: Option<Buckets>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct LabelPair {
-    #[prost(string, tag = "1")]
-    pub(crate) name: String,
-    #[prost(string, tag = "2")]
-    pub(crate) value: String,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct Number {
-    #[prost(double, optional, tag = "1")]
-    pub(crate) value: Option<f64>,
-    #[prost(message, optional, tag = "2")]
-    pub(crate) exemplar: Option<Exemplar>,
-    #[prost(message, optional, tag = "3")]
-    pub(crate) created: Option<Time>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct Buckets {
-    #[prost(uint64, tag = "1")]
-    pub(crate) count: u64,
-    #[prost(double, tag = "2")]
-    pub(crate) sum: f64,
-    #[prost(message, repeated, tag = "3")]
-    pub(crate) bucket: Vec<Bucket>,
-    #[prost(sint32, optional, tag = "5")]
-    pub(crate) schema: Option<i32>,
-    #[prost(double, tag = "6")]
-    pub(crate) zero_threshold: f64,
-    #[prost(uint64, tag = "7")]
-    pub(crate) zero_count: u64,
-    #[prost(message, repeated, tag = "9")]
-    pub(crate) negative_span: Vec<Span>,
-    #[prost(sint64, repeated, tag = "10")]
-    pub(crate) negative_delta: Vec<i64>,
-    #[prost(message, repeated, tag = "12")]
-    pub(crate) positive_span: Vec<Span>,
-    #[prost(sint64, repeated, tag = "13")]
-    pub(crate) positive_delta: Vec<i64>,
-    #[prost(message, optional, tag = "15")]
-    pub(crate) created: Option<Time>,
-    #[prost(message, repeated, tag = "16")]
-    pub(crate) exemplars: Vec<Exemplar>,
-}
-
-#[derive(Clone, Copy, PartialEq, Message)]
-pub(crate) struct Span {
-    #[prost(sint32, tag = "1")]
-    pub(crate) offset: i32,
-    #[prost(uint32, tag = "2")]
-    pub(crate) length: u32,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct Bucket {
-    #[prost(uint64, tag = "1")]
-    pub(crate) cumulative: u64,
-    #[prost(double, tag = "2")]
-    pub(crate) upper_bound: f64,
-    #[prost(message, optional, tag = "3")]
-    pub(crate) exemplar: Option<Exemplar>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct Exemplar {
-    #[prost(message, repeated, tag = "1")]
-    pub(crate) label: Vec<LabelPair>,
-    #[prost(double, tag = "2")]
-    pub(crate) value: f64,
-    #[prost(message, optional, tag = "3")]
-    pub(crate) time: Option<Time>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub(crate) struct Time {
-    #[prost(int64, tag = "1")]
-    pub(crate) seconds: i64,
-    #[prost(int32, tag = "2")]
-    pub(crate) nanos: i32,
+messages! {
+    MetricFamily {
+        name: String = (string, tag = "1");
+        help: String = (string, tag = "2");
+        kind: Option<i32> = (int32, optional, tag = "3");
+        metric: Vec<Metric> = (message, repeated, tag = "4");
+    }
+    Metric {
+        label: Vec<LabelPair> = (message, repeated, tag = "1");
+        gauge: Option<Number> = (message, optional, tag = "2");
+        counter: Option<Number> = (message, optional, tag = "3");
+        histogram: Option<Buckets> = (message, optional, tag = "7");
+    }
+    LabelPair {
+        name: String = (string, tag = "1");
+        value: String = (string, tag = "2");
+    }
+    Number {
+        value: Option<f64> = (double, optional, tag = "1");
+        exemplar: Option<Exemplar> = (message, optional, tag = "2");
+        created: Option<Time> = (message, optional, tag = "3");
+    }
+    Buckets {
+        count: u64 = (uint64, tag = "1");
+        sum: f64 = (double, tag = "2");
+        bucket: Vec<Bucket> = (message, repeated, tag = "3");
+        schema: Option<i32> = (sint32, optional, tag = "5");
+        zero_threshold: f64 = (double, tag = "6");
+        zero_count: u64 = (uint64, tag = "7");
+        negative_span: Vec<Span> = (message, repeated, tag = "9");
+        negative_delta: Vec<i64> = (sint64, repeated, tag = "10");
+        positive_span: Vec<Span> = (message, repeated, tag = "12");
+        positive_delta: Vec<i64> = (sint64, repeated, tag = "13");
+        created: Option<Time> = (message, optional, tag = "15");
+        exemplars: Vec<Exemplar> = (message, repeated, tag = "16");
+    }
+    Span {
+        offset: i32 = (sint32, tag = "1");
+        length: u32 = (uint32, tag = "2");
+    }
+    Bucket {
+        cumulative: u64 = (uint64, tag = "1");
+        upper_bound: f64 = (double, tag = "2");
+        exemplar: Option<Exemplar> = (message, optional, tag = "3");
+    }
+    Exemplar {
+        label: Vec<LabelPair> = (message, repeated, tag = "1");
+        value: f64 = (double, tag = "2");
+        time: Option<Time> = (message, optional, tag = "3");
+    }
+    Time {
+        seconds: i64 = (int64, tag = "1");
+        nanos: i32 = (int32, tag = "2");
+    }
 }
 
 pub(crate) fn families(all: &[u8]) -> Vec<MetricFamily> {

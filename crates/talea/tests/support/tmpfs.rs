@@ -18,6 +18,15 @@ impl Shm {
     pub(crate) fn file(&self) -> PathBuf {
         self.0.join("shop.talea")
     }
+
+    /// The values that a reader outside finds, of the families whose names are wanted.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn outside(&self, wants: impl Fn(&str) -> bool) -> talea::Snapshot {
+        let mut snapshot = talea::Snapshot::default();
+        let reader = talea::outside::Reader::open(self.file()).unwrap();
+        reader.snapshot_into(&mut snapshot, wants).unwrap();
+        snapshot
+    }
 }
 
 impl Drop for Shm {
