@@ -1,10 +1,10 @@
 //! Claims about names of metrics and labels: which are refused, and which are taken.
 
-use crate::support::metrics::{By, message_of, opts, registry};
+use crate::support::metrics::{By, message_of, opts, register, registry};
 use crate::support::pages::{TEXTS, alone, assert_no_violation};
 use talea::{
     Count, Counter, Error, Family, FloatGauge, Gauge, Histogram, Info, LabelText, Labels, Opts,
-    Registry, Seconds, StateSet, Summary, Unit, UpDownCounter,
+    Registrable, Registry, Seconds, StateSet, Summary, Unit, UpDownCounter,
 };
 
 /// Labels of one name, which no derive makes.
@@ -77,14 +77,17 @@ fn endings_of_samples_that_others_make_are_refused() {
     let info = "the ending '_info' is reserved for infos; rename it, or make it one";
     check_refused(registry.register::<FloatGauge>(opts("x_info")), "x_info", info);
     // An ending before the type's own one is no ending.
-    registry.register::<Counter>(opts("x_count")).unwrap();
-    registry.register::<Histogram<Seconds>>(opts("x_sum")).unwrap();
-    registry.register::<Counter>(opts("y_total")).unwrap();
-    registry.register::<Info<By<'static>>>(opts("z_info")).unwrap();
+    register::<Counter>(&registry, "x_count");
+    register::<Histogram<Seconds>>(&registry, "x_sum");
+    register::<Counter>(&registry, "y_total");
+    register::<Info<By<'static>>>(&registry, "z_info");
 }
 
 #[test]
 fn names_that_are_none_are_refused() {
+    for name in ["a", "job:rate5m", "x_", "X9", ":a"] {
+        registry().register::<Gauge>(opts(name)).unwrap();
+    }
     let registry = registry();
     let valid = "a metric's name consists of letters, digits, '_' and ':' and does not \
                  begin with a digit; or ask for `utf8_names`";
@@ -98,7 +101,9 @@ fn names_that_are_none_are_refused() {
         check_refused(registry.register::<Histogram<Seconds>>(utf8), name, reserved);
     }
     let help = "the help is empty; say in a sentence what is measured";
-    check_refused(registry.register::<Gauge>(Opts::new("x", " \n")), "x", help);
+    for text in [" \n", "  "] {
+        check_refused(registry.register::<Gauge>(Opts::new("x", text)), "x", help);
+    }
 }
 
 #[test]
@@ -150,17 +155,16 @@ fn an_empty_name_is_refused_whatever_its_type_adds() {
 #[test]
 fn control_characters_are_in_no_name() {
     let registry = registry();
+    let named = opts("x").utf8_names(true);
     for c in ['\0', '\t', '\r', '\n', '\u{7f}', '\u{85}', '"', '\\'] {
         let name = format!("a{c}b");
         let reason = "a name is some text without quotes, backslashes and control characters";
         let opts = opts(&name).utf8_names(true);
         check_refused(registry.register::<Gauge>(opts), &name, reason);
         let reason = format!("its label {name:?} cannot be used: {reason}");
-        let named = Opts::new("x", "Some.").utf8_names(true);
         check_refused(registry.family::<Gauge>(named, &[&name]), "x", &reason);
     }
     let empty = "its label \" \" cannot be used: it is empty; name what the label distinguishes";
-    let named = Opts::new("x", "Some.").utf8_names(true);
     check_refused(registry.family::<Gauge>(named, &[" "]), "x", empty);
 }
 
@@ -192,36 +196,42 @@ fn any_accepted_name_makes_a_sound_page() {
     }
 }
 
+type Register = fn(&Registry, &str) -> Result<(), Error>;
+
 /// Each type whose family would be `x` in OpenMetrics, and its name here.
-#[allow(clippy::type_complexity)]
-const OF_ONE_NAME: [(&str, fn(&Registry) -> Result<(), Error>); 5] = [
-    ("x", |registry| registry.register::<Gauge>(opts("x")).map(drop)),
-    ("x", |registry| registry.register::<Histogram<Count>>(opts("x")).map(drop)),
-    ("x", |registry| registry.register::<StateSet<bool>>(opts("x")).map(drop)),
-    ("x_total", |registry| registry.register::<Counter>(opts("x")).map(drop)),
-    ("x_info", |registry| registry.register::<Info<By<'static>>>(opts("x")).map(drop)),
+const OF_ONE_NAME: [(&str, Register); 5] = [
+    ("x", register_a::<Gauge>),
+    ("x", register_a::<Histogram<Count>>),
+    ("x", register_a::<StateSet<bool>>),
+    ("x_total", register_a::<Counter>),
+    ("x_info", register_a::<Info<By<'static>>>),
 ];
+
+fn register_a<R: Registrable>(registry: &Registry, name: &str) -> Result<(), Error> {
+    registry.register::<R>(opts(name).lenient_names(true)).map(drop)
+}
 
 #[test]
 fn of_families_that_would_have_one_name_in_openmetrics_there_is_one() {
     for (first, (name, register)) in OF_ONE_NAME.iter().enumerate() {
         let registry = registry();
-        register(&registry).unwrap();
+        register(&registry, "x").unwrap();
         for (second, (other, register_other)) in OF_ONE_NAME.iter().enumerate() {
             if name != other {
                 let reason = format!(
                     "{name:?} is registered too, and in OpenMetrics the two would have one \
                      name; rename one"
                 );
-                check_refused(register_other(&registry), "x", &reason);
+                check_refused(register_other(&registry, "x"), "x", &reason);
             } else if first != second {
-                assert!(message_of(register_other(&registry)).contains("it is registered as a"));
+                let message = message_of(register_other(&registry, "x"));
+                assert!(message.contains("it is registered as a"));
             }
         }
         // Once it has ended, each other one has its turn.
         assert!(registry.unregister(name));
         for (other, register_other) in &OF_ONE_NAME {
-            register_other(&registry).unwrap();
+            register_other(&registry, "x").unwrap();
             assert!(registry.unregister(other));
         }
     }
@@ -242,14 +252,10 @@ fn names_that_only_look_alike_are_free() {
 
 #[test]
 fn a_name_that_samples_of_another_family_have_is_taken() {
-    type Register = fn(&Registry, &str) -> Result<(), Error>;
-    let gauge: Register =
-        |registry, name| registry.register::<Gauge>(opts(name).lenient_names(true)).map(drop);
-    let counter: Register = |registry, name| registry.register::<Counter>(opts(name)).map(drop);
-    let histogram: Register =
-        |registry, name| registry.register::<Histogram<Count>>(opts(name)).map(drop);
-    let summary: Register =
-        |registry, name| registry.register::<Summary<Count>>(opts(name)).map(drop);
+    let gauge: Register = register_a::<Gauge>;
+    let counter: Register = register_a::<Counter>;
+    let histogram: Register = register_a::<Histogram<Count>>;
+    let summary: Register = register_a::<Summary<Count>>;
     for (family, name, register, other) in [
         (histogram, "x", gauge, "x_bucket"),
         (histogram, "x", gauge, "x_count"),
