@@ -12,10 +12,10 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::metrics::By;
+use crate::support::metrics::{By, Users, opts};
 use talea::{
     Counter, Error, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info, LabelValue, Labels,
-    Lazy, Metrics, Opts, Registrable, Registry, Seconds, StateSet, Summary, UpDownCounter,
+    Lazy, Metrics, Registrable, Registry, Seconds, StateSet, Summary, UpDownCounter,
 };
 
 const DISCARDED: &str = "talea_uninstalled_updates_total";
@@ -29,6 +29,8 @@ enum Kind {
 struct Fixed {
     kind: Kind,
 }
+
+const A: By<'_> = By { user: "a" };
 
 #[derive(Clone, Metrics)]
 struct Each {
@@ -51,7 +53,7 @@ struct Each {
     /// Some.
     build: Info<By<'static>>,
     /// Some.
-    users: Family<By<'static>, Counter>,
+    users: Users<Counter>,
     /// Some.
     kinds: Family<Fixed, Histogram<Seconds>>,
 }
@@ -61,7 +63,6 @@ const UPDATES: f64 = 11.0;
 
 impl Each {
     fn update(&self) {
-        let (user, kind) = ("a", Kind::Card);
         self.count.inc();
         self.float.add(0.5);
         self.level.add(3);
@@ -70,18 +71,15 @@ impl Each {
         self.time.observe(Duration::from_secs(1));
         self.lately.observe(Duration::from_secs(1));
         self.state.set(true);
-        self.build.set(By { user });
-        self.users.with(By { user }).inc();
-        self.kinds.with(Fixed { kind }).observe(Duration::from_secs(1));
+        self.build.set(A);
+        self.users.with(A).inc();
+        self.kinds.with(Fixed { kind: Kind::Card }).observe(Duration::from_secs(1));
     }
 }
 
 mod clones {
     use super::*;
-
-    fn registry() -> Registry {
-        Registry::for_test().unwrap()
-    }
+    use crate::support::metrics::registry;
 
     #[test]
     fn clones_share_what_they_are_installed_to_in_either_order() {
@@ -98,11 +96,15 @@ mod clones {
                 handle.update();
             }
             let snapshot = registry.snapshot();
-            snapshot.assert_value("count_total", &[], 4.0);
-            snapshot.assert_value("float_total", &[], 2.0);
-            snapshot.assert_value("level", &[], 12.0);
-            snapshot.assert_value("share", &[], 0.25);
-            snapshot.assert_value("open", &[], 4.0);
+            for (name, value) in [
+                ("count_total", 4.0),
+                ("float_total", 2.0),
+                ("level", 12.0),
+                ("share", 0.25),
+                ("open", 4.0),
+            ] {
+                snapshot.assert_value(name, &[], value);
+            }
             assert_eq!(snapshot.expect_histogram("time_seconds", &[]).count(), 4);
             snapshot.assert_value("state", &[("state", "true")], 1.0);
             snapshot.assert_value("build_info", &[("user", "a")], 1.0);
@@ -120,29 +122,28 @@ mod clones {
         let registry = registry();
         let count = Counter::new();
         let clone = count.clone();
-        count.register(&registry, &Opts::new("a", "A.")).unwrap();
-        clone.register(&registry, &Opts::new("a", "A.")).unwrap();
+        count.register(&registry, &opts("a")).unwrap();
+        clone.register(&registry, &opts("a")).unwrap();
         for (registry, name) in [(&registry, "b"), (&self::registry(), "a")] {
-            let refused = clone.register(registry, &Opts::new(name, "A."));
-            let message = refused.unwrap_err().to_string();
+            let message = clone.register(registry, &opts(name)).unwrap_err().to_string();
             assert!(message.contains("a metric has one place"), "{message}");
         }
-        let users = Family::<By<'static>, Counter>::new();
+        let users = Users::<Counter>::new();
         let clone = users.clone();
-        users.register(&registry, &Opts::new("users", "U.")).unwrap();
-        assert!(clone.register(&self::registry(), &Opts::new("users", "U.")).is_err());
-        clone.with(By { user: "a" }).inc();
-        assert_eq!(users.with(By { user: "a" }).get(), 1);
+        users.register(&registry, &opts("users")).unwrap();
+        assert!(clone.register(&self::registry(), &opts("users")).is_err());
+        clone.with(A).inc();
+        assert_eq!(users.with(A).get(), 1);
     }
 
     #[test]
     fn a_clone_of_a_lazy_handle_that_was_made_too_early_counts_once_that_is_used() {
-        static USERS: Family<By<'static>, Counter> = Family::new();
+        static USERS: Users<Counter> = Family::new();
         static ANN: Lazy<By<'static>, Counter> = USERS.lazy(By { user: "ann" });
         let (early, referred): (Counter, &Counter) = (ANN.clone(), &ANN);
         early.add(100);
         let registry = registry();
-        USERS.register(&registry, &Opts::new("users", "U.")).unwrap();
+        USERS.register(&registry, &opts("users")).unwrap();
         ANN.inc();
         early.add(2);
         referred.add(3);
@@ -154,7 +155,7 @@ mod clones {
         const THREADS: usize = 4;
         for _ in 0..if cfg!(miri) { 2 } else { 200 } {
             let registry = registry();
-            let (count, users) = (Counter::new(), Family::<By<'static>, Counter>::new());
+            let (count, users) = (Counter::new(), Users::<Counter>::new());
             let barrier = Barrier::new(THREADS + 1);
             let clones = thread::scope(|scope| {
                 let cloned = || {
@@ -163,16 +164,15 @@ mod clones {
                 };
                 let threads = [(); THREADS].map(|()| scope.spawn(cloned));
                 barrier.wait();
-                count.register(&registry, &Opts::new("count", "C.")).unwrap();
-                users.register(&registry, &Opts::new("users", "U.")).unwrap();
+                count.register(&registry, &opts("count")).unwrap();
+                users.register(&registry, &opts("users")).unwrap();
                 threads.map(|thread| thread.join().unwrap())
             });
             for (count, users) in &clones {
                 count.inc();
-                users.with(By { user: "a" }).inc();
+                users.with(A).inc();
             }
-            assert_eq!(count.get(), THREADS as u64);
-            assert_eq!(users.with(By { user: "a" }).get(), THREADS as u64);
+            assert_eq!((count.get(), users.with(A).get()), (THREADS as u64, THREADS as u64));
         }
     }
 }
@@ -185,12 +185,12 @@ mod reports {
     /// The variable that names the case for a process.
     const CASE: &str = "TALEA_TEST_UNINSTALLED";
 
-    /// Not a claim of its own: what the others start as a process, since what is not installed is
-    /// counted by process.
+    /// Not a claim of its own: what the test below starts as a process for each case, since what is
+    /// not installed is counted by process.
     #[test]
     fn does_a_case_when_ordered() {
         let Ok(name) = std::env::var(CASE) else { return };
-        let (_, case) = CASES.iter().find(|(of, _)| *of == name).unwrap();
+        let (_, case, _) = CASES.iter().find(|(of, ..)| *of == name).unwrap();
         case().unwrap();
     }
 
@@ -203,25 +203,67 @@ mod reports {
         text.lines().filter(|line| line.starts_with("talea: ")).map(str::to_owned).collect()
     }
 
-    type Case = (&'static str, fn() -> Result<(), Error>);
+    /// What holds, how it is seen, and what the one line has; none if there is no line. Behind `at:`
+    /// is code that makes a metric, whose place the line names.
+    type Case = (&'static str, fn() -> Result<(), Error>, Option<&'static [&'static str]>);
     const CASES: [Case; 9] = [
-        ("never", never),
-        ("each type", each_type),
-        ("before", before),
-        ("late", late),
-        ("kept too early", kept_too_early),
-        ("many places", many_places),
-        ("for a test", for_a_test),
-        ("several registries", several_registries),
-        ("full", full),
+        (
+            "a metric that is never installed is counted, and reported once with the place of its making",
+            never,
+            Some(&[
+                "3 updates",
+                "not installed",
+                "at:static HITS: Counter = Counter::new(); // Never.",
+            ]),
+        ),
+        (
+            "each type counts what it discards; fields of a derived set have places of their own",
+            each_type,
+            Some(&["at:count: Counter", "at:level: Gauge", "at:open: UpDown"]),
+        ),
+        ("updates before the installation are not reported", before, None),
+        ("reported updates stay counted when the metric is installed late", late, Some(&[])),
+        (
+            "updates of a handle that was kept before its family was installed are reported",
+            kept_too_early,
+            Some(&["1 update was", "keep"]),
+        ),
+        (
+            "however many there are, each update counts and there is one line",
+            many_places,
+            Some(&["16000 updates", "75 further places"]),
+        ),
+        ("a registry for a test says nothing of what other tests do", for_a_test, Some(&[])),
+        ("each update is shown by one registry of the process", several_registries, Some(&[])),
+        ("where the region is full there is the line alone", full, Some(&[])),
     ];
+
+    #[test]
+    fn updates_of_what_is_not_installed_are_counted_and_reported() {
+        for (case, _, parts) in CASES {
+            let lines = printed(case);
+            let Some(parts) = parts else {
+                assert_eq!(lines, [""; 0], "{case}");
+                continue;
+            };
+            let [line] = &lines[..] else { panic!("{case}: {lines:?}") };
+            for part in parts {
+                let part = part.strip_prefix("at:").map_or((*part).to_owned(), |code| {
+                    let mut lines = include_str!("main.rs").lines();
+                    let at = lines.position(|line| line.trim().starts_with(code)).unwrap();
+                    format!("tests/uninstalled/main.rs:{}:", at + 1)
+                });
+                assert!(line.contains(&part), "{case}: no {part} in {line}");
+            }
+        }
+    }
 
     fn shown(registry: &Registry) -> Option<f64> {
         registry.snapshot().value(DISCARDED, &[])
     }
 
     fn never() -> Result<(), Error> {
-        static HITS: Counter = Counter::new();
+        static HITS: Counter = Counter::new(); // Never.
         let registry = Registry::new()?;
         assert_eq!(shown(&registry), None);
         (0..3).for_each(|_| HITS.inc());
@@ -233,17 +275,6 @@ mod reports {
         assert_eq!(HITS.get(), 0);
         assert_eq!(shown(&registry), Some(4.0));
         Ok(())
-    }
-
-    #[test]
-    fn a_metric_that_is_never_installed_is_counted_and_reported_once_with_the_place_of_its_making()
-    {
-        let lines = printed("never");
-        let [line] = &lines[..] else { panic!("{lines:?}") };
-        assert!(line.contains("3 updates") && line.contains("not installed"), "{line}");
-        let made = include_str!("main.rs").lines();
-        let (n, _) = (1..).zip(made).find(|(_, line)| line.contains("static HITS")).unwrap();
-        assert!(line.contains(&format!("tests/uninstalled/main.rs:{n}:")), "{line}");
     }
 
     fn each_type() -> Result<(), Error> {
@@ -267,30 +298,17 @@ mod reports {
         SET.state.disable(true);
         SET.count.add_with_exemplar(1, &[]).unwrap();
         SET.time.observe_with_exemplar(Duration::ZERO, &[]).unwrap();
-        let users = SET.users.try_with(By { user: "a" }).unwrap();
+        let users = SET.users.try_with(A).unwrap();
         users.inc();
         users.clone().inc();
         drop(users);
-        SET.users.with(By { user: "a" }).keep().inc();
+        SET.users.with(A).keep().inc();
         assert_eq!(shown(&registry), Some(UPDATES + 20.0));
         // To read is no update.
         let _ = (SET.count.get(), SET.level.get(), SET.state.is(true), SET.users.dropped());
-        let _ = SET.users.with(By { user: "a" }).get();
+        let _ = SET.users.with(A).get();
         assert_eq!(shown(&registry), Some(UPDATES + 20.0));
         Ok(())
-    }
-
-    #[test]
-    fn each_type_of_metric_counts_what_it_discards() {
-        let lines = printed("each type");
-        let [line] = &lines[..] else { panic!("{lines:?}") };
-        // The fields of a derived set have places of their own.
-        let text = include_str!("main.rs");
-        for field in ["count: Counter", "level: Gauge", "open: UpDown"] {
-            let (n, _) =
-                (1..).zip(text.lines()).find(|(_, line)| line.trim().starts_with(field)).unwrap();
-            assert!(line.contains(&format!("uninstalled/main.rs:{n}:")), "{field} {n}: {line}");
-        }
     }
 
     fn before() -> Result<(), Error> {
@@ -311,134 +329,57 @@ mod reports {
         Ok(())
     }
 
-    #[test]
-    fn updates_before_the_installation_are_not_reported() {
-        assert_eq!(printed("before"), [""; 0]);
-    }
-
     fn late() -> Result<(), Error> {
         static HITS: Counter = Counter::new();
         let registry = Registry::new()?;
         HITS.add(1);
         assert_eq!(shown(&registry), Some(1.0));
         HITS.add(1);
-        HITS.register(&registry, &Opts::new("hits", "Hits."))?;
+        HITS.register(&registry, &opts("hits"))?;
         HITS.add(1);
         assert_eq!(shown(&registry), Some(1.0), "what came before the installation is no fault");
         assert_eq!(HITS.get(), 1);
         Ok(())
     }
 
-    #[test]
-    fn reported_updates_stay_counted_when_the_metric_is_installed_late() {
-        assert_eq!(printed("late").len(), 1);
-    }
-
     fn kept_too_early() -> Result<(), Error> {
-        static USERS: Family<By<'static>, Counter> = Family::new();
+        static USERS: Users<Counter> = Family::new();
         let registry = Registry::new()?;
-        let kept = USERS.with(By { user: "a" }).keep();
-        USERS.register(&registry, &Opts::new("users", "Users."))?;
+        let kept = USERS.with(A).keep();
+        USERS.register(&registry, &opts("users"))?;
         assert_eq!(shown(&registry), None);
         kept.inc();
-        USERS.with(By { user: "a" }).inc();
+        USERS.with(A).inc();
         assert_eq!(shown(&registry), Some(1.0));
         registry.snapshot().assert_value("users_total", &[("user", "a")], 1.0);
         Ok(())
     }
 
-    #[test]
-    fn updates_of_a_handle_that_was_kept_before_its_family_was_installed_are_reported() {
-        let lines = printed("kept too early");
-        let [line] = &lines[..] else { panic!("{lines:?}") };
-        assert!(line.contains("1 update was") && line.contains("keep"), "{line}");
+    /// A counter whose place is where this is called.
+    #[track_caller]
+    fn new() -> Counter {
+        Counter::new()
+    }
+
+    /// An array of these, which are each at a place of their own.
+    macro_rules! counters {
+        ($($counter:expr),*) => {
+            [$($counter),*]
+        };
     }
 
     fn many_places() -> Result<(), Error> {
         let registry = Registry::new()?;
-        // Each is made at a place of its own.
-        let counters = [
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-            Counter::new(),
-        ];
+        let counters = counters! {
+            new(), new(), new(), new(), new(), new(), new(), new(), new(), new(),
+            new(), new(), new(), new(), new(), new(), new(), new(), new(), new(),
+            new(), new(), new(), new(), new(), new(), new(), new(), new(), new(),
+            new(), new(), new(), new(), new(), new(), new(), new(), new(), new(),
+            new(), new(), new(), new(), new(), new(), new(), new(), new(), new(),
+            new(), new(), new(), new(), new(), new(), new(), new(), new(), new(),
+            new(), new(), new(), new(), new(), new(), new(), new(), new(), new(),
+            new(), new(), new(), new(), new(), new(), new(), new(), new(), new()
+        };
         thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -451,13 +392,6 @@ mod reports {
         Ok(())
     }
 
-    #[test]
-    fn however_many_there_are_each_update_counts_and_there_is_one_line() {
-        let lines = printed("many places");
-        let [line] = &lines[..] else { panic!("{lines:?}") };
-        assert!(line.contains("16000 updates") && line.contains("75 further places"), "{line}");
-    }
-
     fn for_a_test() -> Result<(), Error> {
         let counter = Counter::new();
         let (_, registry) = Each::for_test();
@@ -466,11 +400,6 @@ mod reports {
         assert_eq!(shown(&registry), None);
         assert_eq!(shown(&other), Some(1.0));
         Ok(())
-    }
-
-    #[test]
-    fn a_registry_for_a_test_says_nothing_of_what_other_tests_do() {
-        assert_eq!(printed("for a test").len(), 1);
     }
 
     fn several_registries() -> Result<(), Error> {
@@ -485,16 +414,11 @@ mod reports {
         Ok(())
     }
 
-    #[test]
-    fn each_update_is_shown_by_one_registry_of_the_process() {
-        assert_eq!(printed("several registries").len(), 1);
-    }
-
     fn full() -> Result<(), Error> {
         let counter = Counter::new();
         let registry = Registry::with_config(talea::Config::with_len(1 << 20))?;
         let mut n = 0;
-        while registry.register::<Counter>(Opts::new(&format!("fill_{n}"), "F.")).is_ok() {
+        while registry.register::<Counter>(opts(&format!("fill_{n}"))).is_ok() {
             n += 1;
         }
         counter.inc();
@@ -502,11 +426,6 @@ mod reports {
             assert_eq!(shown(&registry), None);
         }
         Ok(())
-    }
-
-    #[test]
-    fn where_the_region_is_full_there_is_the_line_alone() {
-        assert_eq!(printed("full").len(), 1);
     }
 
     /// A region that is read from outside alone.
