@@ -5,7 +5,7 @@ use talea::{
     Metrics, Opts, Overflow, Registry, Seconds, SeriesError, StateSet, UpDownCounter,
 };
 
-use crate::support::metrics::{count, reason, registry};
+use crate::support::metrics::{OVERFLOW, count, opts, reason, register, registry};
 
 #[derive(Clone, Copy, LabelValue)]
 enum Method {
@@ -42,7 +42,6 @@ fn card(country: &str) -> Sale<'_> {
 }
 
 const SALES: &str = "sales_total";
-const OVERFLOW: [(&str, &str); 1] = [("otel_metric_overflow", "true")];
 
 mod whole {
     use super::*;
@@ -51,7 +50,7 @@ mod whole {
     fn a_whole_family_shows_each_combination_as_zero_from_the_start() {
         fix();
         let registry = registry();
-        let opts = |name| Opts::new(name, "All.").whole(true);
+        let opts = |name| opts(name).whole(true);
         let counts: Family<Fixed, Counter> = registry.register(opts("counts")).unwrap();
         registry.register::<Family<Fixed, Histogram<Seconds>>>(opts("times")).unwrap();
         registry.register::<Family<Fixed, Gauge>>(opts("levels")).unwrap();
@@ -86,14 +85,13 @@ mod whole {
     fn a_family_that_is_not_whole_shows_what_happened() {
         fix();
         let registry = registry();
-        let counts: Family<Fixed, Counter> = registry.register(Opts::new("c", "C.")).unwrap();
+        let counts: Family<Fixed, Counter> = register(&registry, "c");
         assert_eq!(count(&registry.snapshot(), "c_total"), 0);
         let shop = Shop::find("Lima").unwrap();
         counts.with(Fixed { method: Method::Iou, gift: None, shop }).inc();
         assert_eq!(count(&registry.snapshot(), "c_total"), 1);
         // It can be made whole later.
-        let opts = Opts::new("c", "C.").whole(true);
-        registry.register::<Family<Fixed, Counter>>(opts).unwrap();
+        registry.register::<Family<Fixed, Counter>>(opts("c").whole(true)).unwrap();
         let snapshot = registry.snapshot();
         assert_eq!((count(&snapshot, "c_total"), snapshot.total("c_total", &[])), (18, Some(1.0)));
     }
@@ -102,7 +100,7 @@ mod whole {
     fn a_family_that_cannot_be_whole_is_refused_with_the_reason() {
         fix();
         let registry = registry();
-        let opts = Opts::new("x", "X.").whole(true);
+        let opts = opts("x").whole(true);
         let dynamic = "`whole` is asked for, and not all of its labels have fixed values; leave \
                        it out, or give each label an enum or a label_set!";
         assert_eq!(reason(registry.register::<Family<Sale<'static>, Counter>>(opts)), dynamic);
@@ -125,9 +123,8 @@ mod whole {
         }
         let all = if cfg!(miri) { 20 } else { 4_097 };
         Many::fix((0..all).map(|n| n.to_string())).unwrap();
-        let registry = Registry::for_test().unwrap();
-        let opts = Opts::new("x", "X.").whole(true);
-        let family: Family<By, Counter> = registry.register(opts).unwrap();
+        let registry = registry();
+        let family: Family<By, Counter> = registry.register(opts("x").whole(true)).unwrap();
         family.with(By { many: Many::find("19").unwrap() }).add(3);
         let snapshot = registry.snapshot();
         assert_eq!(count(&snapshot, "x_total"), all);
@@ -171,8 +168,7 @@ mod by_names {
     use super::*;
 
     fn orders(registry: &Registry, limit: u64) -> Family<DynamicLabels, Counter> {
-        let opts = Opts::new("orders", "Orders.").limit(limit);
-        registry.family(opts, &["method", "country"]).unwrap()
+        registry.family(opts("orders").limit(limit), &["method", "country"]).unwrap()
     }
 
     #[test]
@@ -197,31 +193,26 @@ mod by_names {
     }
 
     #[test]
-    fn the_message_has_the_singular_for_one_label() {
-        let users = registry().family::<Counter>(Opts::new("users", "Users."), &["user"]).unwrap();
-        let refused = users.try_with_values(&["a", "b"]).unwrap_err().to_string();
-        assert_eq!(refused, "2 label values were given, and the family has 1 label");
-    }
-
-    #[test]
     fn values_of_another_number_than_the_names_overflow_and_are_an_error() {
         let registry = registry();
         let orders = orders(&registry, 10);
-        for values in [&["a"][..], &["a", "b", "c"], &[]] {
+        for (values, given) in [
+            (&["a"][..], "1 label value was given"),
+            (&["a", "b", "c"], "3 label values were given"),
+            (&[], "0 label values were given"),
+        ] {
             orders.with_values(values).inc();
             let refused = orders.try_with_values(values).unwrap_err();
             assert_eq!(refused, SeriesError::Values { found: values.len(), expected: 2 });
-            let given = match values.len() {
-                1 => "1 label value was given",
-                0 => "0 label values were given",
-                _ => "3 label values were given",
-            };
             assert_eq!(refused.to_string(), format!("{given}, and the family has 2 labels"));
             assert!(!orders.remove_values(values));
         }
         let snapshot = registry.snapshot();
         assert_eq!(snapshot.value("orders_total", &OVERFLOW), Some(3.0));
         assert_eq!((count(&snapshot, "orders_total"), orders.dropped()), (1, 0));
+        let users = registry.family::<Counter>(opts("users"), &["user"]).unwrap();
+        let refused = users.try_with_values(&["a", "b"]).unwrap_err().to_string();
+        assert_eq!(refused, "2 label values were given, and the family has 1 label");
     }
 
     #[test]
@@ -236,6 +227,8 @@ mod by_names {
         let snapshot = registry.snapshot();
         assert_eq!(snapshot.value("orders_total", &OVERFLOW), Some(2.0));
         assert_eq!((snapshot.total("orders_total", &[]), orders.dropped()), (Some(4.0), 2));
+        let family = snapshot.family("orders_total").unwrap();
+        assert_eq!((family.series().count(), family.dropped()), (2, 2));
     }
 
     #[test]
@@ -255,7 +248,7 @@ mod by_names {
     fn a_family_without_names_has_one_series() {
         let registry = registry();
         let none: &[&str] = &[];
-        let bare = registry.family::<Counter>(Opts::new("bare", "Bare."), none).unwrap();
+        let bare = registry.family::<Counter>(opts("bare"), none).unwrap();
         bare.with_values(none).add(2);
         bare.with_values(&["too many"]).add(3);
         assert_eq!(registry.snapshot().value("bare_total", &[]), Some(5.0));
@@ -264,7 +257,6 @@ mod by_names {
     #[test]
     fn each_type_can_be_had_by_names() {
         let registry = registry();
-        let opts = |name| Opts::new(name, "X.");
         let levels = registry.family::<Gauge>(opts("level"), &["x"]).unwrap();
         let times = registry.family::<Histogram<Seconds>>(opts("time"), &["x"]).unwrap();
         let open = registry.family::<UpDownCounter>(opts("open"), &["x"]).unwrap();
@@ -305,26 +297,25 @@ mod refusing {
     }
 
     #[test]
-    fn labels_that_are_too_long_are_an_error() {
-        let registry = registry();
-        let sales = sales(&registry, 10);
-        let long = "x".repeat(1 << 24);
-        let refused = sales.try_with(card(&long)).unwrap_err();
-        assert_eq!(refused, SeriesError::Overflow(Overflow::TooLong));
-        assert_eq!(refused.to_string(), "the labels are longer than 16 MiB");
-        assert_eq!(sales.dropped(), 1);
-    }
-
-    #[test]
-    fn a_full_region_is_an_error() {
-        let registry = registry();
-        let sales = sales(&registry, u64::MAX);
-        let long = "x".repeat(1 << 20);
-        let refused = sales.try_with(card(&long)).unwrap_err();
-        assert_eq!(refused, SeriesError::Overflow(Overflow::Full));
-        assert_eq!(refused.to_string(), "the region has no room for another series");
-        assert_eq!(sales.dropped(), 1);
-        sales.try_with(card("pe")).unwrap().inc();
+    fn labels_that_find_no_room_are_an_error_or_overflow() {
+        for (len, overflow, message) in [
+            // A region's record holds a text's length in 24 bits.
+            (1 << 24, Overflow::TooLong, "the labels are longer than 16 MiB"),
+            ((1 << 24) + 1, Overflow::TooLong, "the labels are longer than 16 MiB"),
+            (1 << 20, Overflow::Full, "the region has no room for another series"),
+        ] {
+            let registry = registry();
+            let sales = sales(&registry, u64::MAX);
+            let long = "x".repeat(len);
+            let refused = sales.try_with(card(&long)).unwrap_err();
+            assert_eq!(refused, SeriesError::Overflow(overflow), "{len}");
+            assert_eq!(refused.to_string(), message, "{len}");
+            assert_eq!(sales.dropped(), 1, "{len}");
+            sales.with(card(&long)).inc();
+            assert_eq!(registry.snapshot().value(SALES, &OVERFLOW), Some(1.0), "{len}");
+            assert_eq!(sales.dropped(), 2, "{len}");
+            sales.try_with(card("pe")).unwrap().inc();
+        }
     }
 
     #[test]
@@ -367,7 +358,7 @@ mod removing {
     fn series_whose_labels_are_fixed_stay() {
         fix();
         let registry = registry();
-        let family: Family<Fixed, Counter> = registry.register(Opts::new("f", "F.")).unwrap();
+        let family: Family<Fixed, Counter> = register(&registry, "f");
         let labels = Fixed { method: Method::Card, gift: None, shop: Shop::find("Lima").unwrap() };
         family.with(labels).add(4);
         assert!(!family.remove(labels));
@@ -405,7 +396,7 @@ mod removing {
             host: Displayed<std::net::IpAddr>,
         }
         let registry = registry();
-        let calls: Family<Of, Counter> = registry.register(Opts::new("calls", "C.")).unwrap();
+        let calls: Family<Of, Counter> = register(&registry, "calls");
         let host = || Of { host: Displayed([127, 0, 0, 1].into()) };
         calls.with(host()).inc();
         assert_eq!(calls.remove_matching(&[("host", "127.0.0.2")]), 0);

@@ -3,46 +3,42 @@
 use std::sync::Barrier;
 use std::thread;
 
-use crate::support::metrics::{By, message_of, opts, registry};
+use crate::support::metrics::{By, Users, message_of, opts, register, registry};
 use talea::{
     Bytes, Config, Count, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Opts,
     Registrable, Registry, Seconds, StateSet, UpDownCounter,
 };
 
-#[derive(Labels)]
+#[derive(Clone, Copy, Labels)]
 struct Fixed {
     gift: bool,
 }
+
+const GIFT: Fixed = Fixed { gift: true };
 
 mod again {
     use super::*;
 
     #[test]
     fn a_metric_that_is_registered_twice_is_one() {
-        let registry = registry();
-        let pair = || registry.register::<Counter>(opts("count")).unwrap();
-        let (one, other) = (pair(), pair());
+        fn pair<R: Registrable>(name: &str) -> [R; 2] {
+            let registry = registry();
+            [(); 2].map(|()| register(&registry, name))
+        }
+        let [one, other] = pair::<Counter>("count");
         one.add(2);
         other.add(3);
         assert_eq!((one.get(), other.get()), (5, 5));
-
-        let pair = || registry.register::<Family<By<'static>, Gauge>>(opts("users")).unwrap();
-        let (one, other) = (pair(), pair());
+        let [one, other] = pair::<Users<Gauge>>("users");
         one.with(By { user: "a" }).set(7);
         assert_eq!(other.with(By { user: "a" }).get(), 7);
-
-        let pair = || registry.register::<Family<Fixed, FloatGauge>>(opts("gifts")).unwrap();
-        let (one, other) = (pair(), pair());
-        one.with(Fixed { gift: true }).set(0.5);
-        assert_eq!(other.with(Fixed { gift: true }).get(), 0.5);
-
-        let pair = || registry.register::<StateSet<bool>>(opts("state")).unwrap();
-        let (one, other) = (pair(), pair());
+        let [one, other] = pair::<Family<Fixed, FloatGauge>>("gifts");
+        one.with(GIFT).set(0.5);
+        assert_eq!(other.with(GIFT).get(), 0.5);
+        let [one, other] = pair::<StateSet<bool>>("state");
         one.set(true);
         assert!(other.is(true));
-
-        let pair = || registry.register::<UpDownCounter>(opts("open")).unwrap();
-        let (one, other) = (pair(), pair());
+        let [one, other] = pair::<UpDownCounter>("open");
         one.inc();
         other.dec();
         assert_eq!((one.get(), other.get()), (0, 0));
@@ -57,12 +53,13 @@ mod again {
         count.register(&registry, &opts("count")).unwrap();
         count.inc();
         assert_eq!(registry.snapshot().value("count_total", &[]), Some(2.0));
-        let place = "it is installed in another registry or under another name already; a \
-                     metric has one place";
-        let expected = format!("cannot register the metric \"other\": {place}");
-        assert_eq!(message_of(count.register(&registry, &opts("other"))), expected);
-        let expected = format!("cannot register the metric \"count\": {place}");
-        assert_eq!(message_of(count.register(&self::registry(), &opts("count"))), expected);
+        for (registry, name) in [(&registry, "other"), (&self::registry(), "count")] {
+            let expected = format!(
+                "cannot register the metric {name:?}: it is installed in another registry or under \
+                 another name already; a metric has one place"
+            );
+            assert_eq!(message_of(count.register(registry, &opts(name))), expected);
+        }
         count.inc();
         assert_eq!(registry.snapshot().value("count_total", &[]), Some(3.0));
     }
@@ -101,8 +98,8 @@ mod again {
         ONE.taken.add(1);
         ANOTHER.taken.add(2);
         let millis = std::time::Duration::from_millis;
-        ONE.wait.with(Fixed { gift: true }).observe(millis(50));
-        ANOTHER.wait.with(Fixed { gift: true }).observe(millis(500));
+        ONE.wait.with(GIFT).observe(millis(50));
+        ANOTHER.wait.with(GIFT).observe(millis(500));
         let snapshot = registry.snapshot();
         assert_eq!(snapshot.value("pool_taken_total", &[]), Some(3.0));
         let wait = snapshot.histogram("pool_wait_seconds", &[("gift", "true")]).unwrap();
@@ -114,18 +111,17 @@ mod again {
     fn registering_again_and_again_takes_no_room() {
         const TIMES: u32 = if cfg!(miri) { 20 } else { 10_000 };
         let (busy, calm) = (registry(), registry());
-        for times in [(&busy, TIMES), (&calm, 1)] {
-            for _ in 0..times.1 {
-                times.0.register::<Family<By<'static>, Counter>>(opts("users")).unwrap();
-                times.0.register::<Histogram<Seconds>>(opts("time")).unwrap();
-                times.0.register::<Info<By<'static>>>(opts("by")).unwrap();
-                times.0.family::<Gauge>(opts("level"), &["a"]).unwrap();
-                times.0.register::<Family<Fixed, Counter>>(opts("g").whole(true)).unwrap();
+        for (registry, times) in [(&busy, TIMES), (&calm, 1)] {
+            for _ in 0..times {
+                register::<Users<Counter>>(registry, "users");
+                register::<Histogram<Seconds>>(registry, "time");
+                register::<Info<By<'static>>>(registry, "by");
+                registry.family::<Gauge>(opts("level"), &["a"]).unwrap();
+                registry.register::<Family<Fixed, Counter>>(opts("g").whole(true)).unwrap();
             }
         }
         let room = |registry: &Registry| {
-            let fill: Family<By<'static>, Counter> =
-                registry.register(opts("fill").limit(u64::MAX)).unwrap();
+            let fill: Users<Counter> = registry.register(opts("fill").limit(u64::MAX)).unwrap();
             (0..).take_while(|n: &u32| fill.try_with(By { user: &n.to_string() }).is_ok()).count()
         };
         assert_eq!(room(&busy), room(&calm));
@@ -135,9 +131,9 @@ mod again {
     fn a_name_that_is_given_back_and_taken_again_and_again_takes_no_room() {
         let registry = registry();
         for _ in 0..if cfg!(miri) { 5 } else { 1_000 } {
-            registry.register::<Gauge>(opts("x")).unwrap();
+            register::<Gauge>(&registry, "x");
             assert!(registry.unregister("x"));
-            registry.register::<StateSet<bool>>(opts("x")).unwrap();
+            register::<StateSet<bool>>(&registry, "x");
             assert!(registry.unregister("x"));
         }
     }
@@ -171,14 +167,14 @@ mod at_once {
             let registry = registry();
             together(|n| {
                 let registry = registry.clone();
-                let count: Counter = registry.register(opts("count")).unwrap();
-                let gifts: Family<Fixed, Counter> = registry.register(opts("gifts")).unwrap();
-                let users: Family<By<'static>, Counter> = registry.register(opts("users")).unwrap();
-                let sizes: Histogram<Bytes> = registry.register(opts("size")).unwrap();
-                let open: UpDownCounter = registry.register(opts("open")).unwrap();
+                let count: Counter = register(&registry, "count");
+                let gifts: Family<Fixed, Counter> = register(&registry, "gifts");
+                let users: Users<Counter> = register(&registry, "users");
+                let sizes: Histogram<Bytes> = register(&registry, "size");
+                let open: UpDownCounter = register(&registry, "open");
                 for _ in 0..10 {
                     count.inc();
-                    gifts.with(Fixed { gift: true }).inc();
+                    gifts.with(GIFT).inc();
                     users.with(By { user: "a" }).inc();
                     sizes.observe(n as u64);
                     open.inc();
@@ -198,8 +194,7 @@ mod at_once {
 
     #[test]
     fn of_threads_that_define_a_name_otherwise_at_once_one_has_it() {
-        let config = Config::with_len(4 << 20);
-        let registry = Registry::with_config(config).unwrap();
+        let registry = Registry::with_config(Config::with_len(4 << 20)).unwrap();
         for n in 0..if cfg!(miri) { 2 } else { 100 } {
             let name = format!("x{n}");
             let accepted = together(|thread| match thread % 4 {
@@ -217,10 +212,10 @@ mod at_once {
 
 #[test]
 fn many_families_are_ended_at_once() {
-    let registry = Registry::for_test().unwrap();
+    let registry = registry();
     let register = |n: u64| {
         let name = format!("{}_{n}", if n % 3 == 0 { "mine" } else { "yours" });
-        let gauges = registry.family::<Gauge>(Opts::new(&name, "Help."), &["a"]).unwrap();
+        let gauges = registry.family::<Gauge>(opts(&name), &["a"]).unwrap();
         (0..n).for_each(|a| gauges.with_values(&[a.to_string()]).set(1));
         gauges
     };

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use crate::support::metrics::By;
+use crate::support::metrics::{By, Users, alone, count, opts, registry};
 use talea::{Counter, Family, Gauge, Labels, Opts, Registry, UpDownCounter};
 
-fn minutes(n: u64) -> Option<Duration> {
-    Some(Duration::from_secs(60 * n))
+/// Options of series that expire after so many minutes.
+fn expiring(name: &str, minutes: u64) -> Opts<'_> {
+    opts(name).expires_after(Some(Duration::from_secs(60 * minutes)))
 }
 
 fn value(registry: &Registry, name: &str, user: &str) -> Option<f64> {
@@ -14,23 +15,8 @@ fn value(registry: &Registry, name: &str, user: &str) -> Option<f64> {
 }
 
 #[test]
-fn a_removed_series_is_gone_and_starts_anew() {
-    let registry = Registry::for_test().unwrap();
-    let calls: Family<By<'static>, Counter> =
-        registry.register(Opts::new("calls", "Calls.")).unwrap();
-    calls.with(By { user: "a" }).add(3);
-    assert!(calls.remove(By { user: "a" }));
-    assert!(!calls.remove(By { user: "a" }));
-    assert_eq!(value(&registry, "calls_total", "a"), None);
-    calls.with(By { user: "a" }).inc();
-    assert_eq!(value(&registry, "calls_total", "a"), Some(1.0));
-}
-
-#[test]
 fn an_idle_series_expires_and_a_kept_counter_hides_until_it_counts_again() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("calls", "Calls.").expires_after(minutes(2));
-    let calls: Family<By<'static>, Counter> = registry.register(opts).unwrap();
+    let (registry, calls) = alone::<Users<Counter>>(expiring("calls", 2));
     calls.with(By { user: "idle" }).inc();
     let kept = calls.with(By { user: "kept" }).keep();
     // A clone is as good.
@@ -39,7 +25,7 @@ fn an_idle_series_expires_and_a_kept_counter_hides_until_it_counts_again() {
         user.inc();
     }
     (0..8).for_each(|_| registry.sweep());
-    assert_eq!(registry.snapshot().families().next().map_or(0, |f| f.series().count()), 0);
+    assert_eq!(count(&registry.snapshot(), "calls_total"), 0);
     // Were theirs free, these would get their cells.
     for n in 0..10 {
         calls.with(By { user: &n.to_string() }).inc();
@@ -53,10 +39,9 @@ fn an_idle_series_expires_and_a_kept_counter_hides_until_it_counts_again() {
 
 #[test]
 fn a_kept_gauge_stays_and_so_does_what_is_in_flight() {
-    let registry = Registry::for_test().unwrap();
-    let opts = |name| Opts::new(name, "Some.").expires_after(minutes(1));
-    let sizes: Family<By<'static>, Gauge> = registry.register(opts("sizes")).unwrap();
-    let open: Family<By<'static>, UpDownCounter> = registry.register(opts("open")).unwrap();
+    let registry = registry();
+    let sizes: Users<Gauge> = registry.register(expiring("sizes", 1)).unwrap();
+    let open: Users<UpDownCounter> = registry.register(expiring("open", 1)).unwrap();
     sizes.with(By { user: "a" }).keep().set(7);
     open.with(By { user: "a" }).inc();
     (0..5).for_each(|_| registry.sweep());
@@ -69,9 +54,7 @@ fn a_kept_gauge_stays_and_so_does_what_is_in_flight() {
 
 #[test]
 fn a_family_can_keep_its_series_for_good() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("calls", "Calls.").expires_after(None);
-    let calls: Family<By<'static>, Counter> = registry.register(opts).unwrap();
+    let (registry, calls) = alone::<Users<Counter>>(opts("calls").expires_after(None));
     calls.with(By { user: "a" }).inc();
     (0..200).for_each(|_| registry.sweep());
     assert_eq!(value(&registry, "calls_total", "a"), Some(1.0));
@@ -79,9 +62,7 @@ fn a_family_can_keep_its_series_for_good() {
 
 #[test]
 fn more_users_than_the_limit_come_and_go_without_overflow() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("calls", "Calls.").limit(100).expires_after(minutes(1));
-    let calls: Family<By<'static>, Counter> = registry.register(opts).unwrap();
+    let (registry, calls) = alone::<Users<Counter>>(expiring("calls", 1).limit(100));
     for n in 0..10_000 {
         calls.with(By { user: &n.to_string() }).inc();
         if n % 20 == 0 {
@@ -103,23 +84,17 @@ fn a_combination_that_is_remembered_is_the_same_for_every_type_of_labels() {
         on: &'a str,
         user: &'a str,
     }
-    let registry = Registry::for_test().unwrap();
-    let opts = || Opts::new("calls", "Calls.");
-    let calls: Family<Call<'static>, Counter> = registry.register(opts()).unwrap();
-    let texts: Family<Texts<'static>, Counter> = registry.register(opts()).unwrap();
-    let values = registry.family::<Counter>(opts(), &["on", "user"]).unwrap();
+    let registry = registry();
+    let calls: Family<Call<'static>, Counter> = registry.register(opts("calls")).unwrap();
+    let texts: Family<Texts<'static>, Counter> = registry.register(opts("calls")).unwrap();
+    let values = registry.family::<Counter>(opts("calls"), &["on", "user"]).unwrap();
+    let long = "long".repeat(30);
+    let users = ["", "a", "\0", "a user of 17 byte", "a user of more than 24 bytes", &long];
     // Often enough that each of them remembers, and between removals.
     for round in 1..=4 {
         for _ in 0..4 {
             for (on, text) in [(false, "false"), (true, "true")] {
-                for user in [
-                    "",
-                    "a",
-                    "\0",
-                    "a user of 17 byte",
-                    "a user of more than 24 bytes",
-                    &"long".repeat(30),
-                ] {
+                for user in users {
                     calls.with(Call { on, user }).inc();
                     texts.with(Texts { on: text, user }).inc();
                     values.with_values(&[text, user]).inc();
