@@ -3,26 +3,21 @@
 
 use talea::{
     Bytes, Combine, Counter, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info, Labels,
-    Metric, Opts, Registry, StateSet, UpDownCounter,
+    Opts, StateSet, UpDownCounter, Value,
 };
 
-use crate::support::metrics::{count, reason, registry};
+use crate::support::metrics::{By, OVERFLOW, Users, alone, opts, reason, registry};
 
 const ALL: [Combine; 5] =
     [Combine::Latest, Combine::Sum, Combine::Max, Combine::Min, Combine::Each];
-
-#[derive(Labels)]
-struct Queue<'a> {
-    queue: &'a str,
-}
 
 #[derive(Labels)]
 struct Pid<'a> {
     pid: &'a str,
 }
 
-fn register<M: Metric>(registry: &Registry, combine: Combine) -> M {
-    registry.register(Opts::new("depth", "Depth.").combine(combine)).unwrap()
+fn depth(combine: Combine) -> Opts<'static> {
+    opts("depth").combine(combine)
 }
 
 /// The labels of a value that belongs to this process.
@@ -30,15 +25,18 @@ fn own(combine: Combine, pid: &str) -> Vec<(&'static str, &str)> {
     if combine == Combine::Each { vec![("pid", pid)] } else { vec![] }
 }
 
+/// Whether a process that set nothing has no value.
+fn is_silent(combine: Combine) -> bool {
+    matches!(combine, Combine::Max | Combine::Min | Combine::Each)
+}
+
 #[test]
 fn however_gauges_combine_one_process_shows_what_it_set() {
     let pid = std::process::id().to_string();
     for combine in ALL {
-        let registry = registry();
-        let gauge: Gauge = register(&registry, combine);
+        let (registry, gauge) = alone::<Gauge>(depth(combine));
         let shown = || registry.snapshot().value("depth", &own(combine, &pid));
-        let silent = matches!(combine, Combine::Max | Combine::Min | Combine::Each);
-        assert_eq!(shown(), (!silent).then_some(0.0), "{combine:?}");
+        assert_eq!(shown(), (!is_silent(combine)).then_some(0.0), "{combine:?}");
         for value in [7, 0, -3, i64::MAX, i64::MIN + 1] {
             gauge.set(value);
             assert_eq!((gauge.get(), shown()), (value, Some(value as f64)), "{combine:?}");
@@ -50,7 +48,9 @@ fn however_gauges_combine_one_process_shows_what_it_set() {
         gauge.set_max(2);
         gauge.set_min(3);
         assert_eq!((gauge.get(), shown()), (3, Some(3.0)), "{combine:?}");
-        assert_eq!(count(&registry.snapshot(), "depth"), 1);
+        let snapshot = registry.snapshot();
+        let series: Vec<_> = snapshot.select("depth", &[]).map(|series| series.value()).collect();
+        assert_eq!(series, [Value::Signed(3)]);
     }
 }
 
@@ -59,11 +59,8 @@ fn the_first_bound_that_a_process_gives_is_its_value() {
     let pid = std::process::id().to_string();
     for combine in [Combine::Max, Combine::Min, Combine::Each] {
         for value in [12, 0, -3] {
-            let registry = registry();
-            let (gauge, other): (Gauge, FloatGauge) = (
-                register(&registry, combine),
-                registry.register(Opts::new("other", "Other.").combine(combine)).unwrap(),
-            );
+            let (registry, gauge) = alone::<Gauge>(depth(combine));
+            let other: FloatGauge = registry.register(opts("other").combine(combine)).unwrap();
             let shown = |name| registry.snapshot().value(name, &own(combine, &pid));
             gauge.set_min(value);
             other.set_max(value as f64);
@@ -79,8 +76,7 @@ fn the_first_bound_that_a_process_gives_is_its_value() {
     }
     // The others are 0 before that.
     for combine in [Combine::Latest, Combine::Sum] {
-        let registry = registry();
-        let gauge: Gauge = register(&registry, combine);
+        let (registry, gauge) = alone::<Gauge>(depth(combine));
         gauge.set_min(12);
         gauge.set_max(-3);
         assert_eq!(registry.snapshot().value("depth", &[]), Some(0.0), "{combine:?}");
@@ -89,8 +85,7 @@ fn the_first_bound_that_a_process_gives_is_its_value() {
 
 #[test]
 fn a_bound_takes_the_place_of_a_value_that_is_no_number() {
-    let registry = registry();
-    let gauge: FloatGauge = register(&registry, Combine::Latest);
+    let (_registry, gauge) = alone::<FloatGauge>(opts("depth"));
     for bound in [FloatGauge::set_max, FloatGauge::set_min] {
         gauge.set(f64::NAN);
         bound(&gauge, f64::NAN);
@@ -105,8 +100,7 @@ fn a_bound_takes_the_place_of_a_value_that_is_no_number() {
 fn however_float_gauges_combine_one_process_shows_what_it_set() {
     let pid = std::process::id().to_string();
     for combine in ALL {
-        let registry = registry();
-        let gauge: FloatGauge = register(&registry, combine);
+        let (registry, gauge) = alone::<FloatGauge>(depth(combine));
         let shown = || registry.snapshot().value("depth", &own(combine, &pid));
         for value in [0.5, 0.0, -0.0, -1e300, f64::INFINITY, f64::NEG_INFINITY] {
             gauge.set(value);
@@ -123,44 +117,30 @@ fn however_float_gauges_combine_one_process_shows_what_it_set() {
 #[test]
 fn the_smallest_integer_is_kept_as_its_neighbour_only_where_silence_is_known() {
     for combine in ALL {
-        let gauge: Gauge = register(&registry(), combine);
+        let (_registry, gauge) = alone::<Gauge>(depth(combine));
         gauge.set(i64::MIN);
-        let silent = matches!(combine, Combine::Max | Combine::Min | Combine::Each);
-        assert_eq!(gauge.get(), i64::MIN + i64::from(silent), "{combine:?}");
+        assert_eq!(gauge.get(), i64::MIN + i64::from(is_silent(combine)), "{combine:?}");
     }
 }
 
 #[test]
 fn each_process_has_a_series_behind_its_labels() {
-    let registry = registry();
-    let opts = Opts::new("depth", "Depth.").combine(Combine::Each).limit(1);
-    let depths: Family<Queue<'static>, Gauge> = registry.register(opts).unwrap();
-    depths.with(Queue { queue: "in" }).set(3);
+    let (registry, depths) = alone::<Users<Gauge>>(depth(Combine::Each).limit(1));
+    depths.with(By { user: "in" }).set(3);
     let pid = std::process::id();
     let expected =
-        format!("# HELP depth Depth.\n# TYPE depth gauge\ndepth{{queue=\"in\",pid=\"{pid}\"}} 3\n");
+        format!("# HELP depth Some.\n# TYPE depth gauge\ndepth{{user=\"in\",pid=\"{pid}\"}} 3\n");
     assert_eq!(registry.snapshot().to_text(), expected);
-    depths.with(Queue { queue: "out" }).set(4);
-    let labels = [("otel_metric_overflow", "true"), ("pid", &pid.to_string())];
+    depths.with(By { user: "out" }).set(4);
+    let labels = [OVERFLOW[0], ("pid", &pid.to_string())];
     assert_eq!(registry.snapshot().value("depth", &labels), Some(4.0));
-}
-
-#[test]
-fn a_gauge_without_a_choice_is_the_latest() {
-    let registry = registry();
-    let gauge: Gauge = registry.register(Opts::new("depth", "Depth.")).unwrap();
-    let same: Gauge = register(&registry, Combine::Latest);
-    gauge.set(5);
-    same.set(6);
-    assert_eq!(gauge.get(), 6);
 }
 
 #[test]
 fn the_label_pid_is_ours_where_each_process_has_a_series() {
     let registry = registry();
-    let family = |combine| {
-        registry.register::<Family<Pid<'static>, Gauge>>(Opts::new("x", "X.").combine(combine))
-    };
+    let family =
+        |combine| registry.register::<Family<Pid<'static>, Gauge>>(opts("x").combine(combine));
     assert_eq!(
         reason(family(Combine::Each)),
         "its label \"pid\" cannot be used: a gauge of which each process has its own gets this \
@@ -173,14 +153,14 @@ fn the_label_pid_is_ours_where_each_process_has_a_series() {
 #[test]
 fn only_gauges_can_be_combined_otherwise() {
     let registry = registry();
-    let opts = Opts::new("x", "X.").combine(Combine::Max);
+    let opts = opts("x").combine(Combine::Max);
     let message = [
         reason(registry.register::<Counter>(opts)),
         reason(registry.register::<FloatCounter>(opts)),
         reason(registry.register::<Histogram<Bytes>>(opts)),
         reason(registry.register::<UpDownCounter>(opts)),
         reason(registry.register::<StateSet<bool>>(opts)),
-        reason(registry.register::<Info<Queue<'static>>>(opts)),
+        reason(registry.register::<Info<By<'static>>>(opts)),
         reason(registry.family::<Counter>(opts, &["a"])),
         reason(registry.observable_counter(opts, || 0.0)),
     ];

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use talea::{Combine, FloatCounter, FloatGauge, Kind, LabelValue, Labels, Opts, Value};
+use talea::{Combine, FloatCounter, FloatGauge, Kind, LabelValue, Labels, Observation, Value};
 
-use crate::support::metrics::{count, registry};
+use crate::support::metrics::{By, OVERFLOW, count, opts, register, registry};
 
 /// A number that a test changes and a metric reads.
 fn source() -> (Arc<Mutex<f64>>, impl Fn() -> f64 + Send + Sync + 'static) {
@@ -18,21 +18,21 @@ fn source() -> (Arc<Mutex<f64>>, impl Fn() -> f64 + Send + Sync + 'static) {
 fn an_observable_gauge_is_read_before_each_snapshot() {
     let registry = registry();
     let (source, read) = source();
-    registry.observable_gauge(Opts::new("level", "Level."), read).unwrap();
+    registry.observable_gauge(opts("level"), read).unwrap();
     for value in [3.0, -2.5, 0.0, f64::INFINITY] {
         *source.lock().unwrap() = value;
         assert_eq!(registry.snapshot().value("level", &[]), Some(value));
     }
-    let opts = Opts::new("largest", "Largest.").combine(Combine::Max);
+    let opts = opts("largest").combine(Combine::Max);
     registry.observable_gauge(opts, || 4.0).unwrap();
     assert_eq!(registry.snapshot().value("largest", &[]), Some(4.0));
 }
 
 #[test]
-fn an_observable_counter_follows_its_source_and_never_goes_down() {
+fn an_observable_counter_follows_its_source_and_never_goes_down_unless_it_is_wiped() {
     let registry = registry();
     let (source, read) = source();
-    registry.observable_counter(Opts::new("busy_seconds", "Busy."), read).unwrap();
+    registry.observable_counter(opts("busy_seconds"), read).unwrap();
     // Each time: what the source says, and what is counted then. It is started anew
     // twice, and what it says then counts whole.
     for (says, counted) in [
@@ -52,18 +52,11 @@ fn an_observable_counter_follows_its_source_and_never_goes_down() {
         assert_eq!(snapshot.value("busy_seconds_total", &[]), Some(counted), "at {says}");
         assert_eq!(snapshot.family("busy_seconds_total").unwrap().kind(), Kind::Counter);
     }
-}
-
-#[test]
-fn an_observable_counter_that_is_wiped_counts_on_from_zero() {
-    let registry = registry();
-    let (source, read) = source();
-    registry.observable_counter(Opts::new("busy", "Busy."), read).unwrap();
     *source.lock().unwrap() = 10.0;
     registry.snapshot();
     registry.wipe(|_| true);
     *source.lock().unwrap() = 12.0;
-    assert_eq!(registry.snapshot().value("busy_total", &[]), Some(2.0));
+    assert_eq!(registry.snapshot().value("busy_seconds_total", &[]), Some(2.0));
 }
 
 #[test]
@@ -72,11 +65,8 @@ fn snapshots_side_by_side_count_what_is_observed_once() {
     let registry = registry();
     let total = Arc::new(AtomicU64::new(0));
     let read = total.clone();
-    registry
-        .observable_counter(Opts::new("reads", "Reads."), move || {
-            (read.fetch_add(1, Relaxed) + 1) as f64
-        })
-        .unwrap();
+    let read = move || (read.fetch_add(1, Relaxed) + 1) as f64;
+    registry.observable_counter(opts("reads"), read).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..EACH).for_each(|_| drop(registry.snapshot())));
@@ -86,23 +76,17 @@ fn snapshots_side_by_side_count_what_is_observed_once() {
     assert_eq!(counted, Some(total.load(Relaxed) as f64));
 }
 
-#[derive(Labels)]
-struct Disk<'a> {
-    mount: &'a str,
-}
-
 #[test]
 fn observable_gauges_that_are_not_set_any_more_disappear_and_come_back() {
     let registry = registry();
     let disks = Arc::new(Mutex::new(vec![("/", 1.0), ("/\"srv\"", 2.0)]));
     let read = disks.clone();
-    registry
-        .observable_gauges::<Disk<'static>>(Opts::new("free", "Free."), move |found| {
-            for (mount, free) in read.lock().unwrap().iter() {
-                found.set(Disk { mount }, *free);
-            }
-        })
-        .unwrap();
+    let read = move |found: &mut Observation<'_, By<'static>>| {
+        for (user, free) in read.lock().unwrap().iter() {
+            found.set(By { user }, *free);
+        }
+    };
+    registry.observable_gauges(opts("free"), read).unwrap();
     for round in [
         vec![("/", 1.0), ("/\"srv\"", 2.0)],
         vec![("/", 3.0)],
@@ -113,8 +97,8 @@ fn observable_gauges_that_are_not_set_any_more_disappear_and_come_back() {
         *disks.lock().unwrap() = round.clone();
         let snapshot = registry.snapshot();
         assert_eq!(count(&snapshot, "free"), round.len(), "{snapshot:?}");
-        for (mount, free) in round {
-            assert_eq!(snapshot.value("free", &[("mount", mount)]), Some(free));
+        for (user, free) in round {
+            assert_eq!(snapshot.value("free", &[("user", user)]), Some(free));
         }
     }
 }
@@ -124,15 +108,10 @@ fn an_overflow_of_observable_gauges_disappears_when_all_have_room() {
     let registry = registry();
     let disks = Arc::new(Mutex::new(vec![]));
     let read = disks.clone();
-    let opts = Opts::new("free", "Free.").limit(2);
-    registry
-        .observable_gauges::<Disk<'static>>(opts, move |found| {
-            for &mount in read.lock().unwrap().iter() {
-                found.set(Disk { mount }, 7.0);
-            }
-        })
-        .unwrap();
-    let overflow = [("otel_metric_overflow", "true")];
+    let read = move |found: &mut Observation<'_, By<'static>>| {
+        read.lock().unwrap().iter().for_each(|&user| found.set(By { user }, 7.0));
+    };
+    registry.observable_gauges(opts("free").limit(2), read).unwrap();
     for (round, expected) in [
         (vec!["/", "/srv"], None),
         (vec!["/", "/srv", "/home"], Some(7.0)),
@@ -146,9 +125,9 @@ fn an_overflow_of_observable_gauges_disappears_when_all_have_room() {
     ] {
         *disks.lock().unwrap() = round.clone();
         let snapshot = registry.snapshot();
-        assert_eq!(snapshot.value("free", &overflow), expected, "{round:?}");
+        assert_eq!(snapshot.value("free", &OVERFLOW), expected, "{round:?}");
         let shown =
-            round.iter().filter(|mount| snapshot.value("free", &[("mount", mount)]) == Some(7.0));
+            round.iter().filter(|user| snapshot.value("free", &[("user", user)]) == Some(7.0));
         assert_eq!(shown.count(), 2.min(round.len()), "{round:?}");
     }
 }
@@ -166,14 +145,13 @@ fn observable_gauges_with_fixed_labels_disappear_too() {
     }
     let registry = registry();
     let (source, read) = source();
-    registry
-        .observable_gauges::<By>(Opts::new("pool", "Pools."), move |found| {
-            found.set(By { pool: Pool::Young }, 1.0);
-            if read() == 0.0 {
-                found.set(By { pool: Pool::Old }, 2.0);
-            }
-        })
-        .unwrap();
+    let read = move |found: &mut Observation<'_, By>| {
+        found.set(By { pool: Pool::Young }, 1.0);
+        if read() == 0.0 {
+            found.set(By { pool: Pool::Old }, 2.0);
+        }
+    };
+    registry.observable_gauges(opts("pool"), read).unwrap();
     assert_eq!(count(&registry.snapshot(), "pool"), 2);
     *source.lock().unwrap() = 1.0;
     let snapshot = registry.snapshot();
@@ -184,11 +162,11 @@ fn observable_gauges_with_fixed_labels_disappear_too() {
 #[test]
 fn observations_are_stored_for_readers_from_outside() {
     let registry = registry();
-    registry.observable_gauge(Opts::new("level", "Level."), || 3.0).unwrap();
-    registry.observable_counter(Opts::new("busy", "Busy."), || 4.0).unwrap();
+    registry.observable_gauge(opts("level"), || 3.0).unwrap();
+    registry.observable_counter(opts("busy"), || 4.0).unwrap();
     registry.snapshot();
-    let level: FloatGauge = registry.register(Opts::new("level", "Level.")).unwrap();
-    let busy: FloatCounter = registry.register(Opts::new("busy", "Busy.")).unwrap();
+    let level: FloatGauge = register(&registry, "level");
+    let busy: FloatCounter = register(&registry, "busy");
     assert_eq!((level.get(), busy.get()), (3.0, 4.0));
     let snapshot = registry.snapshot();
     let value = snapshot.select("busy_total", &[]).next().unwrap().value();
