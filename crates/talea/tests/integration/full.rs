@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use crate::support::metrics::By;
+use crate::support::metrics::{By, OVERFLOW, Users};
 use talea::{
-    Bucketing, Combine, Config, Count, Counter, DynamicLabels, Family, FloatCounter, FloatGauge,
-    Gauge, Histogram, Info, LabelValue, Labels, Lazy, Metric, Opts, Overflow, Registrable,
+    Bucketing, Combine, Config, Count, Counter, DynamicLabels, Error, Family, FloatCounter,
+    FloatGauge, Gauge, Histogram, Info, LabelValue, Labels, Lazy, Opts, Overflow, Registrable,
     Registry, Seconds, SeriesError, StateSet, UpDownCounter,
 };
 
@@ -43,12 +43,12 @@ enum Scarce {
 const ALL: [Scarce; 5] =
     [Scarce::Series, Scarce::Text, Scarce::Cells, Scarce::Owned, Scarce::Striped];
 
-impl Scarce {
-    /// Whether series are refused; of some cells there are others.
-    fn refuses(self) -> bool {
-        !matches!(self, Self::Owned | Self::Striped)
-    }
-}
+/// Of these, series are refused; of some cells there are others.
+const REFUSING: [Scarce; 3] = [Scarce::Series, Scarce::Text, Scarce::Cells];
+
+const FULL: SeriesError = SeriesError::Overflow(Overflow::Full);
+const BEFORE: By<'_> = By { user: "before" };
+const AFTER: By<'_> = By { user: "after" };
 
 /// A region that has one of these, and all families that a test wants.
 struct Stage {
@@ -58,9 +58,9 @@ struct Stage {
     families: Families,
     info: Info<By<'static>>,
     /// The family that fills it; its handles are kept, so that no series expires.
-    big: Family<By<'static>, Histogram<Count>>,
-    open: Family<By<'static>, UpDownCounter>,
-    small: Family<By<'static>, Gauge>,
+    big: Users<Histogram<Count>>,
+    open: Users<UpDownCounter>,
+    small: Users<Gauge>,
 }
 
 struct One {
@@ -75,13 +75,13 @@ struct One {
 }
 
 struct Families {
-    count: Family<By<'static>, Counter>,
+    count: Users<Counter>,
     fixed: Family<Fixed, Counter>,
     values: Family<DynamicLabels, FloatCounter>,
-    open: Family<By<'static>, UpDownCounter>,
-    most: Family<By<'static>, Gauge>,
-    time: Family<By<'static>, Histogram<Seconds>>,
-    state: Family<By<'static>, StateSet<Method>>,
+    open: Users<UpDownCounter>,
+    most: Users<Gauge>,
+    time: Users<Histogram<Seconds>>,
+    state: Users<StateSet<Method>>,
 }
 
 impl Stage {
@@ -89,40 +89,37 @@ impl Stage {
         let series = if scarce == Scarce::Series { 100 } else { 3_500 };
         // It takes as much room on any number of CPUs.
         let config = Config { series, planes: 2, ..Config::with_len(1 << 20) };
-        let registry = Registry::with_config(config).unwrap();
-        let max = |name| registry.register(opts(name).combine(Combine::Max)).unwrap();
+        let registry = &Registry::with_config(config).unwrap();
         let thresholds: Vec<f64> = (1..=100).map(f64::from).collect();
-        let one = One {
-            count: register(&registry, "one_count"),
-            float: register(&registry, "one_float"),
-            level: register(&registry, "one_level"),
-            ratio: register(&registry, "one_ratio"),
-            most: max("one_most"),
-            open: register(&registry, "one_open"),
-            time: register(&registry, "one_time"),
-            state: register(&registry, "one_state"),
-        };
-        let families = Families {
-            count: register(&registry, "count"),
-            fixed: register(&registry, "fixed"),
-            values: registry.family(opts("values"), &["a", "b"]).unwrap(),
-            open: register(&registry, "open"),
-            most: registry.register(opts("most").combine(Combine::Max)).unwrap(),
-            time: register(&registry, "time"),
-            state: register(&registry, "state"),
-        };
         let stage = Self {
-            one,
-            families,
-            info: register(&registry, "about"),
+            one: One {
+                count: register(registry, "one_count"),
+                float: register(registry, "one_float"),
+                level: register(registry, "one_level"),
+                ratio: register(registry, "one_ratio"),
+                most: registry.register(opts("one_most").combine(Combine::Max)).unwrap(),
+                open: register(registry, "one_open"),
+                time: register(registry, "one_time"),
+                state: register(registry, "one_state"),
+            },
+            families: Families {
+                count: register(registry, "count"),
+                fixed: register(registry, "fixed"),
+                values: registry.family(opts("values"), &["a", "b"]).unwrap(),
+                open: register(registry, "open"),
+                most: registry.register(opts("most").combine(Combine::Max)).unwrap(),
+                time: register(registry, "time"),
+                state: register(registry, "state"),
+            },
+            info: register(registry, "about"),
             big: registry.register(opts("big").buckets(&thresholds)).unwrap(),
-            open: register(&registry, "filling_open"),
-            small: register(&registry, "filling_small"),
+            open: register(registry, "filling_open"),
+            small: register(registry, "filling_small"),
             scarce,
-            registry,
+            registry: registry.clone(),
         };
         stage.record("before");
-        stage.info.set(By { user: "before" });
+        stage.info.set(BEFORE);
         stage
     }
 
@@ -154,7 +151,7 @@ impl Stage {
         let name = |n: u32| format!("{long}{n}");
         let fill = |make: &dyn Fn(&str) -> Result<(), SeriesError>| {
             let full = (0..100_000).find_map(|n| make(&name(n)).err());
-            assert_eq!(full, Some(SeriesError::Overflow(Overflow::Full)), "{:?}", self.scarce);
+            assert_eq!(full, Some(FULL), "{:?}", self.scarce);
         };
         let small = |user: &str| self.small.try_with(By { user }).map(|gauge| gauge.set(1));
         let open = |user: &str| self.open.try_with(By { user }).map(|open| open.inc());
@@ -188,29 +185,23 @@ impl Stage {
     /// The totals of all families, and the values of gauges.
     fn totals(&self) -> Vec<(&'static str, f64)> {
         let snapshot = self.registry.snapshot();
-        let mut totals: Vec<_> = [
-            "one_count_total",
-            "one_float_total",
-            "one_level",
-            "one_ratio",
-            "one_most",
-            "one_open",
-            "one_state",
-            "count_total",
-            "fixed_total",
-            "values_total",
-            "open",
-        ]
-        .map(|name| (name, snapshot.total(name, &[]).unwrap_or(0.0)))
-        .into();
-        for name in ["one_time_seconds", "time_seconds"] {
-            let count = snapshot.histogram(name, &[]).map_or(0, |time| time.count());
-            totals.push((name, count as f64));
-        }
+        let total = |name: &str| match snapshot.histogram(name, &[]) {
+            Some(time) => time.count() as f64,
+            None => snapshot.total(name, &[]).unwrap_or(0.0),
+        };
+        let totals = totals_of(0).into_iter().map(|(name, _)| (name, total(name))).collect();
         // The text has a line of each sample.
         let text = snapshot.to_text();
         assert!(talea_parse::text(&text).is_ok_and(|samples| samples.len() > 20), "{text}");
         totals
+    }
+
+    fn total(&self, name: &str) -> Option<f64> {
+        self.registry.snapshot().total(name, &[])
+    }
+
+    fn sweep(&self) {
+        (0..5).for_each(|_| self.registry.sweep());
     }
 }
 
@@ -266,45 +257,41 @@ fn updates_in_a_full_region_add_up_and_earlier_ones_stay() {
         assert_eq!(snapshot.value("most", &by), Some(3.0));
         let state = [("user", "before"), ("state", "cash")];
         assert_eq!(snapshot.value("state", &state), Some(1.0));
-        if scarce.refuses() {
-            let overflow = [("otel_metric_overflow", "true")];
-            assert_eq!(snapshot.value("count_total", &overflow), Some(50.0), "{scarce:?}");
+        if REFUSING.contains(&scarce) {
+            assert_eq!(snapshot.value("count_total", &OVERFLOW), Some(50.0), "{scarce:?}");
             assert_eq!(stage.families.count.dropped(), 50);
-            assert_eq!(snapshot.value("most", &overflow), Some(3.0));
-            assert_eq!(snapshot.total("state", &overflow), Some(1.0));
+            assert_eq!(snapshot.value("most", &OVERFLOW), Some(3.0));
+            assert_eq!(snapshot.total("state", &OVERFLOW), Some(1.0));
         }
     }
 }
 
 #[test]
 fn a_new_series_in_a_full_region_is_an_error_and_existing_ones_work() {
-    for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
+    for scarce in REFUSING {
         let stage = Stage::new(scarce);
         stage.fill();
-        let full = SeriesError::Overflow(Overflow::Full);
-        let (by, other) = (By { user: "before" }, By { user: "after" });
-        let families = &stage.families;
-        assert_eq!(families.count.try_with(other).unwrap_err(), full);
-        assert_eq!(families.time.try_with(other).unwrap_err(), full);
-        assert_eq!(families.state.try_with(other).unwrap_err(), full);
-        assert_eq!(families.values.try_with_values(&["after", "x"]).unwrap_err(), full);
-        families.count.try_with(by).unwrap().inc();
-        families.values.try_with_values(&["before", "x"]).unwrap().add(1.0);
-        families.time.try_with(by).unwrap().observe(Duration::ZERO);
+        let Families { count, fixed, values, open, most, time, state } = &stage.families;
+        let cash = Fixed { method: Method::Cash };
+        assert_eq!(count.try_with(AFTER).unwrap_err(), FULL);
+        assert_eq!(time.try_with(AFTER).unwrap_err(), FULL);
+        assert_eq!(state.try_with(AFTER).unwrap_err(), FULL);
+        assert_eq!(values.try_with_values(&["after", "x"]).unwrap_err(), FULL);
+        count.try_with(BEFORE).unwrap().inc();
+        values.try_with_values(&["before", "x"]).unwrap().add(1.0);
+        time.try_with(BEFORE).unwrap().observe(Duration::ZERO);
         if scarce == Scarce::Cells {
             // Striped and per-process values have cells elsewhere.
-            families.fixed.try_with(Fixed { method: Method::Cash }).unwrap().inc();
-            families.open.try_with(other).unwrap().inc();
-            families.most.try_with(other).unwrap().set(3);
+            fixed.try_with(cash).unwrap().inc();
+            open.try_with(AFTER).unwrap().inc();
+            most.try_with(AFTER).unwrap().set(3);
             continue;
         }
-        assert_eq!(families.open.try_with(other).unwrap_err(), full);
-        assert_eq!(families.most.try_with(other).unwrap_err(), full);
-        let refused = families.fixed.try_with(Fixed { method: Method::Cash });
-        assert_eq!(refused.unwrap_err(), full, "{scarce:?}");
-        families.fixed.with(Fixed { method: Method::Cash }).inc();
-        assert_eq!(families.fixed.dropped(), 2);
-        assert_eq!(stage.registry.snapshot().total("fixed_total", &[]), Some(2.0));
+        assert_eq!(open.try_with(AFTER).unwrap_err(), FULL);
+        assert_eq!(most.try_with(AFTER).unwrap_err(), FULL);
+        assert_eq!(fixed.try_with(cash).unwrap_err(), FULL, "{scarce:?}");
+        fixed.with(cash).inc();
+        assert_eq!((fixed.dropped(), stage.total("fixed_total")), (2, Some(2.0)));
     }
 }
 
@@ -312,18 +299,18 @@ fn a_new_series_in_a_full_region_is_an_error_and_existing_ones_work() {
 fn a_handle_kept_in_a_full_region_counts_or_discards_and_harms_no_other() {
     for scarce in ALL {
         let stage = Stage::new(scarce);
-        let families = &stage.families;
+        let Families { count, fixed, values, open, time, state, .. } = &stage.families;
         // It takes room to note that a series is kept.
-        let early = families.count.with(By { user: "early" }).keep();
+        let early = count.with(By { user: "early" }).keep();
         early.inc();
         stage.fill();
         early.inc();
-        assert_eq!(families.count.with(By { user: "early" }).get(), 2, "{scarce:?}");
-        let total = || stage.registry.snapshot().total("count_total", &[]).unwrap();
+        assert_eq!(count.with(By { user: "early" }).get(), 2, "{scarce:?}");
+        let total = || stage.total("count_total").unwrap();
         for user in ["early", "before", "after"] {
             let before = total();
-            let kept = families.count.with(By { user }).keep();
-            let cloned = (*families.count.with(By { user })).clone();
+            let kept = count.with(By { user }).keep();
+            let cloned = (*count.with(By { user })).clone();
             kept.inc();
             cloned.inc();
             let added = total() - before;
@@ -331,13 +318,13 @@ fn a_handle_kept_in_a_full_region_counts_or_discards_and_harms_no_other() {
             let may_go_nowhere = scarce == Scarce::Cells && user == "before";
             assert!(added == 2.0 || may_go_nowhere && added == 0.0, "{scarce:?} {user} {added}");
         }
-        families.time.with(By { user: "before" }).keep().observe(Duration::ZERO);
-        families.state.with(By { user: "before" }).keep().set(Method::Card);
-        families.open.with(By { user: "before" }).keep().inc();
-        families.values.with_values(&["before", "x"]).keep().add(1.0);
-        families.fixed.with(Fixed { method: Method::Card }).keep().inc();
-        assert_eq!(stage.registry.snapshot().total("fixed_total", &[]), Some(2.0));
-        (0..5).for_each(|_| stage.registry.sweep());
+        time.with(BEFORE).keep().observe(Duration::ZERO);
+        state.with(BEFORE).keep().set(Method::Card);
+        open.with(BEFORE).keep().inc();
+        values.with_values(&["before", "x"]).keep().add(1.0);
+        fixed.with(Fixed { method: Method::Card }).keep().inc();
+        assert_eq!(stage.total("fixed_total"), Some(2.0));
+        stage.sweep();
         early.inc();
         assert_eq!(early.get(), 5, "{scarce:?}");
     }
@@ -345,7 +332,7 @@ fn a_handle_kept_in_a_full_region_counts_or_discards_and_harms_no_other() {
 
 #[test]
 fn a_lazy_handle_in_a_full_region_counts_where_it_overflows() {
-    static COUNTS: Family<By<'static>, Counter> = Family::new();
+    static COUNTS: Users<Counter> = Family::new();
     static FIXED: Family<Fixed, Counter> = Family::new();
     static COUNT: Lazy<By<'static>, Counter> = COUNTS.lazy(By { user: "lazy" });
     static CARD: Lazy<Fixed, Counter> = FIXED.lazy(Fixed { method: Method::Card });
@@ -358,22 +345,21 @@ fn a_lazy_handle_in_a_full_region_counts_where_it_overflows() {
         lazy.add(4);
     }
     let snapshot = stage.registry.snapshot();
-    let overflow = [("otel_metric_overflow", "true")];
-    assert_eq!(snapshot.value("count_total", &overflow), Some(4.0));
+    assert_eq!(snapshot.value("count_total", &OVERFLOW), Some(4.0));
     assert_eq!(snapshot.value("fixed_total", &[("method", "card")]), Some(5.0));
-    assert_eq!(snapshot.value("fixed_total", &overflow), Some(4.0));
+    assert_eq!(snapshot.value("fixed_total", &OVERFLOW), Some(4.0));
 }
 
 #[test]
 fn an_info_that_finds_no_room_keeps_its_labels() {
-    for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
+    for scarce in REFUSING {
         let stage = Stage::new(scarce);
         stage.fill();
         for n in 0..50 {
             // Long enough that it does not fit between two others.
             stage.info.set(By { user: &format!("{n:0>100}") });
         }
-        stage.info.set(By { user: "before" });
+        stage.info.set(BEFORE);
         let snapshot = stage.registry.snapshot();
         let said: Vec<_> = snapshot.select("about_info", &[]).collect();
         assert_eq!(format!("{said:?}"), "[about_info{user=\"before\"} 1]", "{scarce:?}");
@@ -400,12 +386,10 @@ fn a_full_region_can_be_wiped_and_what_cannot_counts_on() {
             assert!(*total == expected || counts_on, "{scarce:?}: {name} is {total}");
         }
         stage.one.open.add(-2);
-        stage.families.open.with(By { user: "before" }).dec();
-        stage.families.open.with(By { user: "after" }).dec();
-        let snapshot = stage.registry.snapshot();
-        assert_eq!(snapshot.value("one_open", &[]), Some(0.0), "{scarce:?}");
-        assert_eq!(snapshot.total("open", &[]).unwrap_or(0.0), 0.0, "{scarce:?}");
-        let total = |name| stage.registry.snapshot().total(name, &[]).unwrap_or(0.0);
+        stage.families.open.with(BEFORE).dec();
+        stage.families.open.with(AFTER).dec();
+        let total = |name| stage.total(name).unwrap_or(0.0);
+        assert_eq!((total("one_open"), total("open")), (0.0, 0.0), "{scarce:?}");
         let before = total("count_total");
         stage.families.count.with(By { user: "anew" }).add(3);
         assert_eq!(total("count_total"), before + 3.0, "{scarce:?}");
@@ -414,20 +398,18 @@ fn a_full_region_can_be_wiped_and_what_cannot_counts_on() {
 
 #[test]
 fn removing_series_from_a_full_region_makes_room() {
-    for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
+    for scarce in REFUSING {
         let stage = Stage::new(scarce);
         stage.fill();
-        let count = &stage.families.count;
-        assert!(count.try_with(By { user: "after" }).is_err());
-        assert!(count.remove(By { user: "before" }));
-        assert!(!count.remove(By { user: "after" }));
-        assert_eq!(stage.families.values.remove_matching(&[("a", "before")]), 1);
-        assert!(stage.families.time.remove(By { user: "before" }));
-        assert!(stage.small.remove_matching(&[]) > 0);
-        assert_eq!(stage.registry.snapshot().total("count_total", &[]), None);
+        let Families { count, values, time, .. } = &stage.families;
+        assert!(count.try_with(AFTER).is_err());
+        assert!(count.remove(BEFORE) && !count.remove(AFTER));
+        assert_eq!(values.remove_matching(&[("a", "before")]), 1);
+        assert!(time.remove(BEFORE) && stage.small.remove_matching(&[]) > 0);
+        assert_eq!(stage.total("count_total"), None);
         stage.registry.sweep();
-        count.try_with(By { user: "after" }).unwrap().add(3);
-        assert_eq!(stage.registry.snapshot().total("count_total", &[]), Some(3.0), "{scarce:?}");
+        count.try_with(AFTER).unwrap().add(3);
+        assert_eq!(stage.total("count_total"), Some(3.0), "{scarce:?}");
     }
 }
 
@@ -436,43 +418,47 @@ fn a_family_of_a_full_region_can_end_and_another_begin() {
     for scarce in ALL {
         let stage = Stage::new(scarce);
         stage.fill();
-        assert!(stage.registry.unregister("filling_small"));
-        assert!(stage.registry.unregister("big"));
-        assert!(stage.registry.unregister("one_level"));
+        for name in ["filling_small", "big", "one_level"] {
+            assert!(stage.registry.unregister(name), "{name}");
+        }
         let before = stage.totals();
         stage.small.with(By { user: "late" }).set(3);
         stage.one.level.set(9);
         assert_eq!(stage.totals(), before, "{scarce:?}");
-        assert_eq!(stage.registry.snapshot().total("filling_small", &[]), None);
-        (0..3).for_each(|_| stage.registry.sweep());
-        let new: Family<By<'static>, Counter> = register(&stage.registry, "new");
+        assert_eq!(stage.total("filling_small"), None);
+        stage.sweep();
+        let new: Users<Counter> = register(&stage.registry, "new");
         new.try_with(By { user: "a" }).unwrap().inc();
         register::<StateSet<Method>>(&stage.registry, "one_level").set(Method::Card);
-        let snapshot = stage.registry.snapshot();
-        assert_eq!(snapshot.total("new_total", &[]), Some(1.0), "{scarce:?}");
-        assert_eq!(snapshot.total("one_level", &[]), Some(1.0));
+        assert_eq!(stage.total("new_total"), Some(1.0), "{scarce:?}");
+        assert_eq!(stage.total("one_level"), Some(1.0));
     }
 }
 
-fn refused<M: Metric>(registry: &Registry, opts: Opts<'_>) -> String {
-    registry.register::<M>(opts).err().expect("it was accepted").to_string()
+fn refused<R: Registrable>(registry: &Registry, opts: Opts<'_>) -> Error {
+    registry.register::<R>(opts).err().expect("it was accepted")
+}
+
+/// The error of registering where the region is full.
+fn check_full(error: Error, name: &str) {
+    let expected = format!("the metric {name:?}: the region is full; create it with more bytes");
+    assert_eq!(error.to_string(), format!("cannot register {expected}"));
+    assert!(matches!(error, Error::Full { .. }));
 }
 
 #[test]
 fn registering_in_a_full_region_is_an_error_and_can_be_retried() {
-    for scarce in [Scarce::Series, Scarce::Text, Scarce::Cells] {
+    for scarce in REFUSING {
         let stage = Stage::new(scarce);
         stage.fill();
-        let expected =
-            "cannot register the metric \"late\": the region is full; create it with more bytes";
         for _ in 0..200 {
-            assert_eq!(refused::<Gauge>(&stage.registry, opts("late")), expected, "{scarce:?}");
+            check_full(refused::<Gauge>(&stage.registry, opts("late")), "late");
         }
         // Series that exist are found.
         register::<Gauge>(&stage.registry, "one_level").set(5);
         assert_eq!(stage.one.level.get(), 5);
         stage.small.remove_matching(&[]);
-        (0..3).for_each(|_| stage.registry.sweep());
+        stage.sweep();
         register::<Gauge>(&stage.registry, "late").set(4);
         assert_eq!(stage.registry.snapshot().value("late", &[]), Some(4.0), "{scarce:?}");
     }
@@ -482,31 +468,24 @@ fn registering_in_a_full_region_is_an_error_and_can_be_retried() {
 fn after_a_refusal_for_lack_of_room_the_name_is_free() {
     let stage = Stage::new(Scarce::Series);
     stage.fill();
-    let late = || opts("late");
-    assert!(refused::<Gauge>(&stage.registry, late()).contains("is full"));
+    check_full(refused::<Gauge>(&stage.registry, opts("late")), "late");
     stage.small.remove_matching(&[]);
     stage.registry.sweep();
-    stage.registry.register::<Histogram<Count>>(late()).unwrap();
+    register::<Histogram<Count>>(&stage.registry, "late");
 }
 
 #[test]
 fn families_without_end_are_refused_in_words() {
     let registry = Registry::with_config(Config::with_len(512 << 10)).unwrap();
-    let mut message = None;
-    let mut last = 0;
-    for n in 0..1_000 {
-        match registry.register::<Gauge>(opts(&format!("x{n}"))) {
-            Ok(gauge) => gauge.set(n),
-            Err(error) => {
-                (message, last) = (Some(error.to_string()), n);
-                break;
-            }
+    let register = |n: i64| match registry.register::<Gauge>(opts(&format!("x{n}"))) {
+        Ok(gauge) => {
+            gauge.set(n);
+            None
         }
-    }
-    let expected = format!(
-        "cannot register the metric \"x{last}\": the region is full; create it with more bytes"
-    );
-    assert_eq!(message, Some(expected));
+        Err(error) => Some((n, error)),
+    };
+    let (last, error) = (0..1_000).find_map(register).unwrap();
+    check_full(error, &format!("x{last}"));
     let snapshot = registry.snapshot();
     assert_eq!(snapshot.families().len() as i64, last);
     assert!((0..last).all(|n| snapshot.value(&format!("x{n}"), &[]) == Some(n as f64)));
@@ -522,11 +501,7 @@ fn a_whole_family_that_does_not_fit_is_refused_in_words() {
     Many::fix((0..200).map(|n| n.to_string())).unwrap();
     let stage = Stage::new(Scarce::Series);
     let whole = opts("whole").whole(true);
-    let message = stage.registry.register::<Family<OfMany, Counter>>(whole).err().unwrap();
-    assert_eq!(
-        message.to_string(),
-        "cannot register the metric \"whole\": the region is full; create it with more bytes"
-    );
+    check_full(refused::<Family<OfMany, Counter>>(&stage.registry, whole), "whole");
     assert_eq!(stage.totals(), totals_of(1));
 }
 
@@ -537,10 +512,7 @@ fn gauges_of_processes_that_find_no_room_of_their_own_keep_what_was_set_last() {
     for combine in [Combine::Sum, Combine::Max, Combine::Min, Combine::Each] {
         let name = format!("late_{combine:?}");
         let late: Gauge = stage.registry.register(opts(&name).combine(combine)).unwrap();
-        let shown = || {
-            let snapshot = stage.registry.snapshot();
-            snapshot.select(&name, &[]).next().unwrap().as_f64()
-        };
+        let shown = || stage.total(&name);
         for value in [7, -3, 5] {
             late.set(value);
             assert_eq!((late.get(), shown()), (value, Some(value as f64)), "{combine:?}");
@@ -556,17 +528,17 @@ fn a_count_in_flight_without_room_of_its_own_stays() {
     let stage = Stage::new(Scarce::Owned);
     stage.fill();
     let opts = opts("late").expires_after(Some(Duration::from_secs(60)));
-    let late: Family<By<'static>, UpDownCounter> = stage.registry.register(opts).unwrap();
+    let late: Users<UpDownCounter> = stage.registry.register(opts).unwrap();
     let by = By { user: "a" };
     late.with(by).add(3);
-    let shown = || stage.registry.snapshot().total("late", &[]);
+    let shown = || stage.total("late");
     assert!(late.wipe());
     assert_eq!(shown(), Some(3.0));
-    (0..5).for_each(|_| stage.registry.sweep());
+    stage.sweep();
     assert_eq!(shown(), Some(3.0), "it is not idle while it is not 0");
     late.with(by).add(-3);
     assert_eq!(shown(), Some(0.0));
-    (0..5).for_each(|_| stage.registry.sweep());
+    stage.sweep();
     assert_eq!(shown(), None);
 }
 
