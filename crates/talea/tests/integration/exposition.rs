@@ -1,74 +1,51 @@
 //! Claims about the formats that a scraper can ask for.
-
 use std::time::{Duration, SystemTime};
 
-use crate::support::metrics::By;
+use crate::support::metrics::{self, By, Users, opts, register, registry};
+use crate::support::pages::{Circuit, TEXTS, escaped, scraped};
 use crate::support::protobuf::{self, MetricFamily, Time};
 use talea::{
-    Combine, Counter, DynamicLabels, Escaping, Family, FloatCounter, FloatGauge, Format, Gauge,
-    Histogram, Info, LabelValue, Opts, Registry, Seconds, StateSet, UpDownCounter,
+    Combine, Counter, Escaping, FloatCounter, FloatGauge, Format, Gauge, Histogram, Info, Opts,
+    Registry, Seconds, StateSet, UpDownCounter,
 };
 use talea_parse::Syntax;
 
 const FORMATS: [Format; 4] =
     [Format::Text, Format::OpenMetrics, Format::OpenMetricsDraft, Format::Protobuf];
 
-#[derive(LabelValue)]
-#[allow(dead_code)]
-enum Circuit {
-    Closed,
-    Open,
-}
-
 /// A registry with a metric of each kind.
 fn one_of_each() -> Registry {
-    let registry = Registry::for_test().unwrap();
-    let calls: Family<By<'static>, Counter> =
+    let registry = registry();
+    let calls: Users<Counter> =
         registry.register(Opts::new("calls", "Calls \\ of\n\"all\" kinds.")).unwrap();
     calls.with(By { user: "a\"b\\c\nd" }).add(3);
     let failed = calls.with(By { user: "x" });
     failed.add_with_exemplar(2, &[("trace_id", "0af7"), ("note", "a\"b")]).unwrap();
-    let fill: FloatGauge = registry.register(Opts::new("fill_ratio", "How full.")).unwrap();
-    fill.set(0.25);
-    let opts = Opts::new("wait", "Time to wait.").buckets(&[0.1, 1.0]);
-    let wait: Histogram<Seconds> = registry.register(opts).unwrap();
+    register::<FloatGauge>(&registry, "fill_ratio").set(0.25);
+    let wait: Histogram<Seconds> = registry.register(opts("wait").buckets(&[0.1, 1.0])).unwrap();
     wait.observe(Duration::from_millis(50));
     wait.observe_with_exemplar(Duration::from_secs(3), &[("trace_id", "beef")]).unwrap();
-    let build: Info<By<'static>> = registry.register(Opts::new("build", "By whom.")).unwrap();
-    build.set(By { user: "ci" });
-    let circuit: StateSet<Circuit> = registry.register(Opts::new("circuit", "Its state.")).unwrap();
-    circuit.set(Circuit::Open);
+    register::<Info<By<'static>>>(&registry, "build").set(By { user: "ci" });
+    register::<StateSet<Circuit>>(&registry, "circuit").set(Circuit::Open);
     registry
 }
 
-fn scraped(registry: &Registry, format: Format, escaping: Escaping) -> Vec<u8> {
-    let mut scraper = registry.scraper();
-    scraper.format(format, escaping);
-    scraper.scrape().to_vec()
-}
-
 fn text_of(registry: &Registry, format: Format) -> String {
-    String::from_utf8(scraped(registry, format, Escaping::default())).unwrap()
+    escaped(registry, format, Escaping::default())
 }
 
 /// The text with what differs from run to run left out.
 fn without_times(text: &str) -> String {
-    let lines = text.lines().map(|line| match line.split_once("_created") {
-        Some((name, rest)) if !line.starts_with('#') => {
-            let (labels, time) = rest.rsplit_once(' ').unwrap();
-            check_time(time);
-            format!("{name}_created{labels} TIME")
+    let line = |line: &str| {
+        let is_exemplar = line.split_once(" # ").is_some_and(|(_, rest)| rest.starts_with('{'));
+        if line.starts_with('#') || !line.contains("_created") && !is_exemplar {
+            return format!("{line}\n");
         }
-        _ => match line.split_once(" # ") {
-            Some((_, exemplar)) if exemplar.starts_with('{') => {
-                let (rest, time) = line.rsplit_once(' ').unwrap();
-                check_time(time);
-                format!("{rest} TIME")
-            }
-            _ => line.to_owned(),
-        },
-    });
-    lines.map(|line| line + "\n").collect()
+        let (rest, time) = line.rsplit_once(' ').unwrap();
+        check_time(time);
+        format!("{rest} TIME\n")
+    };
+    text.lines().map(line).collect()
 }
 
 fn check_time(text: &str) {
@@ -80,7 +57,7 @@ fn check_time(text: &str) {
 #[test]
 fn openmetrics_has_all_that_there_is_to_say() {
     let expected = r#"# TYPE build info
-# HELP build By whom.
+# HELP build Some.
 build_info{user="ci"} 1
 # TYPE calls counter
 # HELP calls Calls \\ of\n\"all\" kinds.
@@ -89,16 +66,16 @@ calls_created{user="a\"b\\c\nd"} TIME
 calls_total{user="x"} 2 # {trace_id="0af7",note="a\"b"} 2 TIME
 calls_created{user="x"} TIME
 # TYPE circuit stateset
-# HELP circuit Its state.
+# HELP circuit Some.
 circuit{circuit="closed"} 0
 circuit{circuit="open"} 1
 # TYPE fill_ratio gauge
 # UNIT fill_ratio ratio
-# HELP fill_ratio How full.
+# HELP fill_ratio Some.
 fill_ratio 0.25
 # TYPE wait_seconds histogram
 # UNIT wait_seconds seconds
-# HELP wait_seconds Time to wait.
+# HELP wait_seconds Some.
 wait_seconds_bucket{le="0.1"} 1
 wait_seconds_bucket{le="1.0"} 1
 wait_seconds_bucket{le="+Inf"} 2 # {trace_id="beef"} 3 TIME
@@ -127,43 +104,25 @@ fn the_text_format_shows_what_it_does_not_know_as_gauges() {
 
 #[test]
 fn names_that_a_scraper_does_not_take_are_shown_as_it_asks() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("http.requests", "Requests.").utf8_names(true);
-    let requests: Family<DynamicLabels, Counter> =
-        registry.family(opts, &["http.route", "ok"]).unwrap();
+    let registry = registry();
+    let requests = opts("http.requests").utf8_names(true);
+    let requests = registry.family::<Counter>(requests, &["http.route", "ok"]).unwrap();
     requests.with_values(&["/a\"b", "yes"]).inc();
-    let opts = Opts::new("größe", "Size.").utf8_names(true);
-    registry.register::<Gauge>(opts).unwrap().set(7);
-    for (escaping, expected) in [
-        (
-            Escaping::AllowUtf8,
-            [
-                "{\"http.requests_total\",\"http.route\"=\"/a\\\"b\",ok=\"yes\"} 1\n",
-                "{\"größe\"} 7\n",
-            ],
-        ),
-        (
-            Escaping::Underscores,
-            ["http_requests_total{http_route=\"/a\\\"b\",ok=\"yes\"} 1\n", "gr__e{} 7\n"],
-        ),
-        (
-            Escaping::Dots,
-            ["http_dot_requests__total{http_dot_route=\"/a\\\"b\",ok=\"yes\"} 1\n", "gr____e 7\n"],
-        ),
-        (
-            Escaping::Values,
-            [
-                "U__http_2e_requests__total{U__http_2e_route=\"/a\\\"b\",ok=\"yes\"} 1\n",
-                "U__gr_f6__df_e 7\n",
-            ],
-        ),
+    registry.register::<Gauge>(opts("größe").utf8_names(true)).unwrap().set(7);
+    let requested = "{route}=\"/a\\\"b\",ok=\"yes\"} 1\n";
+    for (escaping, request, route, size) in [
+        (Escaping::AllowUtf8, "{\"http.requests_total\",", "\"http.route\"", "{\"größe\"}"),
+        (Escaping::Underscores, "http_requests_total{", "http_route", "gr__e"),
+        (Escaping::Dots, "http_dot_requests__total{", "http_dot_route", "gr____e"),
+        (Escaping::Values, "U__http_2e_requests__total{", "U__http_2e_route", "U__gr_f6__df_e"),
     ] {
-        let text = String::from_utf8(scraped(&registry, Format::OpenMetrics, escaping)).unwrap();
-        for line in expected {
-            assert!(text.contains(&line.replace("{}", "")), "{escaping:?} {line}\n{text}");
+        let text = escaped(&registry, Format::OpenMetrics, escaping);
+        let requested = requested.replace("{route}", route);
+        for line in [format!("{request}{requested}"), format!("{size} 7\n")] {
+            assert!(text.contains(&line), "{escaping:?} {line}\n{text}");
         }
     }
-    let text = String::from_utf8(scraped(&registry, Format::Text, Escaping::AllowUtf8)).unwrap();
+    let text = escaped(&registry, Format::Text, Escaping::AllowUtf8);
     assert!(text.contains("# TYPE \"http.requests_total\" counter\n"), "{text}");
     let snapshot = registry.snapshot();
     let series = snapshot.select("http.requests_total", &[]).next().unwrap();
@@ -177,11 +136,11 @@ fn value_of(len: usize) -> String {
 
 #[test]
 fn lines_of_any_length_are_whole() {
-    let registry = Registry::for_test().unwrap();
+    let registry = registry();
     let mut expected = String::new();
     for len in [1, 10, 30, 31, 32, 33, 100, 126, 127, 128, 129, 200] {
         let name: &str = format!("{:c<len$}", "a").leak();
-        let family = registry.family::<UpDownCounter>(Opts::new(name, "Some."), &["l"]).unwrap();
+        let family = registry.family::<UpDownCounter>(opts(name), &["l"]).unwrap();
         for n in 0..200 {
             let number = (-3_i64).wrapping_pow(n as u32 % 40);
             let value = value_of(n);
@@ -199,7 +158,7 @@ fn lines_of_any_length_are_whole() {
 #[test]
 fn a_scrape_in_pieces_equals_one_at_once() {
     let registry = one_of_each();
-    let calls = registry.family::<Counter>(Opts::new("many", "Many."), &["n"]).unwrap();
+    let calls = registry.family::<Counter>(opts("many"), &["n"]).unwrap();
     for n in 0..500 {
         calls.with_values(&[n.to_string()]).add(n);
     }
@@ -243,11 +202,9 @@ fn a_scraper_gives_pieces_of_one_scrape_after_the_other() {
 
 #[test]
 fn a_second_scrape_allocates_nothing() {
-    let registry = Registry::for_test().unwrap();
-    let calls: Family<By<'static>, Counter> =
-        registry.register(Opts::new("calls", "Calls.")).unwrap();
-    let wait: Family<By<'static>, Histogram<Seconds>> =
-        registry.register(Opts::new("wait", "Time to wait.")).unwrap();
+    let registry = registry();
+    let calls: Users<Counter> = register(&registry, "calls");
+    let wait: Users<Histogram<Seconds>> = register(&registry, "wait");
     for n in 0..200 {
         calls.with(By { user: &n.to_string() }).inc();
         wait.with(By { user: &n.to_string() }).observe(Duration::from_millis(n));
@@ -289,10 +246,8 @@ fn protobuf_has_all_that_there_is_to_say() {
     let calls = &families[1];
     assert_eq!(calls.help, "Calls \\ of\n\"all\" kinds.");
     let first = &calls.metric[0];
-    assert_eq!(
-        (first.label[0].name.as_str(), first.label[0].value.as_str()),
-        ("user", "a\"b\\c\nd")
-    );
+    let label = &first.label[0];
+    assert_eq!((label.name.as_str(), label.value.as_str()), ("user", "a\"b\\c\nd"));
     let counter = calls.metric[1].counter.as_ref().unwrap();
     assert_eq!(counter.value, Some(2.0));
     check(&counter.created);
@@ -310,8 +265,7 @@ fn protobuf_has_all_that_there_is_to_say() {
 
 #[test]
 fn an_exemplar_that_is_too_long_is_refused_and_what_it_was_of_counts() {
-    let registry = Registry::for_test().unwrap();
-    let calls: Counter = registry.register(Opts::new("calls", "Calls.")).unwrap();
+    let (registry, calls) = metrics::alone::<Counter>(opts("calls"));
     let value = "ü".repeat(120);
     calls.add_with_exemplar(1, &[("trace_id", &value)]).unwrap();
     let value = "ü".repeat(121);
@@ -329,8 +283,7 @@ fn an_exemplar_that_is_too_long_is_refused_and_what_it_was_of_counts() {
 
 #[test]
 fn what_a_counter_ignores_is_no_exemplar() {
-    let registry = Registry::for_test().unwrap();
-    let spent: FloatCounter = registry.register(Opts::new("spent", "Spent.")).unwrap();
+    let (registry, spent) = metrics::alone::<FloatCounter>(opts("spent"));
     for (x, id) in [(0.5, "counted"), (f64::NAN, "nan"), (-1.0, "negative"), (-0.5, "more")] {
         spent.add_with_exemplar(x, &[("trace_id", id)]).unwrap();
     }
@@ -343,9 +296,8 @@ fn what_a_counter_ignores_is_no_exemplar() {
 
 #[test]
 fn values_of_each_process_are_separate_in_every_format() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("load", "Load.").combine(Combine::Each);
-    registry.register::<Gauge>(opts).unwrap().set(-3);
+    let (registry, load) = metrics::alone::<Gauge>(opts("load").combine(Combine::Each));
+    load.set(-3);
     let expected = format!("load{{pid=\"{}\"}} -3\n", std::process::id());
     assert!(text_of(&registry, Format::Text).ends_with(&expected));
     let family = &families(&registry)[0];
@@ -354,16 +306,12 @@ fn values_of_each_process_are_separate_in_every_format() {
 
 #[test]
 fn the_checker_finds_nothing_in_a_scrape() {
-    let registry = Registry::for_test().unwrap();
-    let orders: Counter = registry.register(Opts::new("orders", "Orders \"taken\".")).unwrap();
-    orders.inc();
-    let _waiting: Gauge = registry.register(Opts::new("waiting", "Requests that wait.")).unwrap();
-    let waited: Histogram<Seconds> = registry.register(Opts::new("waited", "Waited.")).unwrap();
-    waited.observe(std::time::Duration::from_millis(30));
+    let registry = registry();
+    registry.register::<Counter>(Opts::new("orders", "Orders \"taken\".")).unwrap().inc();
+    register::<Gauge>(&registry, "waiting");
+    register::<Histogram<Seconds>>(&registry, "waited").observe(Duration::from_millis(30));
     let mut scraper = registry.scraper();
-    for (format, syntax) in
-        [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)]
-    {
+    for (format, syntax) in TEXTS {
         scraper.format(format, Escaping::Underscores);
         let text = std::str::from_utf8(scraper.scrape()).unwrap();
         assert_eq!(talea_parse::check(text, syntax), [], "{text}");

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
+use crate::support::metrics::{self, registry};
 use crate::support::pages::{TEXTS, alone, assert_no_violation};
 use crate::support::protobuf::{self, Buckets, Span};
 use talea::{Bucketing, Count, Floats, Format, Histogram, Opts, Registry, Seconds};
 
 fn opts(bucketing: Bucketing) -> Opts<'static> {
-    Opts::new("x", "Some.").bucketing(bucketing)
+    metrics::opts("x").bucketing(bucketing)
 }
 
 /// The snapshot of a histogram of floats that observed these.
 fn shown(opts: Opts<'_>, values: &[f64]) -> (Registry, Buckets) {
-    let registry = Registry::for_test().unwrap();
-    let histogram: Histogram<Floats> = registry.register(opts).unwrap();
+    let (registry, histogram) = metrics::alone::<Histogram<Floats>>(opts);
     values.iter().for_each(|&x| histogram.observe(x));
     let buckets = protobuf::histogram(&registry.snapshot(), "x");
     (registry, buckets)
@@ -41,10 +41,8 @@ fn samples_that_are_read_back_are_those_of_the_snapshot() {
                 (found.positive(), found.negative()),
                 (native.positive().to_vec(), native.negative().to_vec())
             );
-            assert_eq!(
-                (found.zero_count, found.zero_threshold),
-                (native.zero_count(), 2_f64.powi(-128))
-            );
+            let zero = (native.zero_count(), 2_f64.powi(-128));
+            assert_eq!((found.zero_count, found.zero_threshold), zero);
             assert_eq!((found.count, found.in_native()), (407, 406), "NaN is in none");
             assert!(found.sum.is_nan() && found.created.is_some());
             let classic: Vec<_> =
@@ -75,17 +73,19 @@ fn spans_bridge_two_empty_buckets_and_no_more() {
 }
 
 #[test]
-fn buckets_below_1_have_negative_numbers() {
+fn numbers_of_buckets_are_negative_below_1_and_beyond_all_floats_follow_the_largest() {
     let (_, found) = shown(opts(Bucketing::Native).schema(0), &[0.25, 0.125, -0.125]);
     assert_eq!((found.positive_span, found.positive_delta), (vec![span(-3, 2)], vec![1, 0]));
     assert_eq!((found.negative_span, found.negative_delta), (vec![span(-3, 1)], vec![1]));
+    let values = [f64::MAX, f64::INFINITY, f64::MIN, f64::NEG_INFINITY];
+    let (_, found) = shown(opts(Bucketing::Native), &values);
+    assert_eq!([found.positive(), found.negative()], [[(8192, 1), (8193, 1)]; 2]);
 }
 
 #[test]
-fn an_empty_native_histogram_is_one_by_a_span_of_nothing() {
+fn an_empty_native_histogram_is_one_by_a_span_of_nothing_and_a_classic_one_has_none() {
     for bucketing in [Bucketing::Native, Bucketing::Dual] {
-        let registry = Registry::for_test().unwrap();
-        let things: Histogram<Count> = registry.register(opts(bucketing)).unwrap();
+        let (registry, things) = metrics::alone::<Histogram<Count>>(opts(bucketing));
         let found = || protobuf::histogram(&registry.snapshot(), "x");
         assert_eq!(found().positive_span, [span(0, 0)]);
         assert_eq!((found().schema, found().count), (Some(3), 0));
@@ -97,44 +97,29 @@ fn an_empty_native_histogram_is_one_by_a_span_of_nothing() {
         things.observe(1);
         assert_eq!(found().positive_span, [span(0, 1)]);
     }
-}
-
-#[test]
-fn a_classic_histogram_has_nothing_native() {
     let (_, found) = shown(opts(Bucketing::Classic), &[1.0, -1.0]);
     assert_eq!((found.schema, found.zero_count, found.count), (None, 0, 2));
     assert!(found.positive_span.is_empty() && found.positive_delta.is_empty());
 }
 
 #[test]
-fn observations_beyond_all_floats_are_behind_the_largest() {
-    let values = [f64::MAX, f64::INFINITY, f64::MIN, f64::NEG_INFINITY];
-    let (_, found) = shown(opts(Bucketing::Native), &values);
-    assert_eq!(found.positive(), [(8192, 1), (8193, 1)]);
-    assert_eq!(found.negative(), [(8192, 1), (8193, 1)]);
-}
-
-#[test]
 fn exemplars_are_shown_with_native_buckets() {
     for bucketing in [Bucketing::Native, Bucketing::Dual] {
-        let registry = Registry::for_test().unwrap();
         let opts = opts(bucketing).buckets(&[0.1, 1.0]);
-        let times: Histogram<Seconds> = registry.register(opts).unwrap();
+        let (registry, times) = metrics::alone::<Histogram<Seconds>>(opts);
         for (n, millis) in [(0, 5), (1, 50), (2, 500), (3, 200_000)] {
             let labels = [("trace_id", ["a", "b", "c", "d"][n])];
             times.observe_with_exemplar(Duration::from_millis(millis), &labels).unwrap();
         }
         let found = protobuf::histogram(&registry.snapshot(), "x_seconds");
-        let mut traces: Vec<_> =
-            found.exemplars.iter().map(|e| (e.label[0].value.clone(), e.value)).collect();
-        traces.sort_by(|one, other| one.1.total_cmp(&other.1));
+        let traces = found.exemplars.iter().map(|e| (e.label[0].value.as_str(), e.value));
+        let last = traces.max_by(|one, other| one.1.total_cmp(&other.1));
         assert!(found.exemplars.iter().all(|exemplar| exemplar.time.is_some()));
-        assert_eq!(traces.last().unwrap(), &("d".to_owned(), 200.0));
+        assert_eq!(last, Some(("d", 200.0)));
         let of_classic = found.bucket.iter().map(|bucket| bucket.exemplar.as_ref().unwrap().value);
-        match bucketing {
-            Bucketing::Native => assert_eq!(of_classic.collect::<Vec<_>>(), [200.0]),
-            _ => assert_eq!(of_classic.collect::<Vec<_>>(), [0.05, 0.5, 200.0]),
-        }
+        let expected =
+            if bucketing == Bucketing::Native { &[200.0][..] } else { &[0.05, 0.5, 200.0] };
+        assert_eq!(of_classic.collect::<Vec<_>>(), expected);
         let text = alone(&registry, Format::OpenMetrics);
         assert!(text.contains("x_seconds_bucket{le=\"+Inf\"} 4 # {trace_id=\"d\"} 200 "), "{text}");
     }
@@ -192,9 +177,7 @@ fn a_histogram_has_a_sum_and_a_count_in_openmetrics_whatever_was_observed() {
             let snapshot = registry.snapshot().histogram("x", &[]).unwrap();
             let count = format!("\nx_count {}\n", values.len());
             let sum = match snapshot.sum() {
-                x if x.is_nan() => "\nx_sum NaN\n".to_owned(),
-                f64::INFINITY => "\nx_sum +Inf\n".to_owned(),
-                f64::NEG_INFINITY => "\nx_sum -Inf\n".to_owned(),
+                x if x.is_infinite() => format!("\nx_sum {x:+}\n").replace("inf", "Inf"),
                 x => format!("\nx_sum {x}\n"),
             };
             let whole = format!("x_bucket{{le=\"+Inf\"}} {}\n", values.len());
@@ -216,8 +199,8 @@ fn a_histogram_has_a_sum_and_a_count_in_openmetrics_whatever_was_observed() {
 
 #[test]
 fn a_family_has_one_type_for_all_of_its_series() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("x", "Some.").buckets(&[0.0, 1.0]);
+    let registry = registry();
+    let opts = metrics::opts("x").buckets(&[0.0, 1.0]);
     let family = registry.family::<Histogram<Floats>>(opts, &["n"]).unwrap();
     let (one, two) = (family.with_values(&["1"]), family.with_values(&["2"]));
     one.observe(0.5);

@@ -5,12 +5,13 @@
 use std::collections::BTreeSet;
 
 use crate::support::descriptors::raise_limit;
+use crate::support::metrics::registry;
 use crate::support::pages::{TEXTS, assert_no_violation};
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use talea::{
-    Count, Counter, DynamicLabels, Escaping, Family, FloatGauge, Floats, Format, Gauge, Histogram,
-    Kind, Opts, Registry, Snapshot, Summary, Value,
+    Count, Counter, Escaping, FloatGauge, Floats, Format, Gauge, Histogram, Kind, Metric, Opts,
+    Registry, Snapshot, Summary, Value,
 };
 use talea_parse::{FamilyRef, Syntax, families};
 
@@ -90,65 +91,53 @@ fn any_family() -> impl Strategy<Value = Planned> {
         })
 }
 
+/// Registers a family, unless it clashes with another, and gives each series its values.
+fn fill<M: Metric, V>(
+    registry: &Registry,
+    opts: Opts<'_>,
+    Planned { labels, texts, .. }: &Planned,
+    values: &[V],
+    update: impl Fn(&M, &V),
+) {
+    let Ok(family) = registry.family::<M>(opts, labels) else { return };
+    for (n, value) in values.iter().enumerate() {
+        // The first label distinguishes the series.
+        let own = ["a", "b", "c", "d"][n];
+        let others = (1..labels.len()).map(|label| texts[n * 3 + label].as_str());
+        let texts: Vec<&str> = std::iter::once(own).chain(others).collect();
+        update(&family.with_values(&texts), value);
+    }
+}
+
 /// A registry of these, as far as they do not clash.
 fn filled(plan: &[Planned]) -> Registry {
     raise_limit();
-    let registry = Registry::for_test().unwrap();
-    for Planned { name, help, labels, texts, of } in plan {
-        let opts = Opts::new(name, help).utf8_names(true);
-        let texts = |n: usize| -> Vec<&str> {
-            // The first label distinguishes the series.
-            let own = ["a", "b", "c", "d"][n];
-            (0..labels.len())
-                .map(|label| if label == 0 { own } else { texts[n * 3 + label].as_str() })
-                .collect()
-        };
-        match of {
-            Of::Counter(values) => {
-                let family: Result<Family<DynamicLabels, Counter>, _> =
-                    registry.family(opts, labels);
-                let Ok(family) = family else { continue };
-                values.iter().enumerate().for_each(|(n, v)| family.with_values(&texts(n)).add(*v));
-            }
-            Of::Gauge(values) => {
-                let family: Result<Family<DynamicLabels, Gauge>, _> = registry.family(opts, labels);
-                let Ok(family) = family else { continue };
-                values.iter().enumerate().for_each(|(n, v)| family.with_values(&texts(n)).set(*v));
-            }
-            Of::Float(values) => {
-                let family: Result<Family<DynamicLabels, FloatGauge>, _> =
-                    registry.family(opts, labels);
-                let Ok(family) = family else { continue };
-                values.iter().enumerate().for_each(|(n, v)| family.with_values(&texts(n)).set(*v));
-            }
-            Of::Summary(values) => {
+    let registry = &registry();
+    for planned in plan {
+        let opts = Opts::new(&planned.name, &planned.help).utf8_names(true);
+        match &planned.of {
+            Of::Counter(all) => fill(registry, opts, planned, all, |it: &Counter, n| it.add(*n)),
+            Of::Gauge(all) => fill(registry, opts, planned, all, |it: &Gauge, n| it.set(*n)),
+            Of::Float(all) => fill(registry, opts, planned, all, |it: &FloatGauge, x| it.set(*x)),
+            Of::Summary(all) => {
                 let opts = opts.quantiles(&[0.0, 0.5, 0.999, 1.0]);
-                let family = registry.family::<Summary<Floats>>(opts, labels);
-                let Ok(family) = family else { continue };
-                for (n, values) in values.iter().enumerate() {
-                    let summary = family.with_values(&texts(n));
-                    values.iter().for_each(|v| summary.observe(*v));
-                }
+                fill(registry, opts, planned, all, |it: &Summary<Floats>, values| {
+                    values.iter().for_each(|x| it.observe(*x));
+                });
             }
-            Of::Floats(values) => {
-                let family = registry.family::<Histogram<Floats>>(opts, labels);
-                let Ok(family) = family else { continue };
-                for (n, values) in values.iter().enumerate() {
-                    let histogram = family.with_values(&texts(n));
-                    values.iter().for_each(|v| histogram.observe(*v));
-                }
+            Of::Floats(all) => {
+                fill(registry, opts, planned, all, |it: &Histogram<Floats>, values| {
+                    values.iter().for_each(|x| it.observe(*x));
+                })
             }
-            Of::Histogram(values) => {
-                let family = registry.family::<Histogram<Count>>(opts, labels);
-                let Ok(family) = family else { continue };
-                for (n, values) in values.iter().enumerate() {
-                    let histogram = family.with_values(&texts(n));
-                    values.iter().for_each(|v| histogram.observe(*v));
-                }
+            Of::Histogram(all) => {
+                fill(registry, opts, planned, all, |it: &Histogram<Count>, values| {
+                    values.iter().for_each(|n| it.observe(*n));
+                })
             }
         }
     }
-    registry
+    registry.clone()
 }
 
 /// A sample: its name, its labels, and its value in bits.
@@ -164,32 +153,29 @@ fn expected(snapshot: &Snapshot) -> Samples {
     let mut samples = Samples::new();
     for family in snapshot.families() {
         for series in family.series() {
-            let labels: Vec<_> =
-                series.labels().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
-            let mut insert = |ending: &str, value: f64| {
-                samples.insert((format!("{}{ending}", family.name()), labels.clone(), bits(value)));
+            let labels = series.labels().into_iter();
+            let labels: Vec<_> = labels.map(|(name, value)| (name.to_owned(), value)).collect();
+            let mut insert = |ending: &str, own: Option<(&str, f64)>, value: f64| {
+                let own = own.map(|(name, bound)| (name.to_owned(), format!("{bound:e}")));
+                let labels = labels.iter().cloned().chain(own).collect();
+                samples.insert((format!("{}{ending}", family.name()), labels, bits(value)));
             };
             match series.value() {
-                Value::Unsigned(n) => insert("", n as f64),
-                Value::Signed(n) => insert("", n as f64),
-                Value::Float(x) => insert("", x),
+                Value::Unsigned(n) => insert("", None, n as f64),
+                Value::Signed(n) => insert("", None, n as f64),
+                Value::Float(x) => insert("", None, x),
                 Value::Summary(summary) => {
-                    insert("_sum", summary.sum);
-                    insert("_count", summary.count as f64);
+                    insert("_sum", None, summary.sum);
+                    insert("_count", None, summary.count as f64);
                     for (q, value) in summary.quantiles {
-                        let mut labels = labels.clone();
-                        labels.push(("quantile".to_owned(), format!("{q:e}")));
-                        samples.insert((family.name().to_owned(), labels, bits(value)));
+                        insert("", Some(("quantile", q)), value);
                     }
                 }
                 Value::Histogram(histogram) => {
-                    insert("_sum", histogram.sum());
-                    insert("_count", histogram.count() as f64);
+                    insert("_sum", None, histogram.sum());
+                    insert("_count", None, histogram.count() as f64);
                     for (bound, count) in histogram.cumulative() {
-                        let mut labels = labels.clone();
-                        labels.push(("le".to_owned(), format!("{bound:e}")));
-                        let name = format!("{}_bucket", family.name());
-                        samples.insert((name, labels, bits(count as f64)));
+                        insert("_bucket", Some(("le", bound)), count as f64);
                     }
                 }
             }

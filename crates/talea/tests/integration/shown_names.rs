@@ -4,12 +4,14 @@
 use std::collections::BTreeSet;
 
 use crate::support::descriptors::raise_limit;
+use crate::support::metrics;
+use crate::support::pages::{TEXTS, escaped as page};
 use crate::support::protobuf;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use talea::{
-    Config, Count, Counter, DynamicLabels, Escaping, Family, Format, Gauge, Histogram, Opts, Page,
-    Registry, Scrapable, Scraper, Snapshot, StateSet, Summary,
+    Config, Count, Counter, Escaping, Format, Gauge, Histogram, LabelValue, Metric, Opts, Page,
+    Registry, Scrapable, Snapshot, StateSet, Summary,
 };
 use talea_parse::{Severity, Syntax, check, families};
 
@@ -18,17 +20,22 @@ const ESCAPINGS: [Escaping; 4] =
 
 fn registry() -> Registry {
     raise_limit();
-    Registry::for_test().unwrap()
+    metrics::registry()
 }
 
 fn opts(name: &str) -> Opts<'_> {
-    Opts::new(name, "Some.").utf8_names(true).lenient_names(true)
+    metrics::opts(name).utf8_names(true).lenient_names(true)
 }
 
-fn page<S: Scrapable>(of: &S, format: Format, escaping: Escaping) -> String {
-    let mut scraper = Scraper::new(of);
-    scraper.format(format, escaping);
-    String::from_utf8(scraper.scrape().to_vec()).unwrap()
+fn set(registry: &Registry, name: &str, value: i64) {
+    registry.register::<Gauge>(opts(name)).unwrap().set(value);
+}
+
+/// The types of a page of text by which an older scraper would know its families.
+#[track_caller]
+fn check_types(registry: &Registry, expected: &[&str]) {
+    let text = page(registry, Format::Text, Escaping::Underscores);
+    assert_eq!(types(&text)[..expected.len()], *expected, "{text}");
 }
 
 fn messages(snapshot: &Snapshot, escaping: Escaping) -> Vec<protobuf::MetricFamily> {
@@ -46,62 +53,39 @@ fn types(page: &str) -> Vec<&str> {
 fn a_name_keeps_its_short_form_unless_another_has_it() {
     let registry = registry();
     for name in ["a b", "a_b", "a.b", "x y", "x_y_total"] {
-        registry.register::<Gauge>(opts(name)).unwrap().set(1);
+        set(&registry, name, 1);
     }
     // A counter's samples and its family have names of their own.
     registry.register::<Counter>(opts("x.y")).unwrap().inc();
     registry.register::<Histogram<Count>>(opts("h i")).unwrap().observe(1);
-    registry.register::<Gauge>(opts("h_i_count")).unwrap().set(1);
-    let shown = [
+    set(&registry, "h_i_count", 1);
+    for (escaping, expected) in [
         (
             Escaping::Underscores,
-            [
-                "U__a_20_b",
-                "U__a_2e_b",
-                "a_b",
-                "U__h_20_i",
-                "h_i_count",
-                "x_y",
-                "U__x_2e_y__total",
-                "x_y_total",
-            ],
+            "U__a_20_b U__a_2e_b a_b U__h_20_i h_i_count x_y U__x_2e_y__total x_y_total",
         ),
-        (
-            Escaping::Dots,
-            ["a__b", "a_dot_b", "a_b", "h__i", "h_i_count", "x__y", "x_dot_y__total", "x_y_total"],
-        ),
+        (Escaping::Dots, "a__b a_dot_b a_b h__i h_i_count x__y x_dot_y__total x_y_total"),
         (
             Escaping::Values,
-            [
-                "U__a_20_b",
-                "U__a_2e_b",
-                "a_b",
-                "U__h_20_i",
-                "h_i_count",
-                "U__x_20_y",
-                "U__x_2e_y__total",
-                "x_y_total",
-            ],
+            "U__a_20_b U__a_2e_b a_b U__h_20_i h_i_count U__x_20_y U__x_2e_y__total x_y_total",
         ),
-    ];
-    for (escaping, expected) in shown {
-        assert_eq!(types(&page(&registry, Format::Text, escaping)), expected, "{escaping:?}");
+    ] {
+        let text = page(&registry, Format::Text, escaping);
+        assert_eq!(types(&text).join(" "), expected, "{escaping:?}");
     }
     // A name without a rival is as every scraper expects it.
     registry.unregister("a_b");
-    let text = page(&registry, Format::Text, Escaping::Underscores);
-    assert_eq!(types(&text)[..2], ["a_b", "U__a_2e_b"], "{text}");
+    check_types(&registry, &["a_b", "U__a_2e_b"]);
     // Also a name that looks like one that was escaped.
-    registry.register::<Gauge>(opts("U__a_2e_b")).unwrap().set(1);
-    let text = page(&registry, Format::Text, Escaping::Underscores);
-    assert_eq!(types(&text)[..3], ["U__a_2e_b", "a_b", "U___a_2e_b"], "{text}");
+    set(&registry, "U__a_2e_b", 1);
+    check_types(&registry, &["U__a_2e_b", "a_b", "U___a_2e_b"]);
 }
 
 #[test]
 fn the_labels_of_a_family_stay_unique() {
     let registry = registry();
     let labels = ["a b", "a_b", "a:b", "é", " _name__", "le:", "otel.metric.overflow", "b"];
-    let family: Family<DynamicLabels, Gauge> = registry.family(opts("x"), &labels).unwrap();
+    let family = registry.family::<Gauge>(opts("x"), &labels).unwrap();
     family.with_values(&["1", "2", "3", "4", "5", "6", "7", "8"]).set(1);
     for (escaping, expected) in [
         (
@@ -142,8 +126,7 @@ impl Scrapable for Several {
 fn names_of_several_registries_stay_unique_too() {
     let registries = ["a b", "a_b", "a.b"].map(|name| {
         let registry = registry();
-        let family: Family<DynamicLabels, Gauge> =
-            registry.family(opts(name), &["part.of", "x"]).unwrap();
+        let family = registry.family::<Gauge>(opts(name), &["part.of", "x"]).unwrap();
         family.with_values(&["1", "2"]).set(1);
         registry
     });
@@ -161,15 +144,8 @@ fn any_name() -> impl Strategy<Value = String> {
         1 => Just("U__a".to_owned()),
         1 => Just("_20_".to_owned()),
     ];
-    let ending = prop_oneof![
-        6 => Just(""),
-        1 => Just("_total"),
-        1 => Just(".total"),
-        1 => Just("_count"),
-        1 => Just(" sum"),
-        1 => Just("_created"),
-        1 => Just("_info"),
-    ];
+    let endings = vec!["_total", ".total", "_count", " sum", "_created", "_info"];
+    let ending = prop_oneof![1 => Just(""), 1 => proptest::sample::select(endings)];
     (part, ending).prop_map(|(part, ending)| format!("{part}{ending}"))
 }
 
@@ -181,14 +157,13 @@ struct Planned {
 }
 
 fn any_family() -> impl Strategy<Value = Planned> {
-    (any_name(), 0_usize..5, btree_set(any_name(), 0..4)).prop_map(|(name, kind, labels)| Planned {
-        name,
-        kind,
-        labels: labels.into_iter().collect(),
+    (any_name(), 0_usize..5, btree_set(any_name(), 0..4)).prop_map(|(name, kind, labels)| {
+        let labels = labels.into_iter().collect();
+        Planned { name, kind, labels }
     })
 }
 
-#[derive(talea::LabelValue)]
+#[derive(LabelValue)]
 #[allow(dead_code)]
 enum State {
     On,
@@ -196,28 +171,18 @@ enum State {
 }
 
 /// Registers what can be, with one series each.
-fn fill(registry: &Registry, planned: &Planned) {
-    let Planned { name, kind, labels } = planned;
-    let values: Vec<&str> = labels.iter().map(|_| "v").collect();
+fn fill(registry: &Registry, Planned { name, kind, labels }: &Planned) {
+    fn one<M: Metric>(registry: &Registry, opts: Opts<'_>, labels: &[String], update: fn(&M)) {
+        let values: Vec<&str> = labels.iter().map(|_| "v").collect();
+        let _ = registry.family(opts, labels).map(|family| update(&family.with_values(&values)));
+    }
     let opts = opts(name);
     match kind {
-        0 => drop(registry.family::<Counter>(opts, labels).map(|f| f.with_values(&values).inc())),
-        1 => drop(registry.family::<Gauge>(opts, labels).map(|f| f.with_values(&values).set(1))),
-        2 => drop(
-            registry
-                .family::<Histogram<Count>>(opts, labels)
-                .map(|f| f.with_values(&values).observe(1)),
-        ),
-        3 => drop(
-            registry
-                .family::<Summary<Count>>(opts.quantiles(&[0.5]), labels)
-                .map(|f| f.with_values(&values).observe(1)),
-        ),
-        _ => drop(
-            registry
-                .family::<StateSet<State>>(opts, labels)
-                .map(|f| f.with_values(&values).set(State::On)),
-        ),
+        0 => one::<Counter>(registry, opts, labels, |it| it.inc()),
+        1 => one::<Gauge>(registry, opts, labels, |it| it.set(1)),
+        2 => one::<Histogram<Count>>(registry, opts, labels, |it| it.observe(1)),
+        3 => one::<Summary<Count>>(registry, opts.quantiles(&[0.5]), labels, |it| it.observe(1)),
+        _ => one::<StateSet<State>>(registry, opts, labels, |it| it.set(State::On)),
     }
 }
 
@@ -249,9 +214,7 @@ proptest! {
         let count = one.snapshot().families().len();
         let several = Several(registries.to_vec());
         for escaping in ESCAPINGS {
-            for (format, syntax) in
-                [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)]
-            {
+            for (format, syntax) in TEXTS {
                 let text = page(one, format, escaping);
                 let names: BTreeSet<_> = types(&text).into_iter().collect();
                 prop_assert_eq!(names.len(), count, "{:?}\n{}", escaping, text);
@@ -295,9 +258,9 @@ mod shared {
     fn of_two_families_with_one_name_the_newer_is_shown_and_the_other_is_reported() {
         let shm = Shm::new("shown-names-clash");
         let (one, two) = (opened(&shm), opened(&shm));
-        one.register::<Gauge>(opts("x")).unwrap().set(7);
-        one.register::<Gauge>(opts("y_count")).unwrap().set(7);
-        one.register::<Gauge>(opts("z")).unwrap().set(7);
+        for name in ["x", "y_count", "z"] {
+            set(&one, name, 7);
+        }
         assert_eq!(one.snapshot().select(HIDDEN, &[]).count(), 0);
         two.register::<Counter>(opts("x")).unwrap().inc();
         two.register::<Histogram<Count>>(opts("y")).unwrap().observe(1);
@@ -325,27 +288,22 @@ mod shared {
         assert_eq!(types(&snapshot.to_text()), ["z"]);
         // Once the other has ended, it is there again.
         two.unregister("x_total");
-        let text = page(&one, Format::Text, Escaping::Underscores);
-        assert_eq!(types(&text), [HIDDEN, "x", "y", "z"], "{text}");
+        check_types(&one, &[HIDDEN, "x", "y", "z"]);
         two.unregister("y");
-        let text = page(&one, Format::Text, Escaping::Underscores);
-        assert_eq!(types(&text), ["x", "y_count", "z"], "{text}");
+        check_types(&one, &["x", "y_count", "z"]);
     }
 
     #[test]
     fn names_that_are_equal_once_they_are_escaped_stay_unique() {
         let shm = Shm::new("shown-names-alike");
         let (one, two) = (opened(&shm), opened(&shm));
-        one.register::<Gauge>(opts("a b")).unwrap().set(1);
-        let text = page(&one, Format::Text, Escaping::Underscores);
-        assert_eq!(types(&text), ["a_b"]);
-        two.register::<Gauge>(opts("a_b")).unwrap().set(2);
+        set(&one, "a b", 1);
+        check_types(&one, &["a_b"]);
+        set(&two, "a_b", 2);
         for registry in [&one, &two] {
             let text = page(registry, Format::Text, Escaping::Underscores);
-            assert!(
-                text.ends_with("\nU__a_20_b 1\n# HELP a_b Some.\n# TYPE a_b gauge\na_b 2\n"),
-                "{text}"
-            );
+            let expected = "\nU__a_20_b 1\n# HELP a_b Some.\n# TYPE a_b gauge\na_b 2\n";
+            assert!(text.ends_with(expected), "{text}");
         }
     }
 }
