@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use crate::support::metrics::By;
+use crate::support::metrics::{By, Users, opts, register, registry};
 use crate::support::pages::{
     Circuit, Foreign, Several, TEXTS, assert_no_violation, counter, gauge, with_counter,
 };
@@ -12,18 +12,30 @@ use crate::support::pages::{
 use crate::support::tmpfs::Shm;
 use talea::{
     Config, Count, Counter, Escaping, Family, FloatCounter, Format, Gauge, Histogram, Info,
-    LabelValue, Labels, Opts, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
+    LabelValue, Labels, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
 };
 use talea_parse::Syntax;
 
 /// A registry where a family is registered in one way or another.
-type Way = fn(&Registry) -> Result<(), talea::Error>;
+type Way = fn(&Registry);
 
 fn so(way: Way) -> Registry {
-    let registry = Registry::for_test().unwrap();
-    way(&registry).unwrap();
+    let registry = registry();
+    way(&registry);
     // A family beside it is always shown.
     with_counter(registry, "beside", 1)
+}
+
+/// A metric that is registered and updated.
+macro_rules! way {
+    ($type:ty, $opts:expr, $update:ident($($value:expr)?)) => {
+        |registry| registry.register::<$type>($opts).unwrap().$update($($value)?)
+    };
+    ($label:literal) => {
+        |registry| {
+            registry.family::<Counter>(opts("x"), &[$label]).unwrap().with_values(&["1"]).inc()
+        }
+    };
 }
 
 #[derive(LabelValue)]
@@ -39,84 +51,46 @@ fn each_difference_of_definitions_is_reported_and_that_of_most_is_shown() {
         (
             "a gauge here, and a histogram",
             "x",
-            |r| r.register::<Histogram<Count>>(Opts::new("x", "X.")).map(|h| h.observe(1)),
-            |r| r.register::<Gauge>(Opts::new("x", "X.")).map(|g| g.set(1)),
+            way!(Histogram<Count>, opts("x"), observe(1)),
+            way!(Gauge, opts("x"), set(1)),
         ),
         (
             "kept in 1 parts here, and one in 1000000000",
             "x_seconds",
-            |r| {
-                let opts = Opts::new("x_seconds", "X.");
-                r.register::<Histogram<Seconds>>(opts).map(|h| h.observe(Duration::from_secs(1)))
-            },
-            |r| r.register::<Histogram<Count>>(Opts::new("x_seconds", "X.")).map(|h| h.observe(1)),
+            way!(Histogram<Seconds>, opts("x_seconds"), observe(Duration::from_secs(1))),
+            way!(Histogram<Count>, opts("x_seconds"), observe(1)),
         ),
-        (
-            "the labels [\"b\"] here, and [\"a\"]",
-            "x_total",
-            |r| {
-                r.family::<Counter>(Opts::new("x", "X."), &["a"])
-                    .map(|f| f.with_values(&["1"]).inc())
-            },
-            |r| {
-                r.family::<Counter>(Opts::new("x", "X."), &["b"])
-                    .map(|f| f.with_values(&["1"]).inc())
-            },
-        ),
-        (
-            "the labels [\"a\"] here, and []",
-            "x_total",
-            |r| r.register::<Counter>(Opts::new("x", "X.")).map(|c| c.inc()),
-            |r| {
-                r.family::<Counter>(Opts::new("x", "X."), &["a"])
-                    .map(|f| f.with_values(&["1"]).inc())
-            },
-        ),
+        ("the labels [\"b\"] here, and [\"a\"]", "x_total", way!("a"), way!("b")),
+        ("the labels [\"a\"] here, and []", "x_total", way!(Counter, opts("x"), inc()), way!("a")),
         (
             "the buckets [1.0, 2.0] here, and [1.0]",
             "x",
-            |r| {
-                r.register::<Histogram<Count>>(Opts::new("x", "X.").buckets(&[1.0]))
-                    .map(|h| h.observe(1))
-            },
-            |r| {
-                let opts = Opts::new("x", "X.").buckets(&[1.0, 2.0]);
-                r.register::<Histogram<Count>>(opts).map(|h| h.observe(1))
-            },
+            way!(Histogram<Count>, opts("x").buckets(&[1.0]), observe(1)),
+            way!(Histogram<Count>, opts("x").buckets(&[1.0, 2.0]), observe(1)),
         ),
         (
             "native bucketing of schema 2",
             "x",
-            |r| {
-                r.register::<Histogram<Count>>(Opts::new("x", "X.").schema(3)).map(|h| h.observe(1))
-            },
-            |r| {
-                r.register::<Histogram<Count>>(Opts::new("x", "X.").schema(2)).map(|h| h.observe(1))
-            },
+            way!(Histogram<Count>, opts("x").schema(3), observe(1)),
+            way!(Histogram<Count>, opts("x").schema(2), observe(1)),
         ),
         (
             "the quantiles",
             "x",
-            |r| {
-                r.register::<Summary<Count>>(Opts::new("x", "X.").quantiles(&[0.5]))
-                    .map(|h| h.observe(1))
-            },
-            |r| {
-                r.register::<Summary<Count>>(Opts::new("x", "X.").quantiles(&[0.9]))
-                    .map(|h| h.observe(1))
-            },
+            way!(Summary<Count>, opts("x").quantiles(&[0.5]), observe(1)),
+            way!(Summary<Count>, opts("x").quantiles(&[0.9]), observe(1)),
         ),
         (
             "the states [\"closed\", \"ajar\"] here, and [\"closed\", \"open\"]",
             "x",
-            |r| r.register::<StateSet<Circuit>>(Opts::new("x", "X.")).map(|s| s.set(Circuit::Open)),
-            |r| r.register::<StateSet<Gate>>(Opts::new("x", "X.")).map(|s| s.set(Gate::Ajar)),
+            way!(StateSet<Circuit>, opts("x"), set(Circuit::Open)),
+            way!(StateSet<Gate>, opts("x"), set(Gate::Ajar)),
         ),
         (
             "most others have \"x_total\", and in OpenMetrics the two would have one name",
             "x",
-            |r| r.register::<Counter>(Opts::new("x", "X.")).map(|c| c.inc()),
-            |r| r.register::<Gauge>(Opts::new("x", "X.")).map(|g| g.set(1)),
+            way!(Counter, opts("x"), inc()),
+            way!(Gauge, opts("x"), set(1)),
         ),
     ];
     for (reason, family, most, one) in ways {
@@ -143,30 +117,25 @@ fn each_difference_of_definitions_is_reported_and_that_of_most_is_shown() {
 #[test]
 fn of_as_many_the_newest_is_shown() {
     let older = counter("x", 1);
-    let labelled = || {
-        let registry = Registry::for_test().unwrap();
-        let family = registry.family::<Counter>(Opts::new("x", "Some."), &["a"]).unwrap();
-        family.with_values(&["1"]).inc();
-        registry
-    };
-    let newer = labelled();
+    let newer = so(way!("a"));
     for all in [[("old", &older), ("new", &newer)], [("new", &newer), ("old", &older)]] {
         let several = Several::new(all.map(|(name, registry)| (name, registry.clone())));
         let conflicts = several.conflicts();
         assert_eq!((conflicts.len(), conflicts[0].part.as_str()), (1, "old"));
-        assert!(several.text(Format::Text).ends_with("\nx_total{region=\"new\",a=\"1\"} 1\n"));
+        let text = several.text(Format::Text);
+        assert!(text.ends_with("\nx_total{region=\"new\",a=\"1\"} 1\n"), "{text}");
     }
     // Each newcomer counts for what it says, and two say more than one that is new.
-    let newest = labelled();
-    let several = Several::new([("a", older.clone()), ("b", counter("x", 2)), ("c", newest)]);
+    let several =
+        Several::new([("a", older.clone()), ("b", counter("x", 2)), ("c", so(way!("a")))]);
     let conflicts = several.conflicts();
     assert_eq!((conflicts.len(), conflicts[0].part.as_str()), (1, "c"));
 }
 
 #[test]
 fn a_counter_and_a_gauge_that_openmetrics_would_call_the_same_are_not_both_shown() {
-    let info = Registry::for_test().unwrap();
-    info.register::<Info<By<'static>>>(Opts::new("x", "X.")).unwrap().set(By { user: "u" });
+    let info = registry();
+    register::<Info<By<'static>>>(&info, "x").set(By { user: "u" });
     let between = || with_counter(gauge("x_a", 1), "x_b", 1);
     let several = Several::new([
         ("a", gauge("x", 1)),
@@ -178,24 +147,17 @@ fn a_counter_and_a_gauge_that_openmetrics_would_call_the_same_are_not_both_shown
     let conflicts: Vec<_> = several.conflicts().into_iter().map(|c| (c.part, c.family)).collect();
     assert_eq!(conflicts, [("a".into(), "x".into()), ("c".into(), "x_info".into())]);
     let text = several.text(Format::OpenMetrics);
-    let samples: Vec<&str> =
-        text.lines().filter(|line| !line.contains("_created") && !line.starts_with('#')).collect();
-    assert_eq!(
-        samples,
-        [
-            "x_a{region=\"e\"} 1",
-            "x_b_total{region=\"e\"} 1",
-            "x_total{region=\"b\"} 2",
-            "x_total{region=\"d\"} 3",
-        ]
-    );
+    let samples = text.lines().filter(|line| !line.contains("_created") && !line.starts_with('#'));
+    let expected = "x_a{region=\"e\"} 1\nx_b_total{region=\"e\"} 1\n\
+                    x_total{region=\"b\"} 2\nx_total{region=\"d\"} 3";
+    assert_eq!(samples.collect::<Vec<_>>().join("\n"), expected);
 }
 
 #[test]
 fn a_family_with_a_label_of_that_name_is_left_out_and_outvotes_none_that_can_be_shown() {
     let own = |name: &'static str| {
-        let registry = Registry::for_test().unwrap();
-        let family = registry.family::<Counter>(Opts::new("x", "Some."), &[name]).unwrap();
+        let registry = registry();
+        let family = registry.family::<Counter>(opts("x"), &[name]).unwrap();
         family.with_values(&["mine"]).inc();
         with_counter(registry, "beside", 1)
     };
@@ -216,8 +178,8 @@ fn a_family_with_a_label_of_that_name_is_left_out_and_outvotes_none_that_can_be_
     let text = several.text(Format::Text);
     assert!(text.contains("\nx_total{instance=\"c\",region=\"mine\"} 1\n"), "{text}");
     // A state set's own name is a label of it.
-    let states = Registry::for_test().unwrap();
-    states.register::<StateSet<Circuit>>(Opts::new("region", "Its.")).unwrap().set(Circuit::Open);
+    let states = registry();
+    register::<StateSet<Circuit>>(&states, "region").set(Circuit::Open);
     let several = Several::new([("a", states), ("b", counter("x", 7))]);
     let conflicts = several.conflicts();
     assert_eq!((conflicts.len(), conflicts[0].family.as_str()), (1, "region"));
@@ -243,13 +205,12 @@ fn a_family_from_outside_whose_labels_cannot_be_read_is_left_out_and_reported() 
         "user=\"a",
         "user",
     ] {
-        let wild = with_counter(Registry::for_test().unwrap(), "beside", 1);
-        let family: Family<Wild, Counter> = wild.register(Opts::new("x", "Some.")).unwrap();
+        let wild = counter("beside", 1);
+        let family: Family<Wild, Counter> = register(&wild, "x");
         family.with(&Wild("user=\"good\"")).inc();
         family.with(&Wild(text)).inc();
-        let other = Registry::for_test().unwrap();
-        let family: Family<By<'static>, Counter> = other.register(Opts::new("x", "Some.")).unwrap();
-        family.with(By { user: "a" }).add(5);
+        let other = registry();
+        register::<Users<Counter>>(&other, "x").with(By { user: "a" }).add(5);
         let mut scraper = Scraper::new(&Foreign([("wild", wild), ("other", other)]));
         let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
         assert_no_violation(&page, Syntax::Text);
@@ -269,10 +230,9 @@ fn a_family_from_outside_whose_labels_cannot_be_read_is_left_out_and_reported() 
 fn a_family_from_outside_is_shown_though_it_has_a_hundred_labels() {
     let facts: Vec<(String, String)> = (0..100).map(|n| (format!("f{n}"), n.to_string())).collect();
     let facts: Vec<_> = facts.iter().map(|(name, value)| (&**name, &**value)).collect();
-    let settings = Registry::for_test().unwrap();
-    let info = settings.info(Opts::new("settings", "Some."), &[""; 0]).unwrap();
-    info.set_pairs(&[""; 0], &facts);
-    let other = with_counter(Registry::for_test().unwrap(), "beside", 1);
+    let settings = registry();
+    settings.info(opts("settings"), &[""; 0]).unwrap().set_pairs(&[""; 0], &facts);
+    let other = counter("beside", 1);
     let mut scraper = Scraper::new(&Foreign([("one", settings), ("other", other)]));
     let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
     assert_no_violation(&page, Syntax::Text);
@@ -287,15 +247,14 @@ fn a_counter_from_outside_that_no_format_can_show_is_left_out_and_reported() {
     for total in [f64::NAN, -1.0, f64::NEG_INFINITY] {
         let shm = Shm::new("page-counters");
         let damaged = Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap();
-        let opts = Opts::new("spent", "Some.").striped(false);
-        let spent: FloatCounter = damaged.register(opts).unwrap();
-        spent.add(12_345.678);
+        let opts = opts("spent").striped(false);
+        damaged.register::<FloatCounter>(opts).unwrap().add(12_345.678);
         let bytes = std::fs::read(shm.file()).unwrap();
         let cell = 12_345.678_f64.to_le_bytes();
         let file = std::fs::File::options().write(true).open(shm.file()).unwrap();
         let at = bytes.chunks(8).position(|word| word == cell).unwrap() as u64 * 8;
         file.write_all_at(&total.to_le_bytes(), at).unwrap();
-        let other = with_counter(Registry::for_test().unwrap(), "beside", 1);
+        let other = counter("beside", 1);
         let mut scraper = Scraper::new(&Foreign([("damaged", damaged), ("other", other)]));
         scraper.format(Format::OpenMetrics, Escaping::default());
         let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
@@ -320,12 +279,9 @@ fn parts_from_outside_do_not_outvote_others() {
     }
 
     for name in ["up", "up_total"] {
-        let other = || {
-            if name == "up" {
-                so(|r| r.family::<Gauge>(Opts::new("up", "Up."), &["x"]).map(drop))
-            } else {
-                counter("up", 1)
-            }
+        let other = || match name {
+            "up" => so(|r| drop(r.family::<Gauge>(opts("up"), &["x"]).unwrap())),
+            _ => counter("up", 1),
         };
         let foreign = Foreign([("a", other()), ("b", other())]);
         let mut scraper = Scraper::new(&Agent(gauge("up", 1), foreign));
