@@ -2,12 +2,12 @@
 //! with, one after the other.
 #![cfg(not(miri))]
 
-use crate::support::descriptors::raise_limit;
-use crate::support::exact_buckets::{self, Native, shown_classic};
+use crate::support::exact_buckets::{self, Native, observed, shown_classic};
+use crate::support::metrics::opts;
 use crate::support::random::neighbours;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use talea::{Floats, Histogram, HistogramSnapshot, Opts, Registry, Unit, Value};
+use talea::{Floats, Opts, Unit};
 
 /// Whole numbers of which so many make one of the shown unit.
 macro_rules! units {
@@ -46,21 +46,8 @@ struct Case {
     schema: i8,
 }
 
-fn observed<U: Unit>(
-    thresholds: &[f64],
-    schema: i8,
-    values: impl IntoIterator<Item = U::Value>,
-) -> HistogramSnapshot {
-    raise_limit();
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("x", "Some.").buckets(thresholds).schema(schema).max_buckets(u32::MAX);
-    let histogram: Histogram<U> = registry.register(opts).unwrap();
-    values.into_iter().for_each(|value| histogram.observe(value));
-    let snapshot = registry.snapshot();
-    match snapshot.select("x", &[]).next().unwrap().value() {
-        Value::Histogram(shown) => shown,
-        other => panic!("{other:?}"),
-    }
+fn fine(thresholds: &[f64], schema: i8) -> Opts<'_> {
+    opts("x").buckets(thresholds).schema(schema).max_buckets(u32::MAX)
 }
 
 fn whole<U: Unit<Value = u64>>(case: &Case) {
@@ -74,7 +61,7 @@ fn whole<U: Unit<Value = u64>>(case: &Case) {
     let near = |n: &u64| [n.saturating_sub(1), *n, n.saturating_add(1)];
     let mut values: Vec<u64> = thresholds.iter().flat_map(near).collect();
     values.extend(case.values.iter().flat_map(near));
-    let found = observed::<U>(&as_shown, case.schema, values.iter().copied());
+    let found = observed::<U>(fine(&as_shown, case.schema), values.iter().copied());
 
     let classic =
         exact_buckets::classic(thresholds.len(), &values, |value, n| *value > thresholds[n]);
@@ -90,7 +77,7 @@ fn floats(thresholds: &[f64], values: &[f64], schema: i8) {
     thresholds.dedup();
     let near = thresholds.iter().chain(values).flat_map(|&x| neighbours(x));
     let values: Vec<f64> = near.collect();
-    let found = observed::<Floats>(&thresholds, schema, values.iter().copied());
+    let found = observed::<Floats>(fine(&thresholds, schema), values.iter().copied());
 
     // NaN is above nothing and at most nothing: it is only among all.
     let is_above = |value: &f64, n: usize| value.is_nan() || *value > thresholds[n];

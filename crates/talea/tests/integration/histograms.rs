@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::support::exact_buckets::{Native, shown_classic};
-use crate::support::metrics::opts;
+use crate::support::metrics::{alone, opts, registry};
 use crate::support::random::Random;
 use talea::{
     Bucketing, Bytes, Config, Count, DynamicLabels, Family, Floats, Histogram, HistogramSnapshot,
@@ -19,8 +19,15 @@ fn shown(registry: &Registry, name: &str) -> HistogramSnapshot {
     registry.snapshot().histogram(name, &[]).unwrap()
 }
 
-fn register<U: Unit>(registry: &Registry, opts: Opts<'_>) -> Histogram<U> {
-    registry.register(opts).unwrap()
+type Options = fn(Opts<'_>) -> Opts<'_>;
+
+/// Histograms of these names, with equal options.
+fn named<U: Unit, const N: usize>(
+    registry: &Registry,
+    names: [&str; N],
+    options: Options,
+) -> [Histogram<U>; N] {
+    names.map(|name| registry.register(options(opts(name))).unwrap())
 }
 
 /// The observations of one of several writers: durations of about so many powers of two.
@@ -47,12 +54,10 @@ fn write(work: impl Fn(u64) + Sync) {
 }
 
 /// That one call counts in both what two calls do, where the other is made of such options.
-fn check_in_both<U: Unit>(values: &[U::Value], others: fn(Opts<'_>) -> Opts<'_>) {
-    let registry = Registry::for_test().unwrap();
-    let of = |name| register::<U>(&registry, opts(name));
-    let others_of = |name| register::<U>(&registry, others(opts(name)));
-    let (one, apart) = (of("one"), of("apart"));
-    let (other, other_apart) = (others_of("other"), others_of("other_apart"));
+fn check_in_both<U: Unit>(values: &[U::Value], options: Options) {
+    let registry = registry();
+    let [one, apart] = named::<U, 2>(&registry, ["one", "apart"], |opts| opts);
+    let [other, other_apart] = named::<U, 2>(&registry, ["other", "other_apart"], options);
     for &value in values {
         one.observe_in_both(&other, value);
         apart.observe(value);
@@ -68,7 +73,7 @@ fn check_in_both<U: Unit>(values: &[U::Value], others: fn(Opts<'_>) -> Opts<'_>)
 fn one_call_records_in_two_histograms_as_two_calls_do() {
     let sizes = [0, 1, 13, 255, 256, 257, 1 << 40, u64::MAX].repeat(10);
     let times: Vec<Duration> = times(7, 500, 60).collect();
-    let kinds: [fn(Opts<'_>) -> Opts<'_>; 5] = [
+    let kinds: [Options; 5] = [
         |opts| opts,
         |opts| opts.buckets(&[10.0, 100.0]),
         |opts| opts.schema(1).max_buckets(20),
@@ -82,39 +87,40 @@ fn one_call_records_in_two_histograms_as_two_calls_do() {
     }
 }
 
+/// How widely observations spread, and the options of their histograms.
+const SPREADS: [(u64, Options); 4] = [
+    (20, |opts| opts.schema(6).max_buckets(1_000_000)),
+    (20, |opts| opts.schema(6)),
+    (60, |opts| opts.schema(6)),
+    (60, |opts| opts.schema(6).max_buckets(20)),
+];
+
 #[test]
 fn two_that_are_merged_are_one_that_observed_all() {
-    for (octaves, max_buckets) in [(20, 1_000_000), (20, 160), (60, 160), (60, 20)] {
-        let registry = Registry::for_test().unwrap();
-        let of = |name| register(&registry, opts(name).schema(6).max_buckets(max_buckets));
-        let [one, other, all]: [Histogram<Seconds>; 3] = ["one", "other", "all"].map(of);
+    for (octaves, options) in SPREADS {
+        let registry = registry();
+        let [one, other, all] = named::<Seconds, 3>(&registry, ["one", "other", "all"], options);
         write(|writer| {
             for (n, time) in times(writer, 2_000, octaves).enumerate() {
                 // The observations of the other spread less.
-                let is_short = time < Duration::from_micros(100);
-                if n % 2 == 0 || !is_short {
-                    one.observe(time)
-                } else {
-                    other.observe(time)
-                };
+                let is_others = n % 2 == 1 && time < Duration::from_micros(100);
+                if is_others { &other } else { &one }.observe(time);
                 all.observe(time);
             }
         });
-        let mut merged = shown(&registry, "one_seconds");
-        assert!(merged.merge(&shown(&registry, "other_seconds")));
-        check_same(&merged, &shown(&registry, "all_seconds"));
-        let mut merged = shown(&registry, "other_seconds");
-        assert!(merged.merge(&shown(&registry, "one_seconds")));
-        check_same(&merged, &shown(&registry, "all_seconds"));
+        for [one, other] in [["one_seconds", "other_seconds"], ["other_seconds", "one_seconds"]] {
+            let mut merged = shown(&registry, one);
+            assert!(merged.merge(&shown(&registry, other)));
+            check_same(&merged, &shown(&registry, "all_seconds"));
+        }
     }
 }
 
 #[test]
 fn a_difference_equals_a_histogram_that_began_later() {
-    for (octaves, max_buckets) in [(20, 1_000_000), (20, 160), (60, 160), (60, 20)] {
-        let registry = Registry::for_test().unwrap();
-        let of = |name| register(&registry, opts(name).schema(6).max_buckets(max_buckets));
-        let [all, late]: [Histogram<Seconds>; 2] = ["all", "late"].map(of);
+    for (octaves, options) in SPREADS {
+        let registry = registry();
+        let [all, late] = named::<Seconds, 2>(&registry, ["all", "late"], options);
         write(|writer| times(writer, 1_000, octaves / 3).for_each(|time| all.observe(time)));
         let before = shown(&registry, "all_seconds");
         write(|writer| {
@@ -131,18 +137,18 @@ fn a_difference_equals_a_histogram_that_began_later() {
 
 #[test]
 fn observations_between_concurrent_snapshots_are_complete() {
-    let registry = Registry::for_test().unwrap();
-    let all: &Histogram<Seconds> = &register(&registry, opts("all").schema(8));
-    let mut snapshots = vec![shown(&registry, "all_seconds")];
+    let (registry, all) = &alone::<Histogram<Seconds>>(opts("all").schema(8));
+    let shown = || shown(registry, "all_seconds");
+    let mut snapshots = vec![shown()];
     thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)
             .map(|n| scope.spawn(move || times(n, 5_000, 50).for_each(|time| all.observe(time))))
             .collect();
         while !writers.iter().all(thread::ScopedJoinHandle::is_finished) {
-            snapshots.push(shown(&registry, "all_seconds"));
+            snapshots.push(shown());
         }
     });
-    snapshots.push(shown(&registry, "all_seconds"));
+    snapshots.push(shown());
     let mut together = snapshots[0].clone();
     for pair in snapshots.windows(2) {
         let since = pair[1].diff(&pair[0]);
@@ -161,16 +167,15 @@ fn differences_and_sums_are_right_where_zero_widens_between_them() {
         let mut random = Random::new(seed);
         let most = 4 + random.below(30) as u32;
         let widest = 2_f64.powf(random.share() * 30.0 - 20.0);
-        let registry = Registry::for_test().unwrap();
-        let opts = |name| opts(name).schema(4).max_buckets(most).widest_zero(widest);
+        let registry = registry();
+        let options = |name| opts(name).schema(4).max_buckets(most).widest_zero(widest);
         let [all, late]: [Histogram<Floats>; 2] =
-            ["all", "late"].map(|name| register(&registry, opts(name)));
+            ["all", "late"].map(|name| registry.register(options(name)).unwrap());
         let mut some = |spread: f64, each: &dyn Fn(f64)| {
-            let signs = [1.0, -1.0];
-            (0..60).for_each(|_| {
-                let sign = signs[random.below(2) as usize];
+            for _ in 0..60 {
+                let sign = [1.0, -1.0][random.below(2) as usize];
                 each(sign * (spread * (random.share() - 0.5)).exp2());
-            });
+            }
         };
         some(4.0, &|x| all.observe(x));
         let before = shown(&registry, "all");
@@ -200,8 +205,7 @@ fn differences_and_sums_are_right_where_zero_widens_between_them() {
 
 #[test]
 fn the_sum_of_what_came_since_is_a_number_where_an_earlier_one_was_none() {
-    let registry = Registry::for_test().unwrap();
-    let floats: Histogram<Floats> = register(&registry, opts("x").bucketing(Bucketing::Classic));
+    let (registry, floats) = alone::<Histogram<Floats>>(opts("x").bucketing(Bucketing::Classic));
     for (x, sum) in [(f64::INFINITY, f64::INFINITY), (f64::NAN, f64::NAN), (2.5, 2.5), (4.0, 4.0)] {
         let before = shown(&registry, "x");
         floats.observe(x);
@@ -213,13 +217,11 @@ fn the_sum_of_what_came_since_is_a_number_where_an_earlier_one_was_none() {
 
 #[test]
 fn histograms_with_other_buckets_are_not_merged() {
-    let registry = Registry::for_test().unwrap();
-    for (name, bucketing) in
-        [("a", Bucketing::Classic), ("b", Bucketing::Native), ("c", Bucketing::Dual)]
-    {
-        register::<Count>(&registry, opts(name).bucketing(bucketing)).observe(3);
-    }
-    let all = ["a", "b", "c"].map(|name| shown(&registry, name));
+    let all = [Bucketing::Classic, Bucketing::Native, Bucketing::Dual].map(|bucketing| {
+        let (registry, histogram) = alone::<Histogram<Count>>(opts("x").bucketing(bucketing));
+        histogram.observe(3);
+        shown(&registry, "x")
+    });
     for (n, one) in all.iter().enumerate() {
         for (other, two) in all.iter().enumerate() {
             let (mut merged, since) = (one.clone(), one.diff(two));
@@ -235,9 +237,8 @@ const NONE: f64 = f64::from_bits((1023 - 128) << 52);
 
 #[test]
 fn zero_widens_where_there_are_too_many_buckets_and_only_then() {
-    let registry = Registry::for_test().unwrap();
     let opts = opts("x").schema(3).max_buckets(24).widest_zero(1e-5);
-    let times: Histogram<Seconds> = register(&registry, opts);
+    let (registry, times) = alone::<Histogram<Seconds>>(opts);
     let read_native = || shown(&registry, "x_seconds").native().unwrap().clone();
     let observe = |nanos| times.observe(Duration::from_nanos(nanos));
     (1_000_000..1_008_000).step_by(10).for_each(observe);
@@ -263,8 +264,7 @@ fn zero_widens_where_there_are_too_many_buckets_and_only_then() {
 
 #[test]
 fn without_a_wide_zero_nothing_but_zero_is_zero() {
-    let registry = Registry::for_test().unwrap();
-    let things: Histogram<Count> = register(&registry, opts("x").max_buckets(10));
+    let (registry, things) = alone::<Histogram<Count>>(opts("x").max_buckets(10));
     (0..64).for_each(|bit| things.observe(1 << bit));
     things.observe(0);
     let shown = shown(&registry, "x");
@@ -276,10 +276,10 @@ fn without_a_wide_zero_nothing_but_zero_is_zero() {
 fn no_more_buckets_are_shown_than_were_asked_for() {
     for most in [1, 2, 5, 10, 33, 160, 1000] {
         for schema in [8, 3, 0, -2] {
-            let registry = Registry::for_test().unwrap();
+            let registry = registry();
             let opts = |name| opts(name).schema(schema).max_buckets(most);
-            let wholes: Histogram<Count> = register(&registry, opts("whole"));
-            let floats: Histogram<Floats> = register(&registry, opts("float"));
+            let wholes: Histogram<Count> = registry.register(opts("whole")).unwrap();
+            let floats: Histogram<Floats> = registry.register(opts("float")).unwrap();
             let mut random = Random::new(u64::from(most));
             for round in 0..2_000 {
                 wholes.observe(random.next() >> random.below(64));
@@ -305,8 +305,7 @@ fn no_more_buckets_are_shown_than_were_asked_for() {
 
 #[test]
 fn observations_up_to_a_bucket_s_bound_are_counted_exactly() {
-    let registry = Registry::for_test().unwrap();
-    let floats: Histogram<Floats> = register(&registry, opts("x").max_buckets(1000));
+    let (registry, floats) = alone::<Histogram<Floats>>(opts("x").max_buckets(1000));
     let mut random = Random::new(4);
     let mut all: Vec<f64> = (0..2_000).map(|_| 50.0 * random.normal().powi(3)).collect();
     all.extend([0.0, f64::INFINITY, f64::NEG_INFINITY]);
@@ -335,8 +334,7 @@ fn observations_up_to_a_bucket_s_bound_are_counted_exactly() {
 
 #[test]
 fn one_outlier_among_floats_leaves_the_others_fine() {
-    let registry = Registry::for_test().unwrap();
-    let floats: Histogram<Floats> = register(&registry, opts("x").max_buckets(1000));
+    let (registry, floats) = alone::<Histogram<Floats>>(opts("x").max_buckets(1000));
     // A rounding error near 0, an octave that is 64 away from another one, and so on.
     [0.1 + 0.2 - 0.3, 1e-20, 3e22, 1e38, -1e-17].iter().for_each(|&x| floats.observe(x));
     (-30..6).for_each(|n| floats.observe(2_f64.powi(n)));
@@ -376,9 +374,9 @@ fn where_there_is_no_room_for_fine_buckets_all_is_counted_in_coarse_ones() {
 
 #[test]
 fn a_wiped_histogram_counts_from_zero_in_both_views() {
-    let registry = Registry::for_test().unwrap();
-    let times_of_all: Histogram<Seconds> = register(&registry, opts("time"));
-    let floats: Histogram<Floats> = register(&registry, opts("float"));
+    let registry = registry();
+    let times_of_all: Histogram<Seconds> = registry.register(opts("time")).unwrap();
+    let floats: Histogram<Floats> = registry.register(opts("float")).unwrap();
     for round in 1..4 {
         times(round, 100 * round, 30).for_each(|time| times_of_all.observe(time));
         let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -3.0, 1e-300, 7.0];
@@ -402,9 +400,8 @@ fn a_wiped_histogram_counts_from_zero_in_both_views() {
 
 #[test]
 fn a_removed_series_comes_back_empty_and_in_its_finest_schema() {
-    let registry = Registry::for_test().unwrap();
-    let family: Family<DynamicLabels, Histogram<Seconds>> =
-        registry.family(opts("x").schema(5), &["a"]).unwrap();
+    let registry = registry();
+    let family = registry.family::<Histogram<Seconds>>(opts("x").schema(5), &["a"]).unwrap();
     for _ in 0..5 {
         let snapshot = || registry.snapshot().histogram("x_seconds", &[]);
         family.with_values(&["b"]).observe(Duration::from_millis(3));
@@ -419,9 +416,8 @@ fn a_removed_series_comes_back_empty_and_in_its_finest_schema() {
 
 #[test]
 fn overflow_is_shown_also_if_its_sum_is_zero() {
-    let registry = Registry::for_test().unwrap();
-    let family: Family<DynamicLabels, Histogram<Floats>> =
-        registry.family(opts("x").limit(1), &["a"]).unwrap();
+    let registry = registry();
+    let family = registry.family::<Histogram<Floats>>(opts("x").limit(1), &["a"]).unwrap();
     family.with_values(&["kept"]).observe(1.0);
     family.with_values(&["over"]).observe(1.0);
     family.with_values(&["over"]).observe(-1.0);

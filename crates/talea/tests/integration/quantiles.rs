@@ -1,15 +1,12 @@
 //! Claims about quantiles, beside exact ones: those of sorted data. `TALEA_VALUES` sets
 //! how many values there are of each distribution; a million by default, a few where a
 //! processor is emulated.
-#![cfg(not(miri))]
-
 use std::time::Duration;
 
-use crate::support::exact_buckets::is_above;
+use crate::support::exact_buckets::{is_above, observed};
+use crate::support::metrics;
 use crate::support::random::Random;
-use talea::{
-    Bucketing, Count, Floats, Histogram, HistogramSnapshot, Opts, Registry, Seconds, Unit,
-};
+use talea::{Bucketing, Count, Floats, HistogramSnapshot, Opts, Seconds};
 
 const PER_SECOND: f64 = 1e9;
 
@@ -19,24 +16,19 @@ fn values() -> usize {
     std::env::var("TALEA_VALUES").map_or(usual, |n| n.parse().unwrap())
 }
 
-/// The snapshot of a histogram that observed these.
-fn observed<U: Unit>(
-    opts: Opts<'_>,
-    values: impl IntoIterator<Item = U::Value>,
-) -> HistogramSnapshot {
-    let registry = Registry::for_test().unwrap();
-    let histogram: Histogram<U> = registry.register(opts).unwrap();
-    values.into_iter().for_each(|value| histogram.observe(value));
-    let snapshot = registry.snapshot();
-    let series = snapshot.families().next().unwrap().series().next().unwrap();
-    match series.value() {
-        talea::Value::Histogram(shown) => shown,
-        other => panic!("{other:?}"),
-    }
+fn opts(schema: i8) -> Opts<'static> {
+    metrics::opts("x").schema(schema).max_buckets(u32::MAX)
 }
 
-fn opts(schema: i8) -> Opts<'static> {
-    Opts::new("x", "Some.").schema(schema).max_buckets(u32::MAX)
+/// The snapshot of a histogram that observed so many nanoseconds each time.
+fn timed(opts: Opts<'_>, nanos: &[u64]) -> HistogramSnapshot {
+    observed::<Seconds>(opts, nanos.iter().map(|&n| Duration::from_nanos(n)))
+}
+
+/// Nanoseconds as seconds, ascending.
+fn sorted(mut nanos: Vec<u64>) -> Vec<f64> {
+    nanos.sort_unstable();
+    nanos.into_iter().map(|n| n as f64 / PER_SECOND).collect()
 }
 
 /// The largest error of all quantiles that are asked for, in parts of the value, beside
@@ -118,12 +110,9 @@ const ALL: [&str; 7] =
 
 fn check(name: &str, count: usize, schema: i8) {
     let all = distribution(name, count);
-    let shown = observed::<Seconds>(opts(schema), all.iter().map(|&n| Duration::from_nanos(n)));
+    let shown = timed(opts(schema), &all);
     assert_eq!(shown.native().unwrap().schema(), schema);
-    let mut sorted = all;
-    sorted.sort_unstable();
-    let sorted: Vec<f64> = sorted.into_iter().map(|n| n as f64 / PER_SECOND).collect();
-    let (worst, bound) = worst(&format!("{name}, schema {schema}"), &shown, &sorted);
+    let (worst, bound) = worst(&format!("{name}, schema {schema}"), &shown, &sorted(all));
     println!("{count} values, {name}, schema {schema}: off by {worst:.6}, at most {bound:.6}");
 }
 
@@ -165,13 +154,10 @@ fn negative_and_positive_floats_have_quantiles_within_the_error_too() {
 fn a_histogram_without_options_has_quantiles_within_its_buckets() {
     for name in ALL {
         let all = distribution(name, 20_000);
-        let times = all.iter().map(|&n| Duration::from_nanos(n));
-        let shown = observed::<Seconds>(Opts::new("x", "Some."), times);
+        let shown = timed(metrics::opts("x"), &all);
         let schema = shown.native().unwrap().schema();
         assert!(schema == 3 || ["adversarial", "exponential"].contains(&name), "{name}: {schema}");
-        let mut sorted: Vec<f64> = all.into_iter().map(|n| n as f64 / PER_SECOND).collect();
-        sorted.sort_by(f64::total_cmp);
-        worst(name, &shown, &sorted);
+        worst(name, &shown, &sorted(all));
     }
 }
 
@@ -183,10 +169,7 @@ fn a_quantile_is_that_of_its_rank_however_its_share_rounds() {
         for rank in 1..=count {
             let exact = (1_u64 << ((rank - 1) * 60 / count)) as f64;
             let estimate = shown.quantile(rank as f64 / count as f64).unwrap();
-            assert!(
-                (estimate / exact - 1.0).abs() < 0.002,
-                "{rank} of {count}: {estimate} for {exact}"
-            );
+            assert!((estimate / exact - 1.0).abs() < 0.002, "{rank} of {count}: {estimate}");
         }
     }
 }
@@ -195,8 +178,7 @@ fn a_quantile_is_that_of_its_rank_however_its_share_rounds() {
 fn native_buckets_alone_have_the_same_quantiles() {
     let all = distribution("log-normal", 5_000);
     let estimate_with = |bucketing| {
-        let times = all.iter().map(|&n| Duration::from_nanos(n));
-        let shown = observed::<Seconds>(opts(5).bucketing(bucketing), times);
+        let shown = timed(opts(5).bucketing(bucketing), &all);
         [0.001, 0.5, 0.99, 1.0].map(|q| shown.quantile(q).unwrap())
     };
     assert_eq!(estimate_with(Bucketing::Native), estimate_with(Bucketing::Dual));

@@ -2,17 +2,26 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::support::metrics;
+use crate::support::tmpfs::Shm;
 use proptest::prelude::*;
 use talea::{Config, Opts, Registry, SampledSummary, SeriesSnapshot, Snapshot};
 
 const QUANTILES: [f64; 6] = [0.01, 0.05, 0.5, 0.95, 0.99, 1.0];
 
-fn pricing(registry: &Registry, window: u64) -> SampledSummary {
-    let opts = Opts::new("pricing", "Time to price a basket.")
-        .schema(5)
-        .quantiles(&QUANTILES)
-        .window(Duration::from_secs(window));
+fn opts() -> Opts<'static> {
+    metrics::opts("pricing").quantiles(&QUANTILES)
+}
+
+fn register(registry: &Registry, opts: Opts<'_>) -> SampledSummary {
     registry.sampled_summary(opts, &["country"]).unwrap()
+}
+
+/// A summary with a window of so many seconds, in a registry of its own.
+fn pricing(window: u64) -> (Registry, SampledSummary) {
+    let registry = metrics::registry();
+    let pricing = register(&registry, opts().window(Duration::from_secs(window)));
+    (registry, pricing)
 }
 
 fn second(n: f64) -> SystemTime {
@@ -50,8 +59,7 @@ fn assert_near(found: f64, exact: f64, error: f64) {
 
 #[test]
 fn few_samples_are_shown_to_the_digit() {
-    let registry = Registry::for_test().unwrap();
-    let pricing = pricing(&registry, 600);
+    let (registry, pricing) = pricing(600);
     let values: Vec<f64> = (0..100).map(|n| f64::from((n * 37) % 101) / 7.0 - 3.0).collect();
     for (n, value) in values.iter().enumerate() {
         pricing.observe(&["pe"], *value, second(n as f64));
@@ -65,8 +73,7 @@ fn few_samples_are_shown_to_the_digit() {
 
 #[test]
 fn samples_leave_the_window_one_by_one() {
-    let registry = Registry::for_test().unwrap();
-    let pricing = pricing(&registry, 10);
+    let (registry, pricing) = pricing(10);
     for n in 0..5 {
         pricing.observe(&["pe"], f64::from(n), second(f64::from(n)));
     }
@@ -84,18 +91,16 @@ fn samples_leave_the_window_one_by_one() {
 #[test]
 #[cfg(target_os = "linux")]
 fn another_process_s_reader_shows_the_same() {
-    let path = format!("/dev/shm/talea-samples-{}.talea", std::process::id());
-    let registry = Registry::open(&path).unwrap();
-    let pricing = pricing(&registry, 600);
+    let shm = Shm::new("samples");
+    let registry = Registry::open(shm.file()).unwrap();
+    let pricing = register(&registry, opts());
     for n in 0..1000 {
         pricing.observe(&["pe"], f64::from(n), SystemTime::now());
     }
     let own = registry.snapshot();
-    let mut theirs = Snapshot::default();
-    let reader = talea::outside::Reader::open(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
-    reader.snapshot_into(&mut theirs, |name| name == "pricing").unwrap();
+    let mut theirs = shm.outside(|name| name == "pricing");
     assert_eq!(shown(&theirs, "pe"), shown(&own, "pe"));
+    let reader = talea::outside::Reader::open(shm.file()).unwrap();
     let look = reader.look().unwrap();
     assert_eq!((look.families.len(), look.families_unreadable), (1, 0));
     // A reader that keeps windows up to date needs none of it.
@@ -110,8 +115,7 @@ const ERROR: f64 = 0.0217;
 
 #[test]
 fn the_window_slides_by_fifths() {
-    let registry = Registry::for_test().unwrap();
-    let pricing = pricing(&registry, 60);
+    let (registry, pricing) = pricing(60);
     // A hundred a second for five minutes, which get slower.
     let value = |n: u64| (1.0 + n as f64 / 3000.0) * (1.0 + ((n * 7919) % 1000) as f64 / 100.0);
     for n in 0..30_000 {
@@ -133,10 +137,8 @@ fn the_window_slides_by_fifths() {
 #[test]
 fn an_outage_within_a_slice_is_shown() {
     for (many, q, at_least) in [(2_000, 0.9, 20.0), (20_000, 0.99, 25.0)] {
-        let registry = Registry::for_test().unwrap();
-        let quantiles = [q];
-        let opts = Opts::new("pricing", "Time to price a basket.").quantiles(&quantiles);
-        let pricing = registry.sampled_summary(opts, &["country"]).unwrap();
+        let registry = metrics::registry();
+        let pricing = register(&registry, opts().quantiles(&[q]));
         let mut all = Vec::new();
         for n in 0..many {
             // Log-normal: the sum of twelve numbers in 0..1, less 6, is nearly normal.
@@ -209,10 +211,8 @@ proptest! {
         let registry = Registry::with_config(Config::with_len(64 << 20)).unwrap();
         let window = 60;
         let quantiles = [0.0, q, 0.5, 0.99, 1.0];
-        let opts = Opts::new("pricing", "Time to price a basket.")
-            .quantiles(&quantiles)
-            .window(Duration::from_secs(window));
-        let pricing = registry.sampled_summary(opts, &["country"]).unwrap();
+        let opts = opts().quantiles(&quantiles).window(Duration::from_secs(window));
+        let pricing = register(&registry, opts);
         let at = |n: usize| n as f64 * pace + fraction(n as u64) * pace;
         let mut looks: Vec<_> = looks.iter().map(|x| (x * values.len() as f64) as usize).collect();
         looks.push(values.len().max(1) - 1);
@@ -250,27 +250,26 @@ proptest! {
 
 #[test]
 fn the_window_begins_anew_when_the_clock_is_set_back() {
-    let registry = Registry::for_test().unwrap();
-    let pricing = pricing(&registry, 60);
+    let (registry, pricing) = pricing(60);
+    let shows = |value: f64, at: f64| {
+        let (quantiles, count, _) = lately(&registry, "pe", at);
+        assert_eq!(count, 500);
+        quantiles.into_iter().for_each(|found| assert_near(found, value, ERROR));
+    };
     let observe = |value, at| (0..500).for_each(|_| pricing.observe(&["pe"], value, second(at)));
     observe(1.0, 7200.0);
     observe(2.0, 3600.0);
-    let (quantiles, count, _) = lately(&registry, "pe", 3600.0);
-    assert_eq!(count, 500);
-    quantiles.into_iter().for_each(|value| assert_near(value, 2.0, ERROR));
+    shows(2.0, 3600.0);
     observe(3.0, 3650.0);
     assert_eq!(lately(&registry, "pe", 3650.0).1, 1000);
     // And set right again.
     observe(4.0, 7260.0);
-    let (quantiles, count, _) = lately(&registry, "pe", 7260.0);
-    assert_eq!(count, 500);
-    quantiles.into_iter().for_each(|value| assert_near(value, 4.0, ERROR));
+    shows(4.0, 7260.0);
 }
 
 #[test]
 fn nan_is_counted_and_in_no_window() {
-    let registry = Registry::for_test().unwrap();
-    let pricing = pricing(&registry, 600);
+    let (registry, pricing) = pricing(600);
     for n in 0..300 {
         pricing.observe(&["pe"], if n % 3 == 0 { f64::NAN } else { 7.0 }, second(0.0));
     }
@@ -283,7 +282,7 @@ fn nan_is_counted_and_in_no_window() {
 #[test]
 fn a_series_takes_memory_by_the_octaves_of_its_values() {
     let registry = Registry::with_config(Config::with_len(64 << 20)).unwrap();
-    let pricing = pricing(&registry, 600);
+    let pricing = register(&registry, opts());
     pricing.observe(&["first"], 1.0, second(0.0));
     let taken = |country: &str, values: &mut dyn Iterator<Item = f64>| {
         let before = registry.usage().single_cells.taken;
@@ -310,8 +309,7 @@ fn a_series_takes_memory_by_the_octaves_of_its_values() {
 #[test]
 fn threads_and_processes_lose_none() {
     const EACH: u64 = 20_000;
-    let registry = Registry::for_test().unwrap();
-    let pricing = pricing(&registry, 3600);
+    let (registry, pricing) = pricing(3600);
     let now = SystemTime::now();
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -328,8 +326,7 @@ fn threads_and_processes_lose_none() {
 
 #[test]
 fn wiped_removed_and_unregistered_samples_are_gone() {
-    let registry = Registry::for_test().unwrap();
-    let pricing = pricing(&registry, 600);
+    let (registry, pricing) = pricing(600);
     let observe = || (0..500).for_each(|n| pricing.observe(&["pe"], f64::from(n), second(0.0)));
     let is_gone = || {
         let text = registry.snapshot().to_text();
@@ -346,15 +343,14 @@ fn wiped_removed_and_unregistered_samples_are_gone() {
     observe();
     assert!(registry.unregister("pricing"));
     assert!(registry.snapshot().to_text().is_empty());
-    self::pricing(&registry, 600);
+    register(&registry, opts());
     is_gone();
 }
 
 #[test]
 fn overflow_counts_from_0_after_a_wipe() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("pricing", "Time to price a basket.").quantiles(&QUANTILES).limit(1);
-    let pricing = registry.sampled_summary(opts, &["country"]).unwrap();
+    let registry = metrics::registry();
+    let pricing = register(&registry, opts().limit(1));
     let now = |round: u32| second(f64::from(round));
     for round in 0..3 {
         let value = f64::from(1 << round);
@@ -382,7 +378,7 @@ fn overflow_counts_from_0_after_a_wipe() {
 #[test]
 fn where_there_is_no_room_quantiles_are_of_all_and_nothing_is_said_of_samples() {
     let registry = Registry::with_config(Config::with_len(1 << 20)).unwrap();
-    let pricing = pricing(&registry, 600);
+    let pricing = register(&registry, opts());
     for n in 0..2000 {
         let country = n.to_string();
         (0..3).for_each(|n| pricing.observe(&[&country], f64::from(n), second(0.0)));
@@ -400,9 +396,6 @@ fn where_there_is_no_room_quantiles_are_of_all_and_nothing_is_said_of_samples() 
     let last = last.series().last().unwrap();
     let (quantiles, count, _) = shown(&snapshot, "1");
     assert_eq!((quantiles.len(), count), (6, 0), "in no window any more");
-    assert!(
-        last.window_totals().is_some_and(|(count, _)| count > 0),
-        "of all: {:?}",
-        last.window_totals()
-    );
+    let last = last.window_totals();
+    assert!(last.is_some_and(|(count, _)| count > 0), "of all: {last:?}");
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::support::metrics::By;
+use crate::support::metrics::{self, By, Users, alone, message_of, opts, register, registry};
 use talea::{
-    Bucketing, Count, DynamicLabels, Escaping, Family, Floats, Format, Histogram, Kind, Opts,
-    Registry, Seconds, Snapshot, Summary, Value, Windows,
+    Bucketing, Count, Escaping, Floats, Format, Histogram, Kind, Opts, Registry, Seconds, Snapshot,
+    Summary, Value, Windows,
 };
 
 /// A reader of a registry with windows of its own.
@@ -31,8 +31,11 @@ impl Reader {
     }
 }
 
-fn summary(registry: &Registry) -> Summary<Count> {
-    registry.register(fine(Opts::new("s", "Some.").quantiles(&[0.5]))).unwrap()
+/// A summary, and a reader of its registry.
+fn summary() -> (Registry, Summary<Count>, Reader) {
+    let (registry, summary) = alone(fine(opts("s").quantiles(&[0.5])));
+    let reader = Reader::of(&registry);
+    (registry, summary, reader)
 }
 
 /// With buckets as narrow as there are.
@@ -47,9 +50,7 @@ fn is_about(found: f64, expected: f64) -> bool {
 
 #[test]
 fn quantiles_are_of_the_last_ten_minutes() {
-    let registry = Registry::for_test().unwrap();
-    let summary = summary(&registry);
-    let mut reader = Reader::of(&registry);
+    let (_registry, summary, mut reader) = summary();
     assert!(reader.median(0).is_nan(), "an empty window has no median");
     (0..10).for_each(|_| summary.observe(1000));
     assert!(is_about(reader.median(5), 1000.0), "what is new shows at once");
@@ -66,9 +67,7 @@ fn quantiles_are_of_the_last_ten_minutes() {
 
 #[test]
 fn observations_leave_the_window_in_steps_of_ten_seconds() {
-    let registry = Registry::for_test().unwrap();
-    let summary = summary(&registry);
-    let mut reader = Reader::of(&registry);
+    let (_registry, summary, mut reader) = summary();
     reader.at(0);
     // One observation a second, as large as the second.
     let mut earliest = Vec::new();
@@ -88,9 +87,7 @@ fn observations_leave_the_window_in_steps_of_ten_seconds() {
 
 #[test]
 fn a_series_is_idle_for_hours_and_shows_what_comes_then() {
-    let registry = Registry::for_test().unwrap();
-    let summary = summary(&registry);
-    let mut reader = Reader::of(&registry);
+    let (_registry, summary, mut reader) = summary();
     for second in (0..4 * 3600).step_by(10) {
         if second < 100 {
             summary.observe(50);
@@ -104,9 +101,7 @@ fn a_series_is_idle_for_hours_and_shows_what_comes_then() {
 
 #[test]
 fn time_that_jumps_ahead_empties_the_window_and_time_that_goes_back_stands_still() {
-    let registry = Registry::for_test().unwrap();
-    let summary = summary(&registry);
-    let mut reader = Reader::of(&registry);
+    let (_registry, summary, mut reader) = summary();
     reader.at(0);
     summary.observe(5);
     reader.at(10);
@@ -123,9 +118,8 @@ fn time_that_jumps_ahead_empties_the_window_and_time_that_goes_back_stands_still
 
 #[test]
 fn two_readers_do_not_disturb_each_other_and_neither_does_one_that_scrapes_often() {
-    let registry = Registry::for_test().unwrap();
-    let summary = summary(&registry);
-    let (mut often, mut seldom) = (Reader::of(&registry), Reader::of(&registry));
+    let (registry, summary, mut often) = summary();
+    let mut seldom = Reader::of(&registry);
     let mut differ = 0;
     for second in 0..1500 {
         summary.observe(second + 1);
@@ -134,10 +128,8 @@ fn two_readers_do_not_disturb_each_other_and_neither_does_one_that_scrapes_often
         if second % 15 == 0 {
             let seldom = seldom.median(second);
             // Their steps end at other times, fifteen seconds apart at most.
-            assert!(
-                (shown[0] - seldom).abs() <= 8.0 + 0.0014 * seldom,
-                "{second} {shown:?} {seldom}"
-            );
+            let differ_by = (shown[0] - seldom).abs();
+            assert!(differ_by <= 8.0 + 0.0014 * seldom, "{second} {shown:?} {seldom}");
             differ += 1;
         }
     }
@@ -146,8 +138,8 @@ fn two_readers_do_not_disturb_each_other_and_neither_does_one_that_scrapes_often
 
 #[test]
 fn a_summary_that_is_wiped_or_removed_begins_anew() {
-    let registry = Registry::for_test().unwrap();
-    let opts = fine(Opts::new("s", "Some.").quantiles(&[0.5]));
+    let registry = registry();
+    let opts = fine(opts("s").quantiles(&[0.5]));
     let family = registry.family::<Summary<Count>>(opts, &["x"]).unwrap();
     let mut reader = Reader::of(&registry);
     let labels = [("x", "a"), ("quantile", "0.5")];
@@ -156,11 +148,11 @@ fn a_summary_that_is_wiped_or_removed_begins_anew() {
         let at = round * 100;
         (0..3).for_each(|_| family.with_values(&["a"]).observe(700));
         assert!(is_about(median(at).unwrap(), 700.0));
-        if round % 2 == 0 {
-            assert!(family.wipe());
-        } else {
-            assert!(family.remove_values(&["a"]));
-        }
+        let begins_anew = match round % 2 {
+            0 => family.wipe(),
+            _ => family.remove_values(&["a"]),
+        };
+        assert!(begins_anew);
         assert_eq!(median(at + 1), None);
         family.with_values(&["a"]).observe(20);
         assert!(is_about(median(at + 2).unwrap(), 20.0), "{round}");
@@ -170,10 +162,8 @@ fn a_summary_that_is_wiped_or_removed_begins_anew() {
 
 #[test]
 fn a_window_may_be_shorter_and_quantiles_any_set() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("s", "Some.").quantiles(&[0.0, 0.1, 0.999, 1.0]);
-    let summary: Summary<Seconds> =
-        registry.register(fine(opts.window(Duration::from_secs(60)))).unwrap();
+    let opts = opts("s").quantiles(&[0.0, 0.1, 0.999, 1.0]).window(Duration::from_secs(60));
+    let (registry, summary) = alone::<Summary<Seconds>>(fine(opts));
     let mut reader = Reader::of(&registry);
     reader.at(0);
     (1..=1000).for_each(|ms| summary.observe(Duration::from_millis(ms)));
@@ -190,8 +180,7 @@ fn a_window_may_be_shorter_and_quantiles_any_set() {
 
 #[test]
 fn a_registry_keeps_windows_of_its_own() {
-    let registry = Registry::for_test().unwrap();
-    let summary = summary(&registry);
+    let (registry, summary, _) = summary();
     (0..9).for_each(|_| summary.observe(40));
     let median = |snapshot: &Snapshot| snapshot.value("s", &[("quantile", "0.5")]).unwrap();
     assert!(is_about(median(&registry.snapshot()), 40.0));
@@ -205,13 +194,11 @@ fn a_registry_keeps_windows_of_its_own() {
 
 #[test]
 fn formats_show_quantiles_sum_and_count() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("price", "Prices.").quantiles(&[0.5, 1.0]);
-    let prices: Family<By<'static>, Summary<Floats>> = registry.register(opts).unwrap();
+    let (registry, prices) = alone::<Users<Summary<Floats>>>(opts("price").quantiles(&[0.5, 1.0]));
     prices.with(By { user: "a" }).observe(0.0);
     drop(prices.with(By { user: "b" }));
     let snapshot = registry.snapshot();
-    let expected = "# HELP price Prices.\n# TYPE price summary\n\
+    let expected = "# HELP price Some.\n# TYPE price summary\n\
         price{user=\"a\",quantile=\"0.5\"} 0\nprice{user=\"a\",quantile=\"1\"} 0\n\
         price_sum{user=\"a\"} 0\nprice_count{user=\"a\"} 1\n\
         price{user=\"b\",quantile=\"0.5\"} NaN\nprice{user=\"b\",quantile=\"1\"} NaN\n\
@@ -219,21 +206,18 @@ fn formats_show_quantiles_sum_and_count() {
     assert_eq!(snapshot.to_text(), expected);
     let all = snapshot.chunks(Format::OpenMetrics, Escaping::default(), usize::MAX);
     let text = String::from_utf8(all.flatten().collect()).unwrap();
-    let lines: Vec<_> = text.lines().filter(|line| !line.contains("_created")).collect();
-    assert_eq!(
-        lines[..3],
-        ["# TYPE price summary", "# HELP price Prices.", "price{user=\"a\",quantile=\"0.5\"} 0"]
-    );
-    assert_eq!(lines[3], "price{user=\"a\",quantile=\"1.0\"} 0");
-    assert_eq!(lines[4..6], ["price_count{user=\"a\"} 1", "price_sum{user=\"a\"} 0"]);
+    let lines = text.lines().filter(|line| !line.contains("_created")).take(6);
+    let expected = "# TYPE price summary\n# HELP price Some.\n\
+        price{user=\"a\",quantile=\"0.5\"} 0\nprice{user=\"a\",quantile=\"1.0\"} 0\n\
+        price_count{user=\"a\"} 1\nprice_sum{user=\"a\"} 0";
+    assert_eq!(lines.collect::<Vec<_>>().join("\n"), expected);
 }
 
 #[test]
 fn a_histogram_may_show_its_quantiles_beside_itself() {
-    let registry = Registry::for_test().unwrap();
-    let opts = Opts::new("pricing", "Time to price.").quantiles(&[0.5, 0.99]);
-    let pricing: Family<By<'static>, Histogram<Seconds>> = registry.register(opts).unwrap();
-    registry.register::<Histogram<Count>>(Opts::new("other", "Others.")).unwrap().observe(3);
+    let (registry, pricing) =
+        alone::<Users<Histogram<Seconds>>>(opts("pricing").quantiles(&[0.5, 0.99]));
+    register::<Histogram<Count>>(&registry, "other").observe(3);
     (1..=100).for_each(|ms| {
         pricing.with(By { user: "a" }).observe(Duration::from_millis(ms));
     });
@@ -257,52 +241,37 @@ fn a_histogram_may_show_its_quantiles_beside_itself() {
         assert_eq!(names, [name]);
     }
     // A family that has that name stays.
-    registry.register::<Histogram<Seconds>>(Opts::new("pricing_recent", "Mine.")).unwrap();
+    register::<Histogram<Seconds>>(&registry, "pricing_recent");
     let kind = registry.snapshot().family("pricing_recent_seconds").unwrap().kind();
     assert_eq!(kind, Kind::Histogram);
 }
 
 #[test]
 fn options_that_a_summary_cannot_have_are_refused_with_the_reason() {
-    let registry = Registry::for_test().unwrap();
-    let try_with = |opts: Opts<'_>| {
-        registry.register::<Summary<Seconds>>(opts).map(drop).unwrap_err().to_string()
-    };
-    let opts = Opts::new("s", "Some.");
+    let registry = registry();
+    let opts = opts("s");
+    let of = |quantiles| registry.register::<Summary<Seconds>>(opts.quantiles(quantiles));
     for quantiles in [&[1.1][..], &[-0.1], &[f64::NAN], &[0.5, 0.5], &[0.9, 0.5]] {
-        let message = try_with(opts.quantiles(quantiles));
+        let message = message_of(of(quantiles));
         assert!(message.contains("from 0 to 1, ascending"), "{message}");
     }
     for window in [Duration::ZERO, Duration::from_millis(1500), Duration::MAX] {
-        let message = try_with(opts.window(window));
+        let message = message_of(registry.register::<Summary<Seconds>>(opts.window(window)));
         assert!(message.contains("whole seconds"), "{message}");
     }
     let classic = opts.quantiles(&[0.1]).bucketing(Bucketing::Classic);
-    let message =
-        registry.register::<Histogram<Seconds>>(classic).map(drop).unwrap_err().to_string();
-    assert!(message.contains("classic alone"), "{message}");
+    let classic = message_of(registry.register::<Histogram<Seconds>>(classic));
     registry.register::<Summary<Seconds>>(opts).unwrap();
-    let message = try_with(opts.quantiles(&[0.1]));
-    assert!(message.contains("the quantiles") && message.contains("0.1"), "{message}");
-    let message = registry.register::<Histogram<Seconds>>(opts).map(drop).unwrap_err().to_string();
-    assert!(message.contains("registered as a summary"), "{message}");
-    let asked = registry.family::<Summary<Count>>(Opts::new("x", "X."), &["quantile"]);
-    let message = asked.map(drop).unwrap_err().to_string();
-    assert!(message.contains("write this label themselves"), "{message}");
-}
-
-#[test]
-fn a_summary_of_values_by_run_time_names_shows_each_series_its_own() {
-    let registry = Registry::for_test().unwrap();
-    let opts = fine(Opts::new("s", "Some.").quantiles(&[0.5]));
-    let family: Family<DynamicLabels, Summary<Count>> = registry.family(opts, &["n"]).unwrap();
-    for n in 1..50_u64 {
-        family.with_values(&[n.to_string()]).observe(n * 10);
-    }
-    let snapshot = registry.snapshot();
-    for n in 1..50_u64 {
-        let labels = [("n", &*n.to_string()), ("quantile", "0.5")];
-        let median = snapshot.value("s", &labels).unwrap();
-        assert!(is_about(median, n as f64 * 10.0), "{n}: {median}");
+    let labelled = registry.family::<Summary<Count>>(metrics::opts("x"), &["quantile"]);
+    for (message, parts) in [
+        (classic, ["classic alone", ""]),
+        (message_of(of(&[0.1])), ["the quantiles", "0.1"]),
+        (
+            message_of(registry.register::<Histogram<Seconds>>(opts)),
+            ["registered as a summary", ""],
+        ),
+        (message_of(labelled), ["write this label themselves", ""]),
+    ] {
+        assert!(parts.iter().all(|part| message.contains(part)), "{message}");
     }
 }

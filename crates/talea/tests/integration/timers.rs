@@ -5,14 +5,12 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use talea::{
-    Counter, Family, Histogram, InFlightGuard, Labels, Opts, Registry, Seconds, UpDownCounter,
-};
+use talea::{Counter, Family, Histogram, InFlightGuard, Labels, Registry, Seconds, UpDownCounter};
+
+use crate::support::metrics::{alone, opts, register};
 
 fn timed() -> (Registry, Histogram<Seconds>) {
-    let registry = Registry::for_test().unwrap();
-    let histogram = registry.register(Opts::new("work", "Time to work.")).unwrap();
-    (registry, histogram)
+    alone(opts("work"))
 }
 
 #[derive(Labels)]
@@ -20,8 +18,14 @@ struct By<'a> {
     outcome: &'a str,
 }
 
-fn by_outcome(registry: &Registry) -> Family<By<'static>, Histogram<Seconds>> {
-    registry.register(Opts::new("payment", "Time to pay.")).unwrap()
+const PAID: By<'_> = By { outcome: "paid" };
+const REFUSED: By<'_> = By { outcome: "refused" };
+const LOOKED_UP: By<'_> = By { outcome: "looked up" };
+
+type ByOutcome = Family<By<'static>, Histogram<Seconds>>;
+
+fn by_outcome() -> (Registry, ByOutcome) {
+    alone(opts("payment"))
 }
 
 fn count_by(registry: &Registry, outcome: &str) -> u64 {
@@ -31,6 +35,11 @@ fn count_by(registry: &Registry, outcome: &str) -> u64 {
 
 fn count(registry: &Registry) -> u64 {
     registry.snapshot().expect_histogram("work_seconds", &[]).count()
+}
+
+fn check_ready<T: std::fmt::Debug + PartialEq>(future: impl Future<Output = T>, expected: T) {
+    let result = pin!(future).poll(&mut Context::from_waker(Waker::noop()));
+    assert_eq!(result, Poll::Ready(expected));
 }
 
 #[test]
@@ -53,10 +62,7 @@ fn a_timer_observes_on_every_way_out() {
 fn a_future_is_timed_to_its_end_and_also_when_it_is_dropped_before() {
     let (registry, work) = timed();
     let mut context = Context::from_waker(Waker::noop());
-    {
-        let mut done = pin!(work.observe_future(async { 7 }));
-        assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(7));
-    }
+    check_ready(work.observe_future(async { 7 }), 7);
     assert_eq!(count(&registry), 1);
     {
         let mut never = pin!(work.observe_future(std::future::pending::<()>()));
@@ -86,28 +92,26 @@ fn a_timer_that_is_stopped_observes_once_and_one_that_is_discarded_never() {
 
 #[test]
 fn a_labelled_timer_may_be_sent_and_ends_in_the_series_of_its_labels() {
-    let registry = Registry::for_test().unwrap();
-    let payment = by_outcome(&registry);
+    let (registry, payment) = by_outcome();
     // Labels that it owns or borrows.
     let outcome = String::from("paid");
     let timer = payment.start_timer(By { outcome: &outcome });
     std::thread::scope(|scope| scope.spawn(move || drop(timer)).join().unwrap());
-    payment.start_timer(By { outcome: "paid" }).stop_with(By { outcome: "refused" });
-    payment.start_timer(By { outcome: "paid" }).stop();
-    payment.start_timer(By { outcome: "paid" }).discard();
-    payment.observe_closure(By { outcome: "paid" }, || ());
+    payment.start_timer(PAID).stop_with(REFUSED);
+    payment.start_timer(PAID).stop();
+    payment.start_timer(PAID).discard();
+    payment.observe_closure(PAID, || ());
     assert_eq!((count_by(&registry, "paid"), count_by(&registry, "refused")), (3, 1));
 }
 
 #[test]
 fn a_series_that_is_removed_under_its_timer_is_made_anew_with_its_observation() {
-    let registry = Registry::for_test().unwrap();
-    let payment = by_outcome(&registry);
-    payment.with(By { outcome: "paid" }).observe(Duration::from_secs(1));
-    let timer = payment.start_timer(By { outcome: "paid" });
-    assert!(payment.remove(By { outcome: "paid" }));
+    let (registry, payment) = by_outcome();
+    payment.with(PAID).observe(Duration::from_secs(1));
+    let timer = payment.start_timer(PAID);
+    assert!(payment.remove(PAID));
     // Another series may take the place of the one that is gone.
-    payment.with(By { outcome: "refused" }).observe(Duration::from_secs(1));
+    payment.with(REFUSED).observe(Duration::from_secs(1));
     drop(timer);
     assert_eq!((count_by(&registry, "paid"), count_by(&registry, "refused")), (1, 1));
 }
@@ -117,49 +121,43 @@ fn a_labelled_timer_lives_across_an_await_of_a_future_that_is_sent() {
     fn is_send<T: Send>(future: T) -> T {
         future
     }
-    let registry = Registry::for_test().unwrap();
-    let payment = by_outcome(&registry);
+    let (registry, payment) = by_outcome();
     let mut context = Context::from_waker(Waker::noop());
     {
         let mut never = pin!(is_send(async {
-            let _timer = payment.start_timer(By { outcome: "paid" });
-            let _other = payment.with(By { outcome: "looked up" }).start_timer();
+            let _timer = payment.start_timer(PAID);
+            let _other = payment.with(LOOKED_UP).start_timer();
             std::future::pending::<()>().await;
         }));
         assert!(never.as_mut().poll(&mut context).is_pending());
         assert_eq!(count_by(&registry, "paid"), 0);
     }
     assert_eq!(count_by(&registry, "paid"), 1, "a future that is dropped");
-    let mut done = pin!(is_send(payment.observe_future(By { outcome: "paid" }, async { 7 })));
-    assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(7));
-    assert_eq!(count_by(&registry, "paid"), 2);
-    assert_eq!(count_by(&registry, "looked up"), 1);
-    let found = payment.with(By { outcome: "looked up" });
-    let mut done = pin!(is_send(found.observe_future(async { 7 })));
-    assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(7));
+    check_ready(is_send(payment.observe_future(PAID, async { 7 })), 7);
+    assert_eq!((count_by(&registry, "paid"), count_by(&registry, "looked up")), (2, 1));
+    check_ready(is_send(payment.with(LOOKED_UP).observe_future(async { 7 })), 7);
     assert_eq!(count_by(&registry, "looked up"), 2);
 }
 
 #[test]
 fn a_timer_of_a_series_that_is_removed_observes_nothing_in_the_series_that_takes_its_place() {
-    let registry = Registry::for_test().unwrap();
-    let payment = by_outcome(&registry);
-    let timer = payment.with(By { outcome: "paid" }).start_timer();
+    let (registry, payment) = by_outcome();
+    let timer = payment.with(PAID).start_timer();
     // It pins nothing: the series is removed at once, and its memory is used again.
-    assert!(payment.remove(By { outcome: "paid" }));
+    assert!(payment.remove(PAID));
     for n in 0..100 {
         let outcome = n.to_string();
         payment.with(By { outcome: &outcome }).observe(Duration::from_secs(1));
     }
-    payment.with(By { outcome: "paid" }).observe(Duration::from_secs(1));
+    payment.with(PAID).observe(Duration::from_secs(1));
     let total = || registry.snapshot().select("payment_seconds", &[]).count();
     let before = total();
     drop(timer);
     assert_eq!((total(), count_by(&registry, "paid")), (before, 1));
     assert!((0..100).all(|n| count_by(&registry, &n.to_string()) == 1));
-    payment.with(By { outcome: "paid" }).start_timer().stop();
-    payment.with(By { outcome: "paid" }).start_timer().discard();
-    assert_eq!(payment.with(By { outcome: "paid" }).observe_closure(|| 7), 7);
+    payment.with(PAID).start_timer().stop();
+    payment.with(PAID).start_timer().discard();
+    assert_eq!(payment.with(PAID).observe_closure(|| 7), 7);
     assert_eq!(count_by(&registry, "paid"), 3);
 }
 
@@ -189,9 +187,7 @@ proptest! {
         )
     ) {
         const OUTCOMES: [&str; 3] = ["paid", "refused", "aborted"];
-        let registry = Registry::for_test().unwrap();
-        let opts = Opts::new("open", "Payments that are open.");
-        let open: Family<By<'static>, UpDownCounter> = registry.register(opts).unwrap();
+        let (registry, open) = alone::<Family<By<'static>, UpDownCounter>>(opts("open"));
         // Of each label, how often it was removed, and its count since.
         let mut model = [(0_u32, 0_i64); 3];
         let mut guards: Vec<(usize, u32, InFlightGuard)> = Vec::new();
@@ -234,7 +230,7 @@ fn a_guard_that_began_before_its_metric_was_installed_subtracts_nothing_afterwar
     let open = UpDownCounter::new();
     let guard = open.in_flight_guard();
     let registry = Registry::for_test().unwrap();
-    talea::Registrable::register(&open, &registry, &Opts::new("open", "Open.")).unwrap();
+    talea::Registrable::register(&open, &registry, &opts("open")).unwrap();
     let _second = open.in_flight_guard();
     drop(guard);
     assert_eq!(open.get(), 1);
@@ -243,21 +239,12 @@ fn a_guard_that_began_before_its_metric_was_installed_subtracts_nothing_afterwar
 /// The metrics of one test, as the functions below find them.
 struct Work {
     time: Histogram<Seconds>,
-    by: Family<By<'static>, Histogram<Seconds>>,
+    by: ByOutcome,
     calls: Counter,
     failures: Counter,
 }
 
 impl Work {
-    fn new(registry: &Registry) -> Self {
-        Self {
-            time: registry.register(Opts::new("work", "Time to work.")).unwrap(),
-            by: by_outcome(registry),
-            calls: registry.register(Opts::new("calls", "Calls.")).unwrap(),
-            failures: registry.register(Opts::new("failures", "Failures.")).unwrap(),
-        }
-    }
-
     #[talea::timed(self.time)]
     #[talea::counted(self.calls, error = self.failures)]
     fn parse<'a>(&self, text: &'a str) -> Result<&'a str, std::num::ParseIntError> {
@@ -295,18 +282,17 @@ impl Work {
 
 #[test]
 fn attributes_time_and_count_functions_of_any_form() {
-    let registry = Registry::for_test().unwrap();
-    let work = Work::new(&registry);
+    let (registry, by) = by_outcome();
+    let time = register(&registry, "work");
+    let (calls, failures) = (register(&registry, "calls"), register(&registry, "failures"));
+    let work = Work { time, by, calls, failures };
     assert_eq!((work.parse("7"), work.parse("early")), (Ok("7"), Ok("early")));
     assert!(work.parse("seven").is_err());
     assert_eq!((count(&registry), work.calls.get(), work.failures.get()), (3, 3, 1));
+    check_ready(Work::take(&work, "8".to_owned()), Ok("8".to_owned()));
     let mut context = Context::from_waker(Waker::noop());
-    {
-        let mut done = pin!(Work::take(&work, "8".to_owned()));
-        assert_eq!(done.as_mut().poll(&mut context), Poll::Ready(Ok("8".to_owned())));
-        assert!(pin!(Work::take(&work, "eight".into())).poll(&mut context).is_ready());
-        drop(Work::take(&work, "never polled".into()));
-    }
+    assert!(pin!(Work::take(&work, "eight".into())).poll(&mut context).is_ready());
+    drop(Work::take(&work, "never polled".into()));
     assert_eq!((count_by(&registry, "8"), count_by(&registry, "eight")), (1, 1));
     assert_eq!((work.calls.get(), work.failures.get()), (5, 2));
     assert_eq!(work.numbers(7_u8).count(), 3);
