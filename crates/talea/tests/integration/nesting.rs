@@ -1,15 +1,9 @@
 //! Claims about sets within sets, and sets that would share a metric.
 
-use crate::support::metrics::registry;
+use crate::support::metrics::{By, message_of, registry};
 use talea::{
-    Counter, Error, Family, Gauge, Histogram, Info, Labels, Metrics, Opts, Registry, Seconds,
-    StateSet,
+    Counter, Error, Family, Gauge, Histogram, Info, Metrics, Opts, Registry, Seconds, StateSet,
 };
-
-#[derive(Labels)]
-struct By<'a> {
-    host: &'a str,
-}
 
 #[derive(Metrics)]
 #[metrics(prefix = "pool")]
@@ -38,28 +32,33 @@ struct Pools {
     plain: Pool,
 }
 
+/// The error of installing sets in a registry of their own.
 #[track_caller]
-fn refused(result: Result<(), Error>) -> String {
-    result.expect_err("it was installed").to_string()
+fn refused(sets: &[&dyn Metrics]) -> String {
+    message_of(talea::install(&registry(), sets))
 }
+
+/// The end of an error about two fields.
+const REMEDY: &str = "would both be it; give a set's field a prefix by #[metrics(prefix = \"…\")], \
+                      or a metric another name";
 
 #[test]
 fn a_field_s_prefix_stands_before_the_set_s_own() {
     let (pools, registry) = Pools::for_test();
     for (n, pool) in (1..).zip([&pools.read, &pools.write, &pools.plain]) {
         pool.conns.set(n);
-        pool.taken.with(By { host: "a" }).add(n as u64);
-        pool.server.set(By { host: "b" });
+        pool.taken.with(By { user: "a" }).add(n as u64);
+        pool.server.set(By { user: "b" });
     }
     let snapshot = registry.snapshot();
     for (n, prefix) in (1..).zip(["read_", "write_", ""]) {
         let n = f64::from(n);
         snapshot.assert_value(&format!("{prefix}pool_conns"), &[], n);
-        snapshot.assert_value(&format!("{prefix}pool_taken_total"), &[("host", "a")], n);
+        snapshot.assert_value(&format!("{prefix}pool_taken_total"), &[("user", "a")], n);
         snapshot.expect_histogram(&format!("{prefix}pool_wait_seconds"), &[]);
         let is_open = format!("{prefix}pool_is_open");
         snapshot.assert_value(&is_open, &[(is_open.as_str(), "true")], 0.0);
-        snapshot.assert_value(&format!("{prefix}pool_server_info"), &[("host", "b")], 1.0);
+        snapshot.assert_value(&format!("{prefix}pool_server_info"), &[("user", "b")], 1.0);
     }
     assert_eq!(snapshot.families().len(), 15);
     // To install it again changes nothing.
@@ -83,11 +82,14 @@ fn prefixes_of_sets_within_sets_come_from_outside_inwards() {
     services.restarts.inc();
     services.green.read.conns.set(7);
     services.blue.plain.conns.set(8);
-    let snapshot = registry.snapshot();
-    snapshot.assert_value("own_restarts_total", &[], 1.0);
-    snapshot.assert_value("green_read_pool_conns", &[], 7.0);
-    snapshot.assert_value("blue_read_pool_conns", &[], 0.0);
-    snapshot.assert_value("blue_pool_conns", &[], 8.0);
+    for (name, value) in [
+        ("own_restarts_total", 1.0),
+        ("green_read_pool_conns", 7.0),
+        ("blue_read_pool_conns", 0.0),
+        ("blue_pool_conns", 8.0),
+    ] {
+        registry.snapshot().assert_value(name, &[], value);
+    }
 }
 
 /// A set that is registered by hand.
@@ -131,11 +133,8 @@ fn a_set_that_is_registered_by_hand_has_its_field_s_prefix_too() {
         right: Again,
     }
     type Again = ByHand;
-    assert_eq!(
-        refused(talea::install(&self::registry(), &[&Twice::new()])),
-        "cannot register the metric \"calls\": `left` and `right` of `Twice` would both be it; \
-         give a set's field a prefix by #[metrics(prefix = \"…\")], or a metric another name"
-    );
+    let both = "cannot register the metric \"calls\": `left` and `right` of `Twice`";
+    assert_eq!(refused(&[&Twice::new()]), format!("{both} {REMEDY}"));
 }
 
 #[test]
@@ -148,15 +147,9 @@ fn two_fields_that_would_give_one_metric_are_named() {
         #[metric(nested)]
         write: AnotherNameForIt,
     }
-    let remedy = "would both be it; give a set's field a prefix by #[metrics(prefix = \"…\")], or \
-                  a metric another name";
-    assert_eq!(
-        refused(talea::install(&registry(), &[&Merged::new()])),
-        format!(
-            "cannot register the metric \"pool_conns\": `read.conns` and `write.conns` of \
-             `Merged` {remedy}"
-        )
-    );
+    let both =
+        "cannot register the metric \"pool_conns\": `read.conns` and `write.conns` of `Merged`";
+    assert_eq!(refused(&[&Merged::new()]), format!("{both} {REMEDY}"));
 
     // A set's metric beside a metric of that name, in either order.
     #[derive(Metrics)]
@@ -167,8 +160,6 @@ fn two_fields_that_would_give_one_metric_are_named() {
         #[metric(nested)]
         pool: Pool,
     }
-    let message = refused(talea::install(&registry(), &[&Before::new()]));
-    assert!(message.contains("`conns` and `pool.conns` of `Before`"), "{message}");
     #[derive(Metrics)]
     #[metrics(prefix = "read_pool")]
     struct After {
@@ -177,10 +168,6 @@ fn two_fields_that_would_give_one_metric_are_named() {
         /// Connections.
         conns: Gauge,
     }
-    let message = refused(talea::install(&registry(), &[&After::new()]));
-    assert!(
-        message.contains("\"read_pool_conns\"") && message.contains("`pool.conns` and `conns`")
-    );
 
     // Further within, and by prefixes that come to the same.
     #[derive(Metrics)]
@@ -190,13 +177,7 @@ fn two_fields_that_would_give_one_metric_are_named() {
         #[metrics(prefix = "a")]
         pools: Pools,
     }
-    let message = refused(talea::install(&registry(), &[&Deep::new()]));
-    assert!(message.contains("\"a_read_pool_conns\""), "{message}");
-    assert!(message.contains("`one.conns` and `pools.read.conns` of `Deep`"), "{message}");
-}
-
-#[test]
-fn a_type_s_ending_is_part_of_what_must_differ() {
+    /// The ending of a type is part of what must differ.
     #[derive(Metrics)]
     struct Endings {
         /// Time.
@@ -205,8 +186,18 @@ fn a_type_s_ending_is_part_of_what_must_differ() {
         #[metric(name = "wait_seconds")]
         other: Histogram<Seconds>,
     }
-    let message = refused(talea::install(&registry(), &[&Endings::new()]));
-    assert!(message.contains("`wait` and `other` of `Endings`"), "{message}");
+    for (message, metric, fields) in [
+        (refused(&[&Before::new()]), "pool_conns", "`conns` and `pool.conns` of `Before`"),
+        (refused(&[&After::new()]), "read_pool_conns", "`pool.conns` and `conns`"),
+        (
+            refused(&[&Deep::new()]),
+            "a_read_pool_conns",
+            "`one.conns` and `pools.read.conns` of `Deep`",
+        ),
+        (refused(&[&Endings::new()]), "wait_seconds", "`wait` and `other` of `Endings`"),
+    ] {
+        assert!(message.contains(&format!("{metric:?}: {fields}")), "{message}");
+    }
 }
 
 #[test]
@@ -214,7 +205,7 @@ fn two_sets_of_one_type_in_one_installation_are_refused_and_nothing_is_installed
     let (read, write) = (Pool::new(), Pool::new());
     let registry = registry();
     assert_eq!(
-        refused(talea::install(&registry, &[&read, &ByHand::new(), &write])),
+        message_of(talea::install(&registry, &[&read, &ByHand::new(), &write])),
         "cannot install two sets of one type: number 0 and number 2 are both a \
          `integration::nesting::Pool` and would be the same metrics; make them fields of one set, each with a prefix by \
          #[metrics(prefix = \"…\")]"
@@ -223,7 +214,7 @@ fn two_sets_of_one_type_in_one_installation_are_refused_and_nothing_is_installed
     talea::install(&registry, &[&read, &read]).unwrap();
     // Another installation continues what is there, as where a part of a program is built anew.
     talea::install(&registry, &[&write]).unwrap();
-    read.taken.with(By { host: "a" }).inc();
-    write.taken.with(By { host: "a" }).inc();
-    registry.snapshot().assert_value("pool_taken_total", &[("host", "a")], 2.0);
+    read.taken.with(By { user: "a" }).inc();
+    write.taken.with(By { user: "a" }).inc();
+    registry.snapshot().assert_value("pool_taken_total", &[("user", "a")], 2.0);
 }
