@@ -7,10 +7,11 @@ use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
+use crate::support::metrics::{opts, register};
 use crate::support::process::Worker;
 use crate::support::tmpfs::Shm;
 use talea::outside::Reader;
-use talea::{Counter, Opts, Registry};
+use talea::{Counter, Registry};
 
 /// The order to this process: add so much, print the count then, and wait for the end
 /// of its input.
@@ -24,7 +25,7 @@ fn adds_and_prints_its_count_when_ordered() {
         Ok(registry) => registry,
         Err(error) => return println!("\nrefused {error}"),
     };
-    let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
+    let orders: Counter = register(&registry, "orders");
     orders.add(n.parse().unwrap());
     println!("\ncounted {}", orders.get());
     let _ = std::io::stdin().lines().next();
@@ -44,7 +45,7 @@ fn shows_how_often_it_was_read_when_ordered() {
     let registry = Registry::from_env().unwrap();
     let times = AtomicU64::new(0);
     let asked = move || times.fetch_add(1, SeqCst) as f64;
-    registry.observable_gauge(Opts::new("asked", "How often it was read."), asked).unwrap();
+    registry.observable_gauge(opts("asked"), asked).unwrap();
     println!("\ncounted 0");
     let _ = std::io::stdin().lines().next();
 }

@@ -2,18 +2,18 @@
 //! by default.
 #![cfg(all(target_os = "linux", not(miri)))]
 
-use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Child, Stdio};
 use std::thread;
 use std::time::Duration;
 
 use crate::support::exact_buckets::Native;
+use crate::support::metrics::opts;
+use crate::support::process::Worker;
 use crate::support::protobuf::{self, Buckets};
 use crate::support::random::Random;
 use crate::support::tmpfs::Shm;
 use talea::{
-    Config, DynamicLabels, Escaping, Family, Floats, Format, Histogram, HistogramSnapshot, Opts,
+    Config, DynamicLabels, Escaping, Family, Floats, Format, Histogram, HistogramSnapshot,
     Registry, Seconds,
 };
 
@@ -31,7 +31,7 @@ struct Shop {
 impl Shop {
     fn open(path: &Path) -> Self {
         let registry = Registry::open_with(path, Config::with_len(32 << 20)).unwrap();
-        let opts = |name| Opts::new(name, "Some.").schema(8);
+        let opts = |name| opts(name).schema(8);
         Self {
             times: registry.register(opts("time")).unwrap(),
             drift: registry.register(opts("drift")).unwrap(),
@@ -55,19 +55,14 @@ fn times(seed: u64) -> impl Iterator<Item = u64> {
 }
 
 /// Not a claim of its own: the process that the other tests start. It observes the values that it
-/// is ordered to, and writes a byte for each if it is to acknowledge.
+/// is ordered to, and writes a line for each if it is to acknowledge.
 #[test]
 fn observes_until_killed_when_ordered() {
     let Ok(path) = std::env::var("TALEA_TEST_KILLED") else { return };
     let seed: u64 = std::env::var("TALEA_TEST_SEED").unwrap().parse().unwrap();
     let acknowledges = std::env::var_os("TALEA_TEST_ACKNOWLEDGES").is_some();
     let shop = Shop::open(path.as_ref());
-    let mut out = std::io::stdout().lock();
-    let mut say = |text: &[u8]| {
-        out.write_all(text).unwrap();
-        out.flush().unwrap();
-    };
-    say(MARK);
+    println!("\n{BEGINS}");
     for (n, nanos) in times(seed).enumerate() {
         let time = Duration::from_nanos(nanos);
         shop.times.observe(time);
@@ -77,20 +72,21 @@ fn observes_until_killed_when_ordered() {
         // So that buckets are always just being made.
         shop.pages.with_values(&[(n / 10 % 20).to_string()]).observe(time);
         if acknowledges {
-            say(b".");
+            println!("{OBSERVED}");
         }
     }
 }
 
+/// The lines of an observer.
+const BEGINS: &str = "it observes";
+const OBSERVED: &str = ".";
+
 /// A process that observes; it is killed at the end at the latest.
 struct Observer {
-    child: Child,
+    worker: Worker,
     seed: u64,
-    said: Vec<u8>,
+    begun: bool,
 }
-
-/// The mark before the acknowledgements.
-const MARK: &[u8] = b"\n!";
 
 impl Observer {
     fn start(path: &Path, seed: u64, acknowledges: bool) -> Self {
@@ -99,32 +95,20 @@ impl Observer {
         if acknowledges {
             command.env("TALEA_TEST_ACKNOWLEDGES", "1");
         }
-        Self { child: command.stdout(Stdio::piped()).spawn().unwrap(), seed, said: Vec::new() }
+        Self { worker: Worker::start(&mut command), seed, begun: false }
     }
 
     /// Waits until it observes.
     fn wait(&mut self) {
-        let mut byte = [0];
-        while !self.said.ends_with(MARK) {
-            self.child.stdout.as_mut().unwrap().read_exact(&mut byte).unwrap();
-            self.said.push(byte[0]);
+        if !self.begun {
+            self.worker.lines_before(BEGINS);
         }
+        self.begun = true;
     }
 
     /// Kills it and returns how much it acknowledged.
-    fn kill(mut self) -> usize {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        self.child.stdout.take().unwrap().read_to_end(&mut self.said).unwrap();
-        let begun = self.said.windows(MARK.len()).position(|bytes| bytes == MARK);
-        begun.map_or(0, |at| self.said.len() - at - MARK.len())
-    }
-}
-
-impl Drop for Observer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    fn kill(self) -> usize {
+        self.worker.kill().iter().filter(|line| *line == OBSERVED).count()
     }
 }
 

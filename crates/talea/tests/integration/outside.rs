@@ -1,26 +1,38 @@
 //! Claims about a registry that is read from outside the processes that count in it.
 #![cfg(all(target_os = "linux", not(miri)))]
 
+use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::support::metrics::By;
+use crate::support::metrics::{By, Users, opts, register};
+use crate::support::pages::with_counter;
 use crate::support::tmpfs::Shm;
 use talea::outside::{FamilyFacts, Look, Reader, Standing, Storage};
-use talea::{Config, Counter, Escaping, Format, Gauge, Histogram, Kind, Opts, Registry, Seconds};
+use talea::{Config, Counter, Escaping, Format, Gauge, Histogram, Kind, Registry, Seconds};
+
+fn opened(shm: &Shm) -> Registry {
+    Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap()
+}
 
 /// A registry with a family of each kind of fullness.
 fn fill(shm: &Shm) -> Registry {
-    let registry = Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap();
-    let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
-    orders.add(3);
-    let opts = Opts::new("users", "By user.").limit(2);
-    let users: talea::Family<By<'static>, Counter> = registry.register(opts).unwrap();
+    let registry = with_counter(opened(shm), "orders", 3);
+    let users: Users<Counter> = registry.register(opts("users").limit(2)).unwrap();
     for user in ["ann", "bob", "cem", "dan"] {
         users.with(By { user }).inc();
     }
-    let took: Histogram<Seconds> = registry.register(Opts::new("took", "Time.")).unwrap();
-    took.observe(std::time::Duration::from_millis(250));
+    register::<Histogram<Seconds>>(&registry, "took").observe(Duration::from_millis(250));
     registry
+}
+
+/// A copy of a region, which a test damages.
+fn copied(shm: &Shm) -> (PathBuf, File) {
+    let copy = shm.file().with_extension("copy");
+    std::fs::copy(shm.file(), &copy).unwrap();
+    let file = File::options().read(true).write(true).open(&copy).unwrap();
+    (copy, file)
 }
 
 fn family<'a>(look: &'a Look, name: &str) -> &'a FamilyFacts {
@@ -37,10 +49,8 @@ fn from_outside_families_are_what_they_were_registered_as() {
     let names: Vec<&str> = look.families.iter().map(|family| family.name.as_str()).collect();
     assert_eq!(names, ["orders_total", "took_seconds", "users_total"]);
     let took = family(&look, "took_seconds");
-    assert_eq!(
-        (took.kind, took.unit, took.help.as_str()),
-        (Kind::Histogram, Some("seconds"), "Time.")
-    );
+    let about = (took.kind, took.unit, took.help.as_str());
+    assert_eq!(about, (Kind::Histogram, Some("seconds"), "Some."));
     assert_eq!((took.series, took.processes, took.storage), (1, 1, Storage::Striped));
     let orders = family(&look, "orders_total");
     assert_eq!((orders.series, orders.is_at_limit, orders.dropped), (1, false, 0));
@@ -53,9 +63,7 @@ fn from_outside_families_are_what_they_were_registered_as() {
 fn a_damaged_region_is_an_error_or_reports_families_that_it_leaves_out() {
     let shm = Shm::new("outside-damaged");
     let _registry = fill(&shm);
-    let copy = shm.file().with_extension("copy");
-    std::fs::copy(shm.file(), &copy).unwrap();
-    let file = std::fs::OpenOptions::new().read(true).write(true).open(&copy).unwrap();
+    let (copy, file) = copied(&shm);
     // The first family's record: the span of its definition.
     let definition = 20_480 + 256 * 128 + 16;
     file.write_all_at(&0_u64.to_le_bytes(), definition).unwrap();
@@ -70,16 +78,12 @@ fn a_damaged_region_is_an_error_or_reports_families_that_it_leaves_out() {
 fn a_series_of_a_counter_that_damage_gives_to_a_gauge_shows_no_exemplar() {
     const PUBLIC: u64 = 2;
     let shm = Shm::new("outside-exemplar");
-    let registry = Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap();
-    let users: talea::Family<By<'static>, Counter> =
-        registry.register(Opts::new("users", "By user.")).unwrap();
-    let level: talea::Family<By<'static>, Gauge> =
-        registry.register(Opts::new("level", "By user.")).unwrap();
+    let registry = opened(&shm);
+    let users: Users<Counter> = register(&registry, "users");
+    let level: Users<Gauge> = register(&registry, "level");
     users.with(By { user: "ann" }).add_with_exemplar(1, &[("trace_id", "7")]).unwrap();
     level.with(By { user: "bob" }).set(1);
-    let copy = shm.file().with_extension("copy");
-    std::fs::copy(shm.file(), &copy).unwrap();
-    let file = std::fs::OpenOptions::new().read(true).write(true).open(&copy).unwrap();
+    let (copy, file) = copied(&shm);
     // The heads of series of the first family, and what looks like one.
     let bytes = std::fs::read(&copy).unwrap();
     let head_at = |at: &usize| u64::from_le_bytes(bytes[*at..][..8].try_into().unwrap());
@@ -141,7 +145,7 @@ fn an_attached_process_wipes_and_expires_series_of_others() {
     let before = users();
     assert!(before >= 2);
     (0..3).for_each(|_| service.sweep());
-    let minutes = |n: u32| std::time::Duration::from_secs(60) * n;
+    let minutes = |n: u32| Duration::from_secs(60) * n;
     let goes_by_itself = |_: &str, by_itself: bool| by_itself;
     assert_eq!(operator.expire(None, goes_by_itself), 0, "its time is an hour");
     assert_eq!(operator.expire(Some(minutes(3)), goes_by_itself), 0);
@@ -156,9 +160,8 @@ fn an_attached_process_wipes_and_expires_series_of_others() {
 fn a_filter_is_asked_for_the_names_that_samples_have_and_no_others() {
     let shm = Shm::new("outside-names");
     let registry = fill(&shm);
-    let opts = Opts::new("waited", "Time.").quantiles(&[0.5]);
-    let waited: Histogram<Seconds> = registry.register(opts).unwrap();
-    waited.observe(std::time::Duration::from_millis(250));
+    let waited: Histogram<Seconds> = registry.register(opts("waited").quantiles(&[0.5])).unwrap();
+    waited.observe(Duration::from_millis(250));
     let reader = Reader::open(shm.file()).unwrap();
     let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
     let refuse = |name: &str| {
@@ -168,7 +171,8 @@ fn a_filter_is_asked_for_the_names_that_samples_have_and_no_others() {
     reader.snapshot_into(&mut talea::Snapshot::default(), refuse).unwrap();
     let mut asked = asked.into_inner();
     asked.retain(|name| !name.starts_with("talea_"));
-    let counts: Vec<_> = reader.series_counts().unwrap();
+    let mut counts = reader.series_counts().unwrap();
+    counts.sort_unstable();
     let expected = [
         ("orders_total", 0),
         ("took_seconds", 0),
@@ -176,11 +180,6 @@ fn a_filter_is_asked_for_the_names_that_samples_have_and_no_others() {
         ("waited_recent_seconds", 0),
         ("waited_seconds", 0),
     ];
-    assert_eq!(
-        asked.iter().map(String::as_str).collect::<Vec<_>>(),
-        expected.map(|(name, _)| name)
-    );
-    let mut counts: Vec<(&str, u64)> = counts.iter().map(|(name, n)| (name.as_str(), *n)).collect();
-    counts.sort_unstable();
-    assert_eq!(counts, expected);
+    assert_eq!(asked.into_iter().collect::<Vec<_>>(), expected.map(|(name, _)| name));
+    assert_eq!(counts, expected.map(|(name, n)| (name.to_owned(), n)));
 }

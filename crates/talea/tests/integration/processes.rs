@@ -7,11 +7,11 @@ use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::metrics::{By, opts};
-use crate::support::process::Worker;
+use crate::support::metrics::{By, Users, opts};
+use crate::support::process::{Worker, obey};
 use crate::support::tmpfs::Shm;
 use talea::{
-    Combine, Count, Counter, Family, FloatGauge, Gauge, Histogram, Info, Opts, Registry, StateSet,
+    Combine, Count, Counter, FloatGauge, Gauge, Histogram, Info, Opts, Registry, StateSet,
     UpDownCounter,
 };
 
@@ -19,15 +19,15 @@ use talea::{
 struct Metrics {
     registry: Registry,
     count: Counter,
-    users: Family<By<'static>, Counter>,
+    users: Users<Counter>,
     kept: Counter,
     sizes: Histogram<Count>,
     open: UpDownCounter,
-    opens: Family<By<'static>, UpDownCounter>,
+    opens: Users<UpDownCounter>,
     latest: Gauge,
     owned: [Gauge; 4],
     ratio: FloatGauge,
-    of_users: Family<By<'static>, Gauge>,
+    of_users: Users<Gauge>,
     info: Info<By<'static>>,
     state: StateSet<bool>,
 }
@@ -41,7 +41,7 @@ impl Metrics {
     }
 
     fn of(registry: Registry) -> Self {
-        let users: Family<By<'static>, Counter> = registry.register(opts("users")).unwrap();
+        let users: Users<Counter> = registry.register(opts("users")).unwrap();
         let each = Combine::Each;
         Self {
             count: registry.register(opts("count")).unwrap(),
@@ -108,62 +108,40 @@ impl Metrics {
     }
 }
 
-/// Not a claim of its own: a process that obeys orders, one a line.
+/// Not a claim of its own: a process that obeys orders.
 #[test]
 fn obeys_orders() {
     let Some(path) = std::env::var_os("TALEA_TEST_SHARED") else { return };
     let metrics = Metrics::open(path.as_ref());
-    println!("\n> ready");
-    for order in std::io::stdin().lines() {
-        println!("> {}", metrics.obey(&order.unwrap()));
-    }
+    obey(|order| metrics.obey(order));
 }
 
 /// Another process that has the registry.
-struct Process(Worker);
+fn start(shm: &Shm) -> Worker {
+    start_by(again!("obeys_orders"), shm)
+}
 
-impl Process {
-    fn start(shm: &Shm) -> Self {
-        Self::of(again!("obeys_orders"), shm)
+/// The first process of a pid namespace, as in a container.
+fn start_in_a_pid_namespace(shm: &Shm) -> Worker {
+    let inside = again!("obeys_orders");
+    let mut command = Command::new("unshare");
+    if shm.file().metadata().unwrap().uid() != 0 {
+        command.arg("--map-root-user");
     }
+    command.args(["--pid", "--fork", "--kill-child"]);
+    command.arg(inside.get_program()).args(inside.get_args());
+    start_by(command, shm)
+}
 
-    /// The first process of a pid namespace, as in a container.
-    fn start_in_a_pid_namespace(shm: &Shm) -> Self {
-        let inside = again!("obeys_orders");
-        let mut command = Command::new("unshare");
-        if shm.file().metadata().unwrap().uid() != 0 {
-            command.arg("--map-root-user");
-        }
-        command.args(["--pid", "--fork", "--kill-child"]);
-        command.arg(inside.get_program()).args(inside.get_args());
-        Self::of(command, shm)
-    }
-
-    fn of(mut command: Command, shm: &Shm) -> Self {
-        let mut process = Self(Worker::start(command.env("TALEA_TEST_SHARED", shm.file())));
-        assert_eq!(process.answer(), "ready");
-        process
-    }
-
-    fn ask(&mut self, order: &str) -> String {
-        self.0.send(order);
-        self.answer()
-    }
-
-    fn answer(&mut self) -> String {
-        self.0.answer(|line| Some(line.strip_prefix("> ")?.to_owned()))
-    }
-
-    fn kill(self) -> u32 {
-        self.0.id()
-    }
+fn start_by(mut command: Command, shm: &Shm) -> Worker {
+    Worker::obeying(command.env("TALEA_TEST_SHARED", shm.file()))
 }
 
 #[test]
 fn gauges_combine_what_the_living_set_and_the_dead_leave_with_theirs() {
     let shm = Shm::new("gauges");
     let here = Metrics::open(&shm.file());
-    let [mut one, mut two, mut three] = [(); 3].map(|()| Process::start(&shm));
+    let [mut one, mut two, mut three] = [(); 3].map(|()| start(&shm));
     assert_eq!(here.owned(), [vec![0.0], vec![], vec![], vec![]], "nobody set anything");
     for (process, value) in [(&mut one, 4), (&mut two, -7), (&mut three, 10)] {
         process.ask(&format!("set {value}"));
@@ -173,14 +151,15 @@ fn gauges_combine_what_the_living_set_and_the_dead_leave_with_theirs() {
     assert_eq!(here.shown("latest"), [10.0]);
     let snapshot = here.registry.snapshot();
     for (process, value) in [(&one, 4.0), (&two, -7.0), (&three, 10.0)] {
-        let pid = process.0.id().to_string();
+        let pid = process.id().to_string();
         assert_eq!(snapshot.value("each", &[("pid", &pid)]), Some(value));
         let labels = [("user", "a"), ("pid", pid.as_str())];
         assert_eq!(snapshot.value("of_users", &labels), Some(value));
     }
     assert_eq!(one.ask("held"), "0 4", "each sees its own");
 
-    let dead = three.kill().to_string();
+    let dead = three.id().to_string();
+    three.kill();
     assert_eq!(here.owned(), [vec![-3.0], vec![4.0], vec![-7.0], vec![-7.0, 4.0]]);
     assert_eq!(here.registry.snapshot().value("each", &[("pid", &dead)]), None);
     assert_eq!(here.shown("of_users").len(), 2);
@@ -191,7 +170,7 @@ fn gauges_combine_what_the_living_set_and_the_dead_leave_with_theirs() {
     assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![1.0], vec![1.0, 4.0]]);
 
     // One that comes takes the place of a dead one, and nothing that was set there.
-    let mut four = Process::start(&shm);
+    let mut four = start(&shm);
     assert_eq!(four.ask("held"), "0 0");
     assert_eq!(here.owned(), [vec![5.0], vec![4.0], vec![1.0], vec![1.0, 4.0]]);
     four.ask("set 0");
@@ -212,10 +191,10 @@ fn named(region: &Path) -> Vec<String> {
 fn a_process_keeps_its_name_when_others_of_its_id_come_and_die() {
     let shm = Shm::new("names");
     let file = shm.file();
-    let _first = Process::start(&shm);
+    let _first = start(&shm);
     // Each is the first process of a namespace, as in a container.
     let start = || {
-        let mut process = Process::start_in_a_pid_namespace(&shm);
+        let mut process = start_in_a_pid_namespace(&shm);
         process.ask("set 1");
         process
     };
@@ -250,7 +229,7 @@ fn a_process_keeps_its_name_when_others_of_its_id_come_and_die() {
 fn a_killed_process_takes_what_it_held_and_leaves_what_it_counted() {
     let shm = Shm::new("held");
     let here = Metrics::open(&shm.file());
-    let [mut one, mut two, mut three] = [(); 3].map(|()| Process::start(&shm));
+    let [mut one, mut two, mut three] = [(); 3].map(|()| start(&shm));
     for (n, process) in [&mut one, &mut two, &mut three].into_iter().enumerate() {
         process.ask(&format!("hold {}", 10_i64.pow(n as u32)));
         process.ask(&format!("add {}", 10_i64.pow(n as u32)));
@@ -281,7 +260,7 @@ fn a_killed_process_takes_what_it_held_and_leaves_what_it_counted() {
 fn the_latest_value_stays_after_its_writer_died() {
     let shm = Shm::new("latest");
     let here = Metrics::open(&shm.file());
-    let [mut one, mut two] = [(); 2].map(|()| Process::start(&shm));
+    let [mut one, mut two] = [(); 2].map(|()| start(&shm));
     one.ask("set 5");
     two.ask("set -6");
     two.kill();
@@ -298,24 +277,21 @@ fn the_latest_value_stays_after_its_writer_died() {
 fn a_wipe_by_one_process_holds_for_the_handles_of_all() {
     let shm = Shm::new("wipe");
     let here = Metrics::open(&shm.file());
-    let mut there = Process::start(&shm);
+    let mut there = start(&shm);
     for round in 0..3 {
         there.ask("add 5");
         here.obey("add 2");
-        assert_eq!((there.ask("get").as_str(), here.obey("get").as_str()), ("7 7", "7 7"));
+        assert_eq!([there.ask("get"), here.obey("get")], ["7 7", "7 7"]);
         there.ask("hold 3");
-        if round % 2 == 0 {
-            assert_eq!(there.ask("wipe"), "true");
-        } else {
-            assert_eq!(here.obey("wipe"), "true");
-        }
-        assert_eq!((there.ask("get").as_str(), here.obey("get").as_str()), ("0 0", "0 0"));
+        let wiped = if round % 2 == 0 { there.ask("wipe") } else { here.obey("wipe") };
+        assert_eq!(wiped, "true");
+        assert_eq!([there.ask("get"), here.obey("get")], ["0 0", "0 0"]);
         assert_eq!(here.shown("count_total"), [0.0]);
         assert_eq!(here.shown("users_total"), [0.0], "what is kept stays");
         assert_eq!(here.shown("open"), [3.0], "what is in flight stays");
         there.ask("hold -3");
         there.ask("add 1");
-        assert_eq!((there.ask("get").as_str(), here.obey("get").as_str()), ("1 1", "1 1"));
+        assert_eq!([there.ask("get"), here.obey("get")], ["1 1", "1 1"]);
         let snapshot = here.registry.snapshot();
         assert_eq!(snapshot.total("users_total", &[]), Some(2.0));
         assert_eq!(snapshot.histogram("size", &[]).unwrap().count(), 1);
@@ -327,39 +303,37 @@ fn a_wipe_by_one_process_holds_for_the_handles_of_all() {
 fn a_family_that_one_process_unregisters_ends_and_restarts_for_all() {
     let shm = Shm::new("ended");
     let here = Metrics::open(&shm.file());
-    let mut there = Process::start(&shm);
+    let mut there = start(&shm);
     there.ask("add 5");
     assert_eq!(here.obey("unregister"), "true");
     assert_eq!(there.ask("unregister"), "false", "it is ended already");
     there.ask("add 7");
     here.obey("add 7");
-    assert_eq!(there.ask("show"), "[]");
-    assert_eq!(here.obey("show"), "[]");
+    assert_eq!([there.ask("show"), here.obey("show")], ["[]", "[]"]);
     assert_eq!(here.shown("users_total").len(), 2, "others go on");
 
     // Its name is free for another one, which the old handles do not disturb.
     let other: Counter = here.registry.register(Opts::new("count", "Other.")).unwrap();
     other.add(2);
     there.ask("add 100");
-    assert_eq!(there.ask("show"), "[2.0]");
-    assert_eq!(here.obey("show"), "[2.0]");
+    assert_eq!([there.ask("show"), here.obey("show")], ["[2.0]", "[2.0]"]);
     assert!(here.registry.unregister("count_total"));
 
     // The old one again, by whom it was not ended.
     there.ask("again");
-    assert_eq!((there.ask("show").as_str(), here.obey("show").as_str()), ("[0.0]", "[0.0]"));
+    assert_eq!([there.ask("show"), here.obey("show")], ["[0.0]", "[0.0]"]);
     there.ask("add 3");
     here.obey("add 4");
-    assert_eq!((there.ask("show").as_str(), here.obey("show").as_str()), ("[7.0]", "[7.0]"));
+    assert_eq!([there.ask("show"), here.obey("show")], ["[7.0]", "[7.0]"]);
     other.add(50);
-    assert_eq!((there.ask("show").as_str(), here.obey("show").as_str()), ("[7.0]", "[7.0]"));
+    assert_eq!([there.ask("show"), here.obey("show")], ["[7.0]", "[7.0]"]);
 }
 
 #[test]
 fn a_process_that_comes_finds_what_there_is_after_all_others_died() {
     let shm = Shm::new("after");
     {
-        let [mut one, mut two] = [(); 2].map(|()| Process::start(&shm));
+        let [mut one, mut two] = [(); 2].map(|()| start(&shm));
         one.ask("add 3");
         two.ask("add 4");
         one.ask("hold 9");
@@ -367,7 +341,7 @@ fn a_process_that_comes_finds_what_there_is_after_all_others_died() {
         one.kill();
         two.kill();
     }
-    let mut late = Process::start(&shm);
+    let mut late = start(&shm);
     assert_eq!(late.ask("get"), "7 7");
     assert_eq!(late.ask("held"), "0 0");
     let here = Metrics::open(&shm.file());
@@ -382,13 +356,12 @@ fn processes_that_start_and_count_at_once_add_up() {
     let counted = std::thread::scope(|scope| {
         let threads = [(); 6].map(|()| {
             scope.spawn(|| {
-                let mut process = Process::start(&shm);
+                let mut process = start(&shm);
                 (0..20).for_each(|_| drop(process.ask("add 5")));
                 process
             })
         });
-        let living = threads.map(|thread| thread.join().unwrap());
-        drop(living);
+        drop(threads.map(|thread| thread.join().unwrap()));
         Metrics::open(&shm.file())
     });
     assert_eq!(counted.shown("count_total"), [600.0]);
@@ -415,7 +388,7 @@ fn a_service_that_runs_gets_the_path_that_it_was_given_once_that_is_free() {
     (0..2).for_each(|_| here.registry.sweep());
     here.count.inc();
     assert_eq!((counted(&shm.file()), counted(&sibling)), (Some(4.0), None));
-    let mut later = Process::start(&shm);
+    let mut later = start(&shm);
     later.ask("add 5");
     assert_eq!(here.shown("count_total"), [9.0]);
 }

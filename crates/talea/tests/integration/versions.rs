@@ -5,13 +5,11 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::support::metrics::By;
-use crate::support::process::Worker;
+use crate::support::metrics::{By, Users};
+use crate::support::process::{Worker, obey};
 use crate::support::tmpfs::Shm;
 use proptest::prelude::*;
-use talea::{
-    Count, Counter, Family, FloatCounter, Gauge, Histogram, Opts, Registry, Snapshot, UpDownCounter,
-};
+use talea::{Count, Counter, FloatCounter, Gauge, Histogram, Opts, Registry, UpDownCounter};
 
 /// The metrics of a version of the service.
 struct Metrics {
@@ -22,7 +20,7 @@ struct Metrics {
     open: UpDownCounter,
     sizes: Histogram<Count>,
     level: Gauge,
-    users: Family<By<'static>, Counter>,
+    users: Users<Counter>,
     /// Its buckets differ too.
     baskets: Histogram<Count>,
 }
@@ -57,23 +55,22 @@ impl Metrics {
     }
 }
 
-/// Not a claim of its own: a version that obeys orders, one a line.
+/// Not a claim of its own: a version that obeys orders.
 #[test]
 fn runs_a_version() {
     let Some(file) = std::env::var_os("TALEA_TEST_VERSION_OF") else { return };
     let version = std::env::var("TALEA_TEST_VERSION").unwrap().parse().unwrap();
     let metrics = Metrics::open(file.as_ref(), version);
-    println!("\n> ready");
-    for order in std::io::stdin().lines() {
-        match order.unwrap().split_once(' ') {
+    obey(|order| {
+        match order.split_once(' ') {
             Some(("record", n)) => metrics.record(n.parse().unwrap()),
             Some((_, label)) => {
                 metrics.registry.set_constant_labels(&[("version", label)]).unwrap()
             }
-            None => println!("{}", metrics.registry.snapshot().to_text()),
+            None => return metrics.registry.snapshot().to_text(),
         }
-        println!("> done");
-    }
+        String::new()
+    });
 }
 
 /// A process of a version.
@@ -83,35 +80,26 @@ impl Version {
     fn start(shm: &Shm, version: usize) -> Self {
         let mut command = again!("runs_a_version");
         command.env("TALEA_TEST_VERSION_OF", shm.file());
-        let mut worker = Worker::start(command.env("TALEA_TEST_VERSION", version.to_string()));
-        worker.lines_before("> ready");
-        Self(worker)
+        Self(Worker::obeying(command.env("TALEA_TEST_VERSION", version.to_string())))
     }
 
     fn record(&mut self, n: u64) {
-        self.0.send(&format!("record {n}"));
-        self.0.lines_before("> done");
+        self.0.ask(&format!("record {n}"));
     }
 
     /// Sets a constant label.
     fn label(&mut self, value: &str) {
-        self.0.send(&format!("label {value}"));
-        self.0.lines_before("> done");
+        self.0.ask(&format!("label {value}"));
     }
 
-    /// Its page.
     fn page(&mut self) -> String {
-        self.0.send("show");
-        self.0.lines_before("> done")
+        self.0.ask("show")
     }
 }
 
 /// The page of a reader outside.
 fn agent(shm: &Shm) -> String {
-    let reader = talea::outside::Reader::open(shm.file()).unwrap();
-    let mut snapshot = Snapshot::default();
-    reader.snapshot_into(&mut snapshot, |_| true).unwrap();
-    snapshot.to_text()
+    shm.outside(|_| true).to_text()
 }
 
 #[track_caller]
@@ -337,9 +325,7 @@ fn values_of_definitions_that_differ_in_their_help_are_added() {
     let mut third = Version::start(&shm, 3);
     third.record(1);
     assert_shows(&third.page(), &["# HELP orders_total Of version 3.", "orders_total 9"]);
-    let mut native = Snapshot::default();
-    let reader = talea::outside::Reader::open(shm.file()).unwrap();
-    reader.snapshot_into(&mut native, |name| name == "sizes").unwrap();
+    let native = shm.outside(|name| name == "sizes");
     let series = native.families().next().unwrap().series().next().unwrap();
     let talea::Value::Histogram(sizes) = series.value() else { panic!("a histogram") };
     assert_eq!(sizes.native().unwrap().count(), 9);
