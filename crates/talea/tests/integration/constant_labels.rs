@@ -1,10 +1,10 @@
 //! Claims about labels that every series of a registry is shown with.
 #![cfg(not(miri))]
 
-use crate::support::metrics::{By, message_of, opts, reason, registry};
-use crate::support::pages::{Several, TEXTS, alone, counter, one_of_each, with_label};
+use crate::support::metrics::{Users, message_of, opts, reason, register, registry};
+use crate::support::pages::{Several, TEXTS, alone, counter, one_of_each, scraped, with_label};
 use crate::support::protobuf;
-use talea::{Counter, Escaping, Family, Format, Registry, StateSet};
+use talea::{Counter, Escaping, Format, Registry, StateSet};
 
 const LABELS: [(&str, &str); 2] = [("zone", "eu \"1\"\\\n"), ("version", "1.4")];
 
@@ -15,17 +15,17 @@ fn with_constants(registry: Registry) -> Registry {
 
 /// A page in which each sample has other labels before its own.
 fn with_labels(page: &str, labels: &[(&str, &str)]) -> String {
-    let mut out = String::new();
-    for line in page.lines() {
-        let mut line = line.to_owned();
-        if !line.starts_with('#') {
-            for (name, value) in labels.iter().rev() {
-                line = with_label(&line, name, value);
-            }
-        }
-        out += &(line + "\n");
-    }
-    out
+    let labelled = |line: &str| {
+        labels
+            .iter()
+            .rev()
+            .fold(line.to_owned(), |line, (name, value)| with_label(&line, name, value))
+    };
+    let lines = page.lines().map(|line| match line.starts_with('#') {
+        true => line.to_owned() + "\n",
+        false => labelled(line) + "\n",
+    });
+    lines.collect()
 }
 
 #[test]
@@ -37,9 +37,7 @@ fn every_sample_is_shown_with_them_before_its_own_labels() {
     for ((format, _), before) in TEXTS.into_iter().zip(before) {
         assert_eq!(alone(&registry, format), with_labels(&before, &shown));
     }
-    let mut scraper = registry.scraper();
-    scraper.format(Format::Protobuf, Escaping::AllowUtf8);
-    let families = protobuf::families(scraper.scrape());
+    let families = protobuf::families(&scraped(&registry, Format::Protobuf, Escaping::AllowUtf8));
     assert!(families.len() > 10);
     for metric in families.iter().flat_map(|family| &family.metric) {
         let first = metric.label.iter().take(2);
@@ -65,7 +63,7 @@ fn they_stay_whatever_is_wiped_removed_or_expired() {
     registry.expire(Some(std::time::Duration::ZERO), |_, _| true);
     registry.sweep();
     assert_eq!(registry.unregister_where(|_| true), 1);
-    let _: Counter = registry.register(opts("orders")).unwrap();
+    let _: Counter = register(&registry, "orders");
     let shown = registry.snapshot_of(|name| name == "orders_total");
     assert_eq!(shown.constant_labels().len(), 2);
 }
@@ -119,8 +117,8 @@ fn others_than_the_first_are_refused() {
 #[test]
 fn a_label_of_a_metric_cannot_be_constant_whichever_comes_first() {
     let registry = registry();
-    let _: Family<By<'static>, Counter> = registry.register(opts("orders")).unwrap();
-    let _: StateSet<bool> = registry.register(opts("open")).unwrap();
+    let _: Users<Counter> = register(&registry, "orders");
+    let _: StateSet<bool> = register(&registry, "open");
     for (label, metric) in [("user", "orders_total"), ("open", "open")] {
         let message = message_of(registry.set_constant_labels(&[("zone", "eu"), (label, "x")]));
         let expected =
@@ -140,25 +138,12 @@ fn a_label_of_a_metric_cannot_be_constant_whichever_comes_first() {
 mod shared {
     use super::*;
     use crate::support::tmpfs::Shm;
-    use talea::Snapshot;
 
+    /// The page of a reader outside.
     fn agent(shm: &Shm) -> String {
-        let reader = talea::outside::Reader::open(shm.file()).unwrap();
-        let look = reader.look().unwrap();
+        let look = talea::outside::Reader::open(shm.file()).unwrap().look().unwrap();
         assert_eq!(look.families_unreadable, 0);
-        let mut snapshot = Snapshot::default();
-        reader.snapshot_into(&mut snapshot, |name| name.ends_with("_total")).unwrap();
-        snapshot.to_text()
-    }
-
-    #[test]
-    fn a_reader_outside_shows_them_too() {
-        let shm = Shm::new("constants");
-        let registry = Registry::open(shm.file()).unwrap();
-        registry.set_constant_labels(&[("zone", "eu")]).unwrap();
-        let orders: Counter = registry.register(opts("orders")).unwrap();
-        orders.add(3);
-        assert!(agent(&shm).contains("orders_total{zone=\"eu\"} 3\n"));
+        shm.outside(|name| name.ends_with("_total")).to_text()
     }
 
     #[test]
@@ -169,8 +154,7 @@ mod shared {
         calls.with_values(&["us"]).inc();
         let new = Registry::open(shm.file()).unwrap();
         new.set_constant_labels(&[("zone", "eu"), ("version", "2")]).unwrap();
-        let orders: Counter = new.register(opts("orders")).unwrap();
-        orders.inc();
+        register::<Counter>(&new, "orders").inc();
         for page in [agent(&shm), old.snapshot().to_text(), alone(&new, Format::Text)] {
             assert!(page.contains("calls_total{zone=\"us\"} 1\n"), "{page}");
             assert!(page.contains("orders_total{zone=\"eu\",version=\"2\"} 1\n"), "{page}");

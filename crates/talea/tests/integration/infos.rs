@@ -3,10 +3,10 @@
 use std::sync::Barrier;
 use std::thread;
 
-use talea::{Escaping, Info, Kind, LabelValue, Labels, Opts};
+use talea::{Escaping, Info, Kind, LabelValue, Labels};
 
-use crate::support::metrics::{count, registry};
-use crate::support::pages::{TEXTS, assert_no_violation};
+use crate::support::metrics::{alone, count, opts, registry};
+use crate::support::pages::{TEXTS, assert_no_violation, escaped};
 
 #[derive(Labels)]
 struct Build<'a> {
@@ -16,11 +16,10 @@ struct Build<'a> {
 
 #[test]
 fn an_info_is_one_and_has_its_labels_until_others_are_set() {
-    let registry = registry();
-    let build: Info<Build<'static>> = registry.register(Opts::new("build", "What runs.")).unwrap();
+    let (registry, build) = alone::<Info<Build<'static>>>(opts("build"));
     assert_eq!(registry.snapshot().to_text(), "", "nothing was said yet");
     build.set(Build { version: "1.0", revision: "a\"b" });
-    let expected = "# HELP build_info What runs.\n# TYPE build_info gauge\n\
+    let expected = "# HELP build_info Some.\n# TYPE build_info gauge\n\
                     build_info{version=\"1.0\",revision=\"a\\\"b\"} 1\n";
     assert_eq!(registry.snapshot().to_text(), expected);
     assert_eq!(registry.snapshot().family("build_info").unwrap().kind(), Kind::Info);
@@ -46,8 +45,7 @@ fn an_info_with_fixed_labels_shows_one_combination_too() {
     struct Where {
         stage: Stage,
     }
-    let registry = registry();
-    let info: Info<Where> = registry.register(Opts::new("stage_info", "Where it runs.")).unwrap();
+    let (registry, info) = alone::<Info<Where>>(opts("stage_info"));
     info.set(Where { stage: Stage::Test });
     info.set(Where { stage: Stage::Live });
     let snapshot = registry.snapshot();
@@ -57,9 +55,7 @@ fn an_info_with_fixed_labels_shows_one_combination_too() {
 
 #[test]
 fn an_info_never_expires() {
-    let registry = registry();
-    let opts = Opts::new("build", "What runs.");
-    let build: Info<Build<'static>> = registry.register(opts).unwrap();
+    let (registry, build) = alone::<Info<Build<'static>>>(opts("build"));
     build.set(Build { version: "1", revision: "" });
     (0..200).for_each(|_| registry.sweep());
     assert_eq!(count(&registry.snapshot(), "build_info"), 1);
@@ -68,8 +64,7 @@ fn an_info_never_expires() {
 #[test]
 fn of_many_who_say_different_things_at_once_one_is_heard() {
     const ROUNDS: usize = if cfg!(miri) { 3 } else { 300 };
-    let registry = registry();
-    let build: Info<Build<'static>> = registry.register(Opts::new("build", "What runs.")).unwrap();
+    let (registry, build) = alone::<Info<Build<'static>>>(opts("build"));
     let (begin, end) = (Barrier::new(5), Barrier::new(5));
     let heard = thread::scope(|scope| {
         for version in ["a", "b", "c", "d"] {
@@ -96,25 +91,20 @@ fn of_many_who_say_different_things_at_once_one_is_heard() {
 #[test]
 fn facts_of_any_name_are_shown_as_a_scraper_reads_them() {
     let registry = registry();
-    let info = registry.info(Opts::new("app", "App."), &["queue"]).unwrap();
+    let info = registry.info(opts("app"), &["queue"]).unwrap();
     let facts = [("git-commit", "f3a91c"), ("git_commit", "x\",\"y"), ("a\"\\b\n", "2"), ("", "3")];
     info.set_pairs(&["a"], &facts);
     info.set_pairs(&["b"], &[("größe", "4"), ("plain", "5")]);
-    let page = |format, escaping| {
-        let mut scraper = registry.scraper();
-        scraper.format(format, escaping);
-        String::from_utf8(scraper.scrape().to_vec()).unwrap()
-    };
     for (format, syntax) in TEXTS {
         for escaping in [Escaping::Underscores, Escaping::Values, Escaping::AllowUtf8] {
-            assert_no_violation(&page(format, escaping), syntax);
+            assert_no_violation(&escaped(&registry, format, escaping), syntax);
         }
-        let text = page(format, Escaping::Underscores);
+        let text = escaped(&registry, format, Escaping::Underscores);
         // A scraper that asks so knows no names in quotes.
         assert!(!text.contains("{\"") && !text.contains("f3a91c\",\""), "{text}");
         let names = r#"{queue="a",U__git_2d_commit="f3a91c",git_commit="x\",\"y",a__b_="2"} 1"#;
         assert!(text.contains(names) && text.contains(r#",gr__e="4",plain="5"} 1"#), "{text}");
-        let text = page(format, Escaping::AllowUtf8);
+        let text = escaped(&registry, format, Escaping::AllowUtf8);
         assert!(text.contains(r#","git-commit"="f3a91c",git_commit="#), "{text}");
     }
 }

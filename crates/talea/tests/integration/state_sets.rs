@@ -2,10 +2,12 @@
 
 use std::thread;
 
-use talea::{DynamicStateSet, Family, Kind, LabelValue, Labels, Opts, Registry, StateSet};
+use talea::{DynamicStateSet, Family, Kind, LabelValue, Labels, Registry, StateSet};
 
-use crate::support::metrics::{count, reason, registry};
-use crate::support::pages::{TEXTS, alone, assert_no_violation};
+use crate::support::metrics::{
+    By, OVERFLOW, Users, alone, count, opts, reason, register, registry,
+};
+use crate::support::pages::{self, TEXTS, assert_no_violation};
 
 #[derive(Clone, Copy, LabelValue)]
 enum Circuit {
@@ -13,11 +15,6 @@ enum Circuit {
     HalfOpen,
     #[label(rename = "\"open\"\\\n")]
     Open,
-}
-
-#[derive(Labels)]
-struct Host<'a> {
-    host: &'a str,
 }
 
 /// A value of any text, which is no set of states.
@@ -29,14 +26,13 @@ impl LabelValue for Any {
     }
 }
 
-fn circuit(registry: &Registry) -> StateSet<Circuit> {
-    registry.register(Opts::new("circuit", "The circuit.")).unwrap()
+fn circuit() -> (Registry, StateSet<Circuit>) {
+    alone(opts("circuit"))
 }
 
 #[test]
 fn a_set_state_holds_alone_and_others_can_join_it() {
-    let registry = registry();
-    let circuit = circuit(&registry);
+    let (registry, circuit) = circuit();
     let all = [Circuit::Closed, Circuit::HalfOpen, Circuit::Open];
     let holds = || all.map(|state| circuit.is(state));
     let shown = || {
@@ -65,9 +61,9 @@ fn a_set_state_holds_alone_and_others_can_join_it() {
 
 #[test]
 fn a_state_set_is_a_gauge_of_each_state_in_the_text() {
-    let registry = registry();
-    circuit(&registry).set(Circuit::Open);
-    let expected = "# HELP circuit The circuit.\n# TYPE circuit gauge\n\
+    let (registry, circuit) = circuit();
+    circuit.set(Circuit::Open);
+    let expected = "# HELP circuit Some.\n# TYPE circuit gauge\n\
                     circuit{circuit=\"closed\"} 0\n\
                     circuit{circuit=\"half_open\"} 0\n\
                     circuit{circuit=\"\\\"open\\\"\\\\\\n\"} 1\n";
@@ -77,21 +73,19 @@ fn a_state_set_is_a_gauge_of_each_state_in_the_text() {
 
 #[test]
 fn a_family_of_state_sets_shows_each_state_of_each_series_and_no_others() {
-    let registry = registry();
-    let opts = Opts::new("circuit", "The circuit.").limit(2);
-    let circuits: Family<Host<'static>, StateSet<Circuit>> = registry.register(opts).unwrap();
+    let (registry, circuits) = alone::<Users<StateSet<Circuit>>>(opts("circuit").limit(2));
     assert_eq!(registry.snapshot().to_text(), "");
-    circuits.with(Host { host: "a" }).set(Circuit::Closed);
-    circuits.with(Host { host: "b" }).enable(Circuit::HalfOpen);
+    circuits.with(By { user: "a" }).set(Circuit::Closed);
+    circuits.with(By { user: "b" }).enable(Circuit::HalfOpen);
     let snapshot = registry.snapshot();
-    let state = |host, state| snapshot.value("circuit", &[("host", host), ("circuit", state)]);
+    let state = |user, state| snapshot.value("circuit", &[("user", user), ("circuit", state)]);
     assert_eq!(["closed", "half_open"].map(|name| state("a", name)), [Some(1.0), Some(0.0)]);
     assert_eq!(["closed", "half_open"].map(|name| state("b", name)), [Some(0.0), Some(1.0)]);
     assert_eq!(count(&snapshot, "circuit"), 6, "{snapshot:?}");
 
-    circuits.with(Host { host: "c" }).set(Circuit::HalfOpen);
+    circuits.with(By { user: "c" }).set(Circuit::HalfOpen);
     let snapshot = registry.snapshot();
-    let overflow = snapshot.select("circuit", &[("otel_metric_overflow", "true")]);
+    let overflow = snapshot.select("circuit", &OVERFLOW);
     let states: Vec<_> = overflow.map(|series| series.as_f64()).collect();
     assert_eq!(states, [Some(0.0), Some(1.0), Some(0.0)]);
 }
@@ -104,7 +98,7 @@ fn sixty_four_states_are_apart_and_one_more_is_refused() {
     Most::fix((0..64).map(|n| n.to_string())).unwrap();
     TooMany::fix((0..65).map(|n| n.to_string())).unwrap();
     let registry = registry();
-    let most: StateSet<Most> = registry.register(Opts::new("most", "All.")).unwrap();
+    let most: StateSet<Most> = register(&registry, "most");
     for (n, state) in Most::all().enumerate() {
         most.set(state);
         assert!(Most::all().enumerate().all(|(other, state)| most.is(state) == (n == other)));
@@ -115,39 +109,36 @@ fn sixty_four_states_are_apart_and_one_more_is_refused() {
     Most::all().for_each(|state| most.enable(state));
     assert_eq!(registry.snapshot().total("most", &[]), Some(64.0));
 
-    let opts = Opts::new("x", "X.");
     let refused = "a state set has 1 to 64 states, this one 65; use an enum of the states";
-    assert_eq!(reason(registry.register::<StateSet<TooMany>>(opts)), refused);
+    assert_eq!(reason(registry.register::<StateSet<TooMany>>(opts("x"))), refused);
     let refused = "a state set has 1 to 64 states, this one any number; use an enum of the states";
-    assert_eq!(reason(registry.register::<StateSet<Any>>(opts)), refused);
+    assert_eq!(reason(registry.register::<StateSet<Any>>(opts("x"))), refused);
     let refused =
         "its label set `NotYet` has no values yet; call `NotYet::fix(…)` before registering";
-    assert_eq!(reason(registry.register::<StateSet<NotYet>>(opts)), refused);
+    assert_eq!(reason(registry.register::<StateSet<NotYet>>(opts("x"))), refused);
 }
 
 #[test]
 fn states_that_would_look_the_same_are_refused() {
     let registry = registry();
     // `None` and `Some(None)` are both written as nothing.
-    let message = reason(registry.register::<StateSet<Option<Option<bool>>>>(Opts::new("x", "X.")));
+    let message = reason(registry.register::<StateSet<Option<Option<bool>>>>(opts("x")));
     assert_eq!(message, "its state \"\" is there twice; use an enum of the states");
-    registry.register::<StateSet<Option<bool>>>(Opts::new("y", "Y.")).unwrap();
+    register::<StateSet<Option<bool>>>(&registry, "y");
 }
 
 #[test]
 fn any_names_of_states_make_a_sound_page() {
-    let registry = registry();
     let states = ["say \"no\"", "C:\\new", "two\nlines", "a b", ""];
-    let opts = Opts::new("x", "X.").states(&states);
-    let set: DynamicStateSet = registry.register(opts).unwrap();
+    let (registry, set) = alone::<DynamicStateSet>(opts("x").states(&states));
     for (n, state) in states.iter().enumerate() {
         set.set(n);
         registry.snapshot().assert_value("x", &[("x", state)], 1.0);
         for (format, syntax) in TEXTS {
-            assert_no_violation(&alone(&registry, format), syntax);
+            assert_no_violation(&pages::alone(&registry, format), syntax);
         }
     }
-    let twice = registry.register::<DynamicStateSet>(Opts::new("y", "Y.").states(&["a\"", "a\""]));
+    let twice = registry.register::<DynamicStateSet>(opts("y").states(&["a\"", "a\""]));
     assert!(reason(twice).contains("is there twice"));
 }
 
@@ -158,28 +149,23 @@ fn a_state_set_is_named_as_a_label_can_be() {
         circuit: &'a str,
     }
     let registry = registry();
-    let named = |name| reason(registry.register::<StateSet<Circuit>>(Opts::new(name, "X.")));
-    assert_eq!(named("a:b"), "a state set's name is a label's too, and those have no ':'");
+    let named = |name| reason(registry.register::<StateSet<Circuit>>(opts(name)));
+    let is_label = "a state set's name is a label's too, and";
+    assert_eq!(named("a:b"), format!("{is_label} those have no ':'"));
     for name in ["le", "quantile"] {
-        assert_eq!(
-            named(name),
-            "a state set's name is a label's too, and histograms and summaries write this one \
-             themselves"
-        );
+        let expected = format!("{is_label} histograms and summaries write this one themselves");
+        assert_eq!(named(name), expected);
     }
-    let own =
-        registry.register::<Family<Own<'static>, StateSet<Circuit>>>(Opts::new("circuit", "X."));
-    assert_eq!(
-        reason(own),
-        "its label \"circuit\" cannot be used: a state set names its states by this label"
-    );
+    let own = registry.register::<Family<Own<'static>, StateSet<Circuit>>>(opts("circuit"));
+    let expected =
+        "its label \"circuit\" cannot be used: a state set names its states by this label";
+    assert_eq!(reason(own), expected);
 }
 
 #[test]
 fn threads_that_change_different_states_do_not_undo_each_other() {
     const ROUNDS: usize = if cfg!(miri) { 5 } else { 5_000 };
-    let registry = registry();
-    let circuit = circuit(&registry);
+    let (registry, circuit) = circuit();
     thread::scope(|scope| {
         for state in [Circuit::Closed, Circuit::HalfOpen, Circuit::Open] {
             let circuit = &circuit;
