@@ -303,18 +303,3 @@ fn values_of_each_process_are_separate_in_every_format() {
     let family = &families(&registry)[0];
     assert_eq!(family.metric[0].label[0].name, "pid");
 }
-
-#[test]
-fn the_checker_finds_nothing_in_a_scrape() {
-    let registry = registry();
-    registry.register::<Counter>(Opts::new("orders", "Orders \"taken\".")).unwrap().inc();
-    register::<Gauge>(&registry, "waiting");
-    register::<Histogram<Seconds>>(&registry, "waited").observe(Duration::from_millis(30));
-    let mut scraper = registry.scraper();
-    for (format, syntax) in TEXTS {
-        scraper.format(format, Escaping::Underscores);
-        let text = std::str::from_utf8(scraper.scrape()).unwrap();
-        assert_eq!(talea_parse::check(text, syntax), [], "{text}");
-        assert_eq!(Syntax::of_text(text), syntax);
-    }
-}

@@ -216,6 +216,7 @@ proptest! {
             let bytes: Vec<u8> =
                 snapshot.chunks(format, Escaping::AllowUtf8, 1 << 12).flatten().collect();
             let text = String::from_utf8(bytes).unwrap();
+            prop_assert_eq!(Syntax::of_text(&text), syntax, "{}", text);
             prop_assert_eq!(&found(&text, syntax), &all, "{}", text);
             let read = families(&text, syntax).unwrap();
             for family in snapshot.families().filter(|f| f.series().next().is_some()) {
