@@ -283,44 +283,32 @@ nearest series:
 
 #[test]
 fn the_nearest_names_hold_the_asked_one_or_share_the_most() {
-    let snapshot = shop();
-    let nearest = |name: &str| {
-        let message = message_of(&snapshot, |s| _ = s.expect_value(name, &[]));
-        message.lines().nth(3).unwrap_or_default().trim().to_owned()
-    };
-    assert_eq!(nearest("shop_ordres_total"), "shop_orders_total counter");
-    assert_eq!(nearest("orders"), "shop_orders_total counter");
-    assert_eq!(nearest("old_shop_baskets_open"), "shop_baskets gauge");
-    assert_eq!(nearest("shop_pages_second"), "shop_page_seconds histogram");
-    assert_eq!(nearest("fill_shop"), "shop_fill gauge");
-}
-
-#[test]
-fn a_name_that_holds_the_asked_one_comes_before_one_that_is_more_like_it() {
-    let registry = registry();
-    for name in ["ordres", "orders_of_the_whole_shop"] {
-        register::<Gauge>(&registry, name);
+    let other = registry();
+    for name in ["ordres", "orders_of_the_whole_shop", "total", "hit"] {
+        register::<Gauge>(&other, name);
     }
-    let message = message_of(&registry.snapshot(), |s| s.assert_value("orders", &[], 1.0));
-    let near = "nearest names:\n  orders_of_the_whole_shop gauge\n  ordres gauge\n";
-    assert!(message.contains(near), "{message}");
-}
-
-#[test]
-fn a_short_name_that_the_asked_one_ends_in_comes_after_one_that_is_misspelt() {
-    let registry = registry();
-    register::<Gauge>(&registry, "total");
-    register::<Counter>(&registry, "hits");
-    register::<Gauge>(&registry, "hit");
-    let nearest = |name: &str| {
-        let message = message_of(&registry.snapshot(), |s| _ = s.expect_value(name, &[]));
-        message.lines().skip(3).take(3).map(|line| line.trim().to_owned()).collect::<Vec<_>>()
-    };
+    register::<Counter>(&other, "hits");
+    let (shop, other) = (shop(), other.snapshot());
     let [hit, hits, total] = ["hit gauge", "hits_total counter", "total gauge"];
-    assert_eq!(nearest("his_total"), [hits, total, hit]);
-    assert_eq!(nearest("all_hits_total"), [hits, total, hit]);
-    // A name that may be one of its samples.
-    assert_eq!(nearest("hit_total"), [hit, hits, total]);
+    for (snapshot, asked, nearest) in [
+        (&shop, "shop_ordres_total", &["shop_orders_total counter"][..]),
+        (&shop, "orders", &["shop_orders_total counter"]),
+        (&shop, "old_shop_baskets_open", &["shop_baskets gauge"]),
+        (&shop, "shop_pages_second", &["shop_page_seconds histogram"]),
+        (&shop, "fill_shop", &["shop_fill gauge"]),
+        // One that holds it comes before one that is more like it.
+        (&other, "orders", &["orders_of_the_whole_shop gauge", "ordres gauge"]),
+        // A short one that it ends in comes after one that is misspelt.
+        (&other, "his_total", &[hits, total, hit]),
+        (&other, "all_hits_total", &[hits, total, hit]),
+        // A name that may be one of its samples.
+        (&other, "hit_total", &[hit, hits, total]),
+    ] {
+        let message = message_of(snapshot, |s| _ = s.expect_value(asked, &[]));
+        let found: Vec<_> = message.lines().skip(3).take(nearest.len()).map(str::trim).collect();
+        assert_eq!(message.lines().nth(2), Some("nearest names:"), "{asked}");
+        assert_eq!(found, nearest, "{asked}");
+    }
 }
 
 #[test]
