@@ -240,13 +240,9 @@ fn no_look_up_by_fixed_labels_allocates() {
 }
 
 #[test]
-fn no_look_up_by_dynamic_labels_allocates() {
+fn no_look_up_by_dynamic_labels_or_such_that_display_themselves_allocates() {
     check_families(MIXED);
     check_families(DYNAMIC);
-}
-
-#[test]
-fn no_look_up_by_what_displays_itself_allocates() {
     check_families(SHOWN);
 }
 

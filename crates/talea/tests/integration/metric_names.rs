@@ -24,6 +24,12 @@ macro_rules! labelled {
 labelled!(Le, "le");
 labelled!(Twice, "a" "b" "a");
 
+type Register = fn(&Registry, Opts<'_>) -> Result<(), Error>;
+
+fn register_a<R: Registrable>(registry: &Registry, opts: Opts<'_>) -> Result<(), Error> {
+    registry.register::<R>(opts).map(drop)
+}
+
 #[track_caller]
 fn check_refused<T>(result: Result<T, Error>, name: &str, reason: &str) {
     assert_eq!(message_of(result), format!("cannot register the metric {name:?}: {reason}"));
@@ -121,31 +127,28 @@ fn an_empty_name_is_refused_whatever_its_type_adds() {
     }
     let registry = registry();
     let empty = "the name is empty, but for what its type adds; name what is measured";
+    let types: [(&str, Register); 9] = [
+        ("_total", register_a::<Counter>),
+        ("_info", register_a::<Info<By<'static>>>),
+        ("_seconds", register_a::<Histogram<Seconds>>),
+        ("_seconds", register_a::<Summary<Seconds>>),
+        ("", register_a::<Gauge>),
+        ("", register_a::<StateSet<bool>>),
+        ("", register_a::<Histogram<Bare>>),
+        ("", |registry, opts| registry.family::<Gauge>(opts, &["a"]).map(drop)),
+        ("", |registry, opts| registry.observable_gauge(opts, || 1.0)),
+    ];
+    let is_nothing = |base: &str| base.chars().all(|c| c == '_' || c.is_whitespace());
     for name in ["", "_", "___", "_total", "__total", "_info", "_seconds", " ", "\u{a0}", "_ "] {
         for opts in [opts(name), opts(name).utf8_names(true), opts(name).lenient_names(true)] {
-            // Where nothing is added to it, it is a name of its own.
-            let own = |ending: &str| {
-                let is_own = name
-                    .strip_suffix(ending)
-                    .is_some_and(|base| base.chars().all(|c| c == '_' || c.is_whitespace()));
-                is_own || !name.contains(char::is_alphabetic)
-            };
-            if own("_total") {
-                check_refused(registry.register::<Counter>(opts), name, empty);
-            }
-            if own("_info") {
-                check_refused(registry.register::<Info<By<'static>>>(opts), name, empty);
-            }
-            if own("_seconds") {
-                check_refused(registry.register::<Histogram<Seconds>>(opts), name, empty);
-                check_refused(registry.register::<Summary<Seconds>>(opts), name, empty);
-            }
-            if own("") {
-                check_refused(registry.register::<Gauge>(opts), name, empty);
-                check_refused(registry.register::<StateSet<bool>>(opts), name, empty);
-                check_refused(registry.register::<Histogram<Bare>>(opts), name, empty);
-                check_refused(registry.family::<Gauge>(opts, &["a"]), name, empty);
-                check_refused(registry.observable_gauge(opts, || 1.0), name, empty);
+            let refused = format!("cannot register the metric {name:?}: {empty}");
+            for (ending, register) in types {
+                // Where nothing is added to it, it is a name of its own.
+                let base = name.strip_suffix(ending);
+                if base.is_some_and(is_nothing) || !name.contains(char::is_alphabetic) {
+                    let message = message_of(register(&registry, opts));
+                    assert_eq!(message, refused, "where {ending:?} is added");
+                }
             }
         }
     }
@@ -196,8 +199,6 @@ fn any_accepted_name_makes_a_sound_page() {
     }
 }
 
-type Register = fn(&Registry, &str) -> Result<(), Error>;
-
 /// Each type whose family would be `x` in OpenMetrics, and its name here.
 const OF_ONE_NAME: [(&str, Register); 5] = [
     ("x", register_a::<Gauge>),
@@ -207,31 +208,27 @@ const OF_ONE_NAME: [(&str, Register); 5] = [
     ("x_info", register_a::<Info<By<'static>>>),
 ];
 
-fn register_a<R: Registrable>(registry: &Registry, name: &str) -> Result<(), Error> {
-    registry.register::<R>(opts(name).lenient_names(true)).map(drop)
-}
-
 #[test]
 fn of_families_that_would_have_one_name_in_openmetrics_there_is_one() {
     for (first, (name, register)) in OF_ONE_NAME.iter().enumerate() {
         let registry = registry();
-        register(&registry, "x").unwrap();
+        register(&registry, opts("x")).unwrap();
         for (second, (other, register_other)) in OF_ONE_NAME.iter().enumerate() {
             if name != other {
                 let reason = format!(
                     "{name:?} is registered too, and in OpenMetrics the two would have one \
                      name; rename one"
                 );
-                check_refused(register_other(&registry, "x"), "x", &reason);
+                check_refused(register_other(&registry, opts("x")), "x", &reason);
             } else if first != second {
-                let message = message_of(register_other(&registry, "x"));
+                let message = message_of(register_other(&registry, opts("x")));
                 assert!(message.contains("it is registered as a"));
             }
         }
         // Once it has ended, each other one has its turn.
         assert!(registry.unregister(name));
         for (other, register_other) in &OF_ONE_NAME {
-            register_other(&registry, "x").unwrap();
+            register_other(&registry, opts("x")).unwrap();
             assert!(registry.unregister(other));
         }
     }
@@ -272,8 +269,9 @@ fn a_name_that_samples_of_another_family_have_is_taken() {
             [[(family, name), (register, other)], [(register, other), (family, name)]]
         {
             let registry = registry();
-            one(&registry, one_name).unwrap();
-            let message = message_of(two(&registry, two_name));
+            let named = |name| opts(name).lenient_names(true);
+            one(&registry, named(one_name)).unwrap();
+            let message = message_of(two(&registry, named(two_name)));
             let reason = "is registered too, and samples of the two would have one name";
             assert!(message.contains(reason), "{one_name} {two_name}: {message}");
         }
