@@ -170,15 +170,11 @@ impl NativeBuckets {
 
     /// Moves all buckets that are at most so far from 0 into the zero bucket.
     fn widen_zero(&mut self, widest: f64) {
-        let Self { schema, zero_threshold, zero, positive, negative, .. } = self;
-        for side in [positive, negative] {
-            let first = side.partition_point(|&(bucket, _)| upper_bound(bucket, *schema) <= widest);
-            for (bucket, count) in side.drain(..first) {
-                *zero = zero.wrapping_add(count);
-                *zero_threshold = zero_threshold.max(upper_bound(bucket, *schema));
-            }
+        for side in [&self.positive, &self.negative] {
+            let bounds = side.iter().map(|&(bucket, _)| upper_bound(bucket, self.schema));
+            let reached = bounds.take_while(|&bound| bound <= widest);
+            self.zero_threshold = reached.fold(self.zero_threshold, f64::max);
         }
-        // A bucket that the other side's zero reaches into goes with it.
         self.count_as_zero();
     }
 
