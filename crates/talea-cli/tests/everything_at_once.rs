@@ -27,9 +27,10 @@ use std::time::{Duration, Instant};
 
 use everything::page::{Page, ProcessUsage, ask, scrape};
 use everything::writers::{BATCH, Role, Writer};
-use everything::{SOON, clients, writers};
+use everything::{clients, writers};
 
 use crate::support::agent::Agent;
+use crate::support::{End, wait_for};
 
 /// Rounds without `TALEA_MINUTES`.
 const ROUNDS: u64 = 6;
@@ -146,16 +147,11 @@ impl Mount {
 
     /// Waits until there is less room than for a third of the file that fills it.
     fn fills_up(&self) {
-        let began = Instant::now();
-        loop {
+        wait_for(|| {
             let now = rustix::fs::statvfs(&self.0).unwrap();
             let free = now.f_bfree * now.f_frsize;
-            if free <= MORE as u64 {
-                return;
-            }
-            assert!(began.elapsed() < SOON, "{free} bytes are free");
-            sleep(Duration::from_millis(1));
-        }
+            if free <= MORE as u64 { Ok(()) } else { Err(format!("{free} bytes are free")) }
+        });
     }
 
     /// That a file of a third of its size does not fit.
@@ -170,15 +166,6 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
-    }
-}
-
-/// Ends what runs beside, also if this one panics.
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, SeqCst);
     }
 }
 
@@ -326,19 +313,10 @@ impl Stage {
 
     /// A page, as soon as there is one that is as expected.
     fn page(&self, is: impl Fn(&Page) -> bool) -> Page {
-        let began = Instant::now();
-        loop {
-            let page = scrape(&self.agent.address);
-            match page {
-                Some(page) if is(&page) => return page,
-                page => assert!(
-                    began.elapsed() < SOON,
-                    "{}",
-                    page.map_or(String::new(), |page| page.text)
-                ),
-            }
-            sleep(Duration::from_millis(10));
-        }
+        wait_for(|| match scrape(&self.agent.address) {
+            Some(page) if is(&page) => Ok(page),
+            page => Err(page.map_or(String::new(), |page| page.text)),
+        })
     }
 
     /// That the same trouble is not written about all the time.

@@ -5,7 +5,7 @@
 use std::fs::OpenOptions;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
@@ -82,27 +82,6 @@ fn fill(path: &Path) -> Registry {
     let circuit: StateSet<Circuit> = registry.register(Opts::new("circuit", "Its state.")).unwrap();
     circuit.set(Circuit::Open);
     registry
-}
-
-/// A directory on tmpfs, removed at the end.
-struct Shm(PathBuf);
-
-impl Shm {
-    fn new() -> Self {
-        let path = PathBuf::from(format!("/dev/shm/talea-test-damaged-{}", std::process::id()));
-        std::fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn at(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Shm {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }
 
 /// The offsets of used words; the words that lead to others are hit more often.
@@ -191,22 +170,23 @@ fn of_good(text: &str) -> Vec<&str> {
 #[test]
 fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
     let times: u64 = std::env::var("TALEA_MUTATIONS").map_or(1_000, |times| times.parse().unwrap());
-    let shm = Shm::new();
-    let original = fill(&shm.at("original"));
+    let shm = tempfile::tempdir_in("/dev/shm").unwrap();
+    let at = |name: &str| shm.path().join(name);
+    let original = fill(&at("original"));
     // Two of them, so that the third is never what most say.
-    let _good = ["good", "well"].map(|name| fill(&shm.at(&format!("{name}.talea"))));
-    let whole = std::fs::read(shm.at("original")).unwrap();
+    let _good = ["good", "well"].map(|name| fill(&at(&format!("{name}.talea"))));
+    let whole = std::fs::read(at("original")).unwrap();
     drop(original);
     let places = Places::of(&whole);
-    let sources = Sources { directories: vec![shm.0.clone()], ..Sources::default() };
-    let owner = std::os::unix::fs::MetadataExt::uid(&shm.0.metadata().unwrap());
+    let sources = Sources { directories: vec![shm.path().to_owned()], ..Sources::default() };
+    let owner = std::os::unix::fs::MetadataExt::uid(&shm.path().metadata().unwrap());
     let agent = Agent::new(sources, vec![owner], Some("region".to_owned())).unwrap();
     let mut scrapers = [Format::Text, Format::OpenMetrics, Format::Protobuf].map(|format| {
         let mut scraper = Scraper::new(&agent);
         scraper.format(format, Escaping::AllowUtf8);
         scraper
     });
-    let bad = shm.at("bad.talea");
+    let bad = at("bad.talea");
     std::fs::write(&bad, &whole).unwrap();
     let [text, openmetrics] =
         [0, 1].map(|n| String::from_utf8(scrapers[n].scrape().to_vec()).unwrap());
@@ -220,8 +200,8 @@ fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
         let mut bytes = whole.clone();
         let damage_done = damage(&mut bytes, &places, &mut random);
         if n % 2 == 0 {
-            std::fs::write(shm.at("new"), &bytes).unwrap();
-            std::fs::rename(shm.at("new"), &bad).unwrap();
+            std::fs::write(at("new"), &bytes).unwrap();
+            std::fs::rename(at("new"), &bad).unwrap();
         } else {
             // It is open already.
             let file = OpenOptions::new().write(true).open(&bad).unwrap();

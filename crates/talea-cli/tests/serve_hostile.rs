@@ -9,14 +9,14 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
-use h2::Reason as Reset;
 use talea::{Config, Counter, Opts, Registry};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::support::agent::{Agent, ask};
-use crate::support::test_server::{Client, asks};
+use crate::support::agent::{Agent, Answer, ask};
+use crate::support::http2_client;
+use crate::support::sample;
+use crate::support::test_server::{Client, process_memory};
 
 const SERIES: u64 = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
 const MIB: u64 = 1 << 20;
@@ -68,13 +68,20 @@ impl Large {
         client
     }
 
-    /// Scrapes, and is let in without an answer that asks it to come again.
-    async fn scrape_at_first_try(&self) {
+    /// Scrapes on a thread of its own, as it is large; a page is whole.
+    async fn answer(&self) -> Answer {
         let address = self.address.to_string();
         let scrape = move || ask(&address, "GET", "/metrics", &[]);
         let answer = tokio::task::spawn_blocking(scrape).await.unwrap();
-        assert_eq!(answer.status, 200);
-        assert_whole(&answer.body);
+        if answer.status == 200 {
+            assert_whole(&answer.body);
+        }
+        answer
+    }
+
+    /// Scrapes, and is let in without an answer that asks it to come again.
+    async fn scrape_at_first_try(&self) {
+        assert_eq!(self.answer().await.status, 200);
     }
 
     /// Begins to scrape with so much time, and reads but the beginning.
@@ -91,15 +98,9 @@ impl Large {
         }
     }
 
-    /// The most memory that the agent ever had, in bytes.
-    fn most_memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.agent.pid())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
-    }
-
     fn assert_memory(&self, what: &str) {
-        let (most, bound) = (self.most_memory(), self.at_once * SERIES * EACH + BESIDE);
+        let most = process_memory(&self.agent.pid().to_string(), "VmHWM:");
+        let bound = self.at_once * SERIES * EACH + BESIDE;
         println!("{what}: at most {} MiB of {}", most / MIB, bound / MIB);
         assert!(most < bound, "{what}: {most} of {bound}");
     }
@@ -109,16 +110,7 @@ impl Large {
     async fn scrape(&self, within: Duration) -> Duration {
         let began = Instant::now();
         loop {
-            let address = self.address.to_string();
-            // On a thread of its own, as it is large.
-            let scrape = move || {
-                let answer = ask(&address, "GET", "/metrics", &[]);
-                if answer.status == 200 {
-                    assert_whole(&answer.body);
-                }
-                answer
-            };
-            let answer = tokio::task::spawn_blocking(scrape).await.unwrap();
+            let answer = self.answer().await;
             if answer.status == 200 {
                 return began.elapsed();
             }
@@ -219,16 +211,11 @@ async fn whatever_clients_do_it_answers_and_its_memory_is_bounded() {
         .await;
     large
         .answers_while("a client of HTTP/2 with a window of 0", async {
-            let stream = TcpStream::connect(large.address).await.unwrap();
-            let mut client = h2::client::Builder::new();
-            let client = client.initial_window_size(0).handshake::<_, Bytes>(stream);
-            let (sends, connection) = client.await.unwrap();
-            let goes_on = tokio::spawn(connection);
-            let mut sends = sends.ready().await.unwrap();
+            let connected = http2_client::connect(large.address, 0).await;
+            let (mut sends, goes_on) = connected.expect("a connection");
             let mut asked = Vec::new();
             for _ in 0..16 {
-                std::future::poll_fn(|cx| sends.poll_ready(cx)).await.unwrap();
-                asked.push(sends.send_request(asks("/metrics"), true).unwrap());
+                asked.push(http2_client::ask(&mut sends, "/metrics").await.expect("a stream"));
             }
             for _ in 0..4 {
                 large.scrape_at_first_try().await;
@@ -239,10 +226,8 @@ async fn whatever_clients_do_it_answers_and_its_memory_is_bounded() {
     // All is as it was.
     large.answers_while("nobody else", async { _ = large.scrape(SOON * 5).await }).await;
     let page = large.agent.scrape();
-    let broken_off = page.lines().find_map(|line| {
-        let rest = line.strip_prefix("talea_agent_scrapes_total{outcome=\"broken_off\"} ")?;
-        rest.parse::<u64>().ok()
-    });
+    let broken_off = "talea_agent_scrapes_total{outcome=\"broken_off\"}";
+    let broken_off: Option<u64> = sample(&page, broken_off);
     assert!(broken_off.is_some_and(|broken_off| broken_off >= 8), "{broken_off:?}");
 }
 
@@ -254,19 +239,13 @@ fn assert_whole(page: &[u8]) {
 
 /// Opens a connection, and resets each scrape that it asks for, as long as it may.
 async fn gives_up(large: &Large, streams: &AtomicUsize) {
-    let stream = TcpStream::connect(large.address).await.unwrap();
-    let client = h2::client::Builder::new()
-        .max_concurrent_reset_streams(100_000)
-        .handshake::<_, Bytes>(stream);
-    let Ok((sends, connection)) = client.await else { return };
-    let goes_on = tokio::spawn(connection);
-    let Ok(mut sends) = sends.ready().await else { return };
+    let Some((mut sends, goes_on)) = http2_client::connect(large.address, 65_535).await else {
+        return;
+    };
     for n in 0..1_000 {
-        if std::future::poll_fn(|cx| sends.poll_ready(cx)).await.is_err() {
+        if !http2_client::ask_and_reset(&mut sends, "/metrics").await {
             break;
         }
-        let Ok((_, mut stream)) = sends.send_request(asks("/metrics"), true) else { break };
-        stream.send_reset(Reset::CANCEL);
         streams.fetch_add(1, Ordering::SeqCst);
         if n % 16 == 0 {
             sleep(Duration::from_millis(1)).await;

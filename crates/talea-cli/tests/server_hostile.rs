@@ -7,14 +7,12 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use axum::body::Bytes;
-use h2::Reason as Reset;
-use h2::client::SendRequest;
 use talea_http::server::{Limits, Reason};
 use tokio::sync::{Mutex, MutexGuard};
 use tokio::time::sleep;
 
-use crate::support::test_server::{Client, HELLO, TestServer, asks, memory, wide};
+use crate::support::http2_client::{ask_and_reset, asks};
+use crate::support::test_server::{Client, HELLO, TestServer, process_memory, wide};
 use crate::support::tls_client;
 use crate::support::web_config::Folder;
 
@@ -25,6 +23,10 @@ async fn alone() -> MutexGuard<'static, ()> {
     // Each needs descriptors for both ends.
     talea_cli::descriptors::ensure(2500).unwrap();
     ALONE.lock().await
+}
+
+fn memory() -> i64 {
+    process_memory("self", "VmRSS:") as i64
 }
 
 /// Another client is served within the time limit of all tests here.
@@ -90,7 +92,7 @@ async fn streams_that_are_opened_and_reset_take_nothing() {
         while streams < 10_000 && began.elapsed() < Duration::from_secs(4) {
             let mut sends = server.http2(65_535).await;
             connections += 1;
-            while streams < 10_000 && open_and_reset(&mut sends, path).await {
+            while streams < 10_000 && ask_and_reset(&mut sends, path).await {
                 streams += 1;
                 if streams % 16 == 0 {
                     tokio::task::yield_now().await;
@@ -105,16 +107,6 @@ async fn streams_that_are_opened_and_reset_take_nothing() {
     let grown = memory() - before;
     println!("resets took {grown} bytes");
     assert!(grown < 16 << 20, "{grown}");
-}
-
-/// Whether the connection is still there.
-async fn open_and_reset(sends: &mut SendRequest<Bytes>, path: &str) -> bool {
-    if std::future::poll_fn(|cx| sends.poll_ready(cx)).await.is_err() {
-        return false;
-    }
-    let Ok((_, mut stream)) = sends.send_request(asks(path), true) else { return false };
-    stream.send_reset(Reset::CANCEL);
-    true
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

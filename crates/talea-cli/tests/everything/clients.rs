@@ -7,9 +7,9 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use axum::body::Bytes;
-use axum::http::Request;
-use h2::Reason;
 use h2::client::SendRequest;
+
+use crate::support::http2_client::{ask, ask_and_reset, connect};
 
 /// Connects, and writes something if it can.
 fn says(address: &str, text: &str) -> Option<TcpStream> {
@@ -41,41 +41,25 @@ pub(crate) fn over_http2(address: &str, holds: bool, is_over: &AtomicBool) {
     runtime.block_on(async {
         let mut held = Vec::new();
         if holds {
-            if let Some(sends) = connects(address, 0).await {
-                held.push(asks(sends, false).await);
+            if let Some((sends, _)) = connect(address, 0).await {
+                held.push(asks_for_eight(sends).await);
             }
         }
         while !is_over.load(SeqCst) {
-            if let Some(sends) = connects(address, 1 << 16).await {
-                asks(sends, true).await;
+            if let Some((mut sends, _)) = connect(address, 1 << 16).await {
+                let mut streams = 0..200;
+                while streams.next().is_some() && ask_and_reset(&mut sends, "/metrics").await {}
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     });
 }
 
-async fn connects(address: &str, window: u32) -> Option<SendRequest<Bytes>> {
-    let stream = tokio::net::TcpStream::connect(address).await.ok()?;
-    let builder = &mut h2::client::Builder::new();
-    builder.initial_window_size(window).max_concurrent_reset_streams(100_000);
-    let (sends, connection) = builder.handshake(stream).await.ok()?;
-    tokio::spawn(connection);
-    sends.ready().await.ok()
-}
-
-/// Asks for some pages, and resets each if asked to. The result keeps the connection.
-async fn asks(mut sends: SendRequest<Bytes>, resets: bool) -> impl Sized {
+/// Asks for some pages. The result keeps the connection.
+async fn asks_for_eight(mut sends: SendRequest<Bytes>) -> impl Sized {
     let mut streams = Vec::new();
-    for _ in 0..if resets { 200 } else { 8 } {
-        if std::future::poll_fn(|cx| sends.poll_ready(cx)).await.is_err() {
-            break;
-        }
-        let request = Request::builder().uri("http://a/metrics").body(()).unwrap();
-        let Ok((answer, mut stream)) = sends.send_request(request, true) else { break };
-        if resets {
-            stream.send_reset(Reason::CANCEL);
-        }
-        streams.push((answer, stream));
+    for _ in 0..8 {
+        streams.extend(ask(&mut sends, "/metrics").await);
     }
     (sends, streams)
 }

@@ -5,11 +5,12 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::time::Instant;
 
 use talea_parse::{Syntax, families};
 
 use super::SOON;
+use crate::support::test_server::process_memory;
+use crate::support::wait_for;
 
 /// An answer: its status, and its head and body. That of a scrape may break off.
 pub(crate) struct Answer {
@@ -42,7 +43,6 @@ pub(crate) fn scrape(address: &str) -> Option<Page> {
     body.ends_with("# EOF\n").then(|| Page::of(body))
 }
 
-/// The values of a page.
 pub(crate) struct Page {
     /// Of each sample in each region, the sum of all series.
     sums: BTreeMap<(String, String), f64>,
@@ -80,39 +80,29 @@ impl Page {
     }
 }
 
-/// The resources of a process.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProcessUsage {
-    /// Bytes in memory.
     pub(crate) memory: u64,
     /// Descriptors of files in a folder.
     pub(crate) files: usize,
-    /// Other descriptors.
     pub(crate) others: usize,
 }
 
 impl ProcessUsage {
     pub(crate) fn of(pid: u32, folder: &Path) -> Self {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-        let kilobytes: u64 = line.trim().strip_suffix(" kB").unwrap().parse().unwrap();
+        let memory = process_memory(&pid.to_string(), "VmRSS:");
         let links = fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
         // It may be closed meanwhile.
         let links = links.filter_map(|link| fs::read_link(link.ok()?.path()).ok());
         let (files, others): (Vec<_>, Vec<_>) = links.partition(|link| link.starts_with(folder));
-        Self { memory: kilobytes * 1024, files: files.len(), others: others.len() }
+        Self { memory, files: files.len(), others: others.len() }
     }
 
     /// Its resources once they are as expected.
     pub(crate) fn settled(pid: u32, folder: &Path, is: impl Fn(&Self) -> bool) -> Self {
-        let began = Instant::now();
-        loop {
+        wait_for(|| {
             let now = Self::of(pid, folder);
-            if is(&now) {
-                return now;
-            }
-            assert!(began.elapsed() < SOON, "it goes on holding {now:?}");
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+            if is(&now) { Ok(now) } else { Err(format!("it goes on holding {now:?}")) }
+        })
     }
 }

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle, sleep};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use talea::{
     Config, Count, Counter, Error, Family, Histogram, Labels, Opts, Registry, UpDownCounter,
 };
 
 use super::SOON;
+use crate::support::wait_for;
 
 /// How much is counted between two acknowledgements.
 pub(crate) const BATCH: u64 = 64;
@@ -265,17 +266,12 @@ impl Writer {
     }
 
     fn ends(&mut self) -> std::process::ExitStatus {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status;
-            }
-            assert!(began.elapsed() < SOON, "a writer hangs: {}", self.errors());
-            sleep(Duration::from_millis(1));
-        }
+        wait_for(|| match self.child.try_wait().unwrap() {
+            Some(status) => Ok(status),
+            None => Err(format!("a writer hangs: {}", self.errors())),
+        })
     }
 
-    /// Its standard error.
     fn errors(&self) -> String {
         std::fs::read_to_string(&self.errors).unwrap_or_default()
     }

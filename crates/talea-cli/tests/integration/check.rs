@@ -3,30 +3,19 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::support::{TALEA, counting_server, stderr, stdout};
+use crate::support::{TALEA, assert_ends, counting_server, piped, stderr, stdout, talea};
 
 const CLEAN: &str = "# HELP a_total A.\n# TYPE a_total counter\na_total 1\n";
 const CLEAN_OPENMETRICS: &str = "# TYPE a counter\n# HELP a A.\na_total 1\n# EOF\n";
 const ADVISED: &str = "# TYPE a gauge\na 1\n";
 const BROKEN: &str = "# HELP a A.\n# TYPE a gauge\na{b=\"é\",c=1} 1\na 1\na 2\n";
 
-/// Checks a text on standard input.
 fn check(text: &str, more: &[&str]) -> Output {
-    let mut talea = Command::new(TALEA)
-        .arg("check")
-        .args(more)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // A program that will not read it has ended already.
-    let _ = talea.stdin.take().unwrap().write_all(text.as_bytes());
-    talea.wait_with_output().unwrap()
+    piped(Command::new(TALEA).arg("check").args(more), text.as_bytes())
 }
 
 #[test]
@@ -59,13 +48,13 @@ fn the_exit_status_reports_the_findings() {
 
 #[test]
 fn an_empty_text_is_reported_as_such() {
-    let said = stdout(&check("", &[]));
-    assert!(
-        said.starts_with("-:1:1: violation: the text is empty; name a file or a URL"),
-        "{said}"
-    );
-    let said = stdout(&check("", &["--format", "openmetrics"]));
-    assert!(said.starts_with("-:1:1: violation: the text ends without # EOF"), "{said}");
+    for (more, begins) in [
+        (&[][..], "-:1:1: violation: the text is empty; name a file or a URL"),
+        (&["--format", "openmetrics"], "-:1:1: violation: the text ends without # EOF"),
+    ] {
+        let said = stdout(&check("", more));
+        assert!(said.starts_with(begins), "{said}");
+    }
 }
 
 #[test]
@@ -73,7 +62,7 @@ fn each_finding_has_its_place_and_what_to_write_instead() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metrics.txt");
     fs::write(&path, BROKEN).unwrap();
-    let output = Command::new(TALEA).arg("check").arg(&path).output().unwrap();
+    let output = talea(["check".as_ref(), path.as_os_str()]);
     let path = path.display();
     assert_eq!(
         stdout(&output),
@@ -92,36 +81,31 @@ fn findings_are_also_for_programs() {
     let findings: Vec<Value> =
         stdout(&output).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(findings.len(), 2);
+    let advice = (&findings[0]["severity"], &findings[0]["rule"]);
+    assert_eq!(advice, (&json!("advice"), &json!("help")));
     assert_eq!(
         findings[1],
-        serde_json::json!({
+        json!({
             "path": "-", "line": 3, "column": 1, "severity": "violation", "rule": "series-twice",
             "found": "the series a stands in line 2 already", "instead": "write each series once",
         })
-    );
-    assert_eq!(
-        (&findings[0]["severity"], &findings[0]["rule"]),
-        (&"advice".into(), &"help".into())
     );
     assert_eq!(stdout(&check(CLEAN, &["--json"])), "");
 }
 
 #[test]
 fn an_unreadable_source_is_reported_with_its_reason() {
-    let missing = check("", &["/nowhere/metrics.txt"]);
-    assert_eq!(missing.status.code(), Some(2));
-    assert!(stderr(&missing).contains("/nowhere/metrics.txt"), "{missing:?}");
-
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metrics.txt");
     fs::write(&path, b"a 1\nb\xFF 2\n").unwrap();
-    let output = Command::new(TALEA).arg("check").arg(&path).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("line 2 is not UTF-8"), "{output:?}");
-
-    let ftp = check("", &["ftp://localhost/metrics"]);
-    assert_eq!(ftp.status.code(), Some(2));
-    assert!(stderr(&ftp).contains("http and https are spoken"), "{ftp:?}");
+    for (source, message) in [
+        ("/nowhere/metrics.txt", "/nowhere/metrics.txt"),
+        (path.to_str().unwrap(), "line 2 is not UTF-8"),
+        ("ftp://localhost/metrics", "http and https are spoken"),
+        ("http://127.0.0.1:1/metrics", "cannot be reached"),
+    ] {
+        assert_ends(&check("", &[source]), 2, &[message]);
+    }
 }
 
 /// Serves one answer, and gives its URL and the head of the request.
@@ -171,12 +155,7 @@ fn a_url_is_checked_as_what_it_says_it_is() {
         assert!(head.contains("text/plain;version=0.0.4"), "{head}");
     }
     let (url, _server) = served("404 Not Found", Some(TEXT), "");
-    let output = check("", &[&url]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("404"), "{output:?}");
-    let output = check("", &["http://127.0.0.1:1/metrics"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("cannot be reached"), "{output:?}");
+    assert_ends(&check("", &[&url]), 2, &["404"]);
 }
 
 #[test]
@@ -190,13 +169,11 @@ fn a_url_may_be_served_over_tls() {
     });
     let url = format!("https://{}/metrics", server.address);
     let ca = certificate.pem.to_str().unwrap();
-    for arguments in [vec![url.as_str(), "--ca", ca], vec![url.as_str(), "--insecure"]] {
-        let output = check("", &arguments);
-        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for arguments in [&[&*url, "--ca", ca][..], &[&url, "--insecure"]] {
+        assert_ends(&check("", arguments), 0, &[]);
     }
     let other = counting_server::Certificate::new();
     let output = check("", &[&url, "--ca", other.pem.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--insecure"), "{output:?}");
+    assert_ends(&output, 2, &["--insecure"]);
     assert_eq!(server.requests(), 2);
 }

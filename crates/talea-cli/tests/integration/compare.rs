@@ -3,30 +3,22 @@
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Output;
 
-use crate::support::stand_in::{Reply, StandIn, as_expected};
-use crate::support::{TALEA, items_api, json_file, stderr, stdout};
+use crate::support::stand_in::{Reply, StandIn, answer};
+use crate::support::{assert_ends, items_api, json_file, stdout, talea};
 
-fn talea(arguments: &[&str], out: Option<&Path>) -> (Output, String, String) {
-    let mut command = Command::new(TALEA);
-    command.arg("study").args(arguments);
-    if let Some(out) = out {
-        command.arg("--out").arg(out);
-    }
-    let output = command.output().unwrap();
-    let (stdout, stderr) = (stdout(&output), stderr(&output));
-    (output, stdout, stderr)
+/// Runs `talea study`, which writes to a folder if there is one.
+fn study(arguments: &[&str], out: Option<&Path>) -> Output {
+    let out: Vec<&str> = out.into_iter().flat_map(|it| ["--out", it.to_str().unwrap()]).collect();
+    talea([&["study"], arguments, &out].concat())
 }
 
 /// Answers 500 to requests with one of these methods, which are steps that no other needs.
 fn failing(methods: &'static [&'static str]) -> StandIn {
     StandIn::start(move |request| match methods.contains(&request.method.as_str()) {
         true => Reply::Answer(500, String::new()),
-        false => {
-            let (status, body) = as_expected(request);
-            Reply::Answer(status, body)
-        }
+        false => answer(request),
     })
 }
 
@@ -39,10 +31,10 @@ fn a_service_that_fails_more_often_is_shown_to_do_so() {
     let urls = [base.url(), other.url()];
     let mut arguments = vec!["--cases", "2x5", "--rounds", "4", "--ab"];
     arguments.extend(urls.iter().map(String::as_str));
-    let (output, stdout, stderr) = talea(&arguments, Some(folder.path()));
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    let output = study(&arguments, Some(folder.path()));
+    assert_ends(&output, 1, &[]);
     let words = "more often failing (2.000 times, 2.000 to 2.000)";
-    assert!(stdout.contains(words), "{stdout}");
+    assert!(stdout(&output).contains(words), "{output:?}");
 
     let comparison = json_file(&folder.path().join("comparison.json"));
     assert_eq!((&comparison["rounds"], &comparison["paired"]), (&4.into(), &true.into()));
@@ -69,9 +61,9 @@ fn a_service_that_fails_more_often_is_shown_to_do_so() {
     assert_eq!(rounds.as_array().unwrap().len(), 4);
     for (condition, status) in [("failed > 1.5x", 1), ("failed > 9x", 0), ("failed > 15", 1)] {
         let arguments = ["compare", &reports[0], &reports[1], "--fail-if", condition];
-        let (output, stdout, stderr) = talea(&arguments, None);
-        assert_eq!(output.status.code(), Some(status), "{condition}: {stdout}{stderr}");
-        assert!(stdout.contains("run apart"), "{stdout}");
+        let output = study(&arguments, None);
+        let stderr = assert_ends(&output, status, &[condition]);
+        assert!(stdout(&output).contains("run apart"), "{output:?}");
         assert_eq!(stderr.contains("FAILED"), status == 1, "{stderr}");
     }
 }
@@ -81,13 +73,12 @@ fn variants_are_environments_and_arguments_of_the_service() {
     let folder = tempfile::tempdir().unwrap();
     let arguments =
         ["--cases", "2x5", "--rounds", "2", "--ab", "ITEMS_VARIANT=1", "ITEMS_VARIANT='two words'"];
-    let (output, stdout, stderr) = talea(&arguments, Some(folder.path()));
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stderr.contains("round 1 of 2: ITEMS_VARIANT=1 items-api"), "{stderr}");
+    let output = study(&arguments, Some(folder.path()));
+    let stderr = assert_ends(&output, 0, &["round 1 of 2: ITEMS_VARIANT=1 items-api"]);
     // The first variant changes from round to round.
     let order: Vec<&str> = stderr.lines().filter(|line| line.starts_with("round ")).collect();
     assert!(order[1].contains("two words") && order[2].contains("two words"), "{order:?}");
-    assert!(stdout.contains("Server CPU a request"), "{stdout}");
+    assert!(stdout(&output).contains("Server CPU a request"), "{output:?}");
     for n in ["1", "2"] {
         let report = json_file(&folder.path().join(n).join("report.json"));
         assert_eq!(report["cases"][0]["server"]["requests_received"], 50);
@@ -102,20 +93,11 @@ fn variants_are_command_lines_that_serve_at_a_url() {
         format!("{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:0", api.display());
     let folder = tempfile::tempdir().unwrap();
     let url = format!("http://127.0.0.1:{port}/api/items");
-    let arguments = [
-        "--cases",
-        "2x5",
-        "--rounds",
-        "2",
-        "--url",
-        &url,
-        "--ab",
-        &variant,
-        &format!("X=1 {variant}"),
-    ];
-    let (output, stdout, stderr) = talea(&arguments, Some(folder.path()));
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
-    assert!(stdout.contains("Requests a second"), "{stdout}");
+    let second = format!("X=1 {variant}");
+    let load = ["--cases", "2x5", "--rounds", "2", "--url", &url];
+    let output = study(&[&load[..], &["--ab", &variant, &second]].concat(), Some(folder.path()));
+    assert_ends(&output, 0, &[]);
+    assert!(stdout(&output).contains("Requests a second"), "{output:?}");
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "both have ended");
 }
 
@@ -126,9 +108,8 @@ fn a_variant_is_not_started_where_another_service_serves() {
     let service = failing(&[]);
     let url = service.url();
     let arguments = ["--cases", "2x5", "--url", &url, "--ab", "sleep 60", "sleep 61"];
-    let (output, _, stderr) = talea(&arguments, Some(folder.path()));
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains(&format!("another service serves at {url} already")), "{stderr}");
+    let output = study(&arguments, Some(folder.path()));
+    assert_ends(&output, 2, &[&format!("another service serves at {url} already")]);
 }
 
 #[test]
@@ -145,9 +126,7 @@ fn a_study_fails_where_its_condition_holds() {
     ] {
         let url = service.url();
         let arguments = ["--cases", "1x5", "--url", &url, "--fail-if", condition];
-        let (output, _, stderr) = talea(&arguments, Some(folder.path()));
-        assert_eq!(output.status.code(), Some(status), "{condition}: {stderr}");
-        assert!(stderr.contains(message), "{condition}: {stderr}");
+        assert_ends(&study(&arguments, Some(folder.path())), status, &[message]);
     }
 }
 
@@ -159,11 +138,9 @@ fn reports_show_which_conditions_passed_and_which_failed() {
     let conditions = ["--fail-if", "failed > 4", "--fail-if", "failed > 5"];
     let load = [&["--cases", "1x5"][..], &conditions].concat();
     let one = [&load[..], &["--url", &url]].concat();
-    let (output, ..) = talea(&one, Some(folder.path()));
-    assert_eq!(output.status.code(), Some(1));
+    assert_ends(&study(&one, Some(folder.path())), 1, &[]);
     let two = [&load[..], &["--rounds", "2", "--ab", &url, &url]].concat();
-    let (output, ..) = talea(&two, Some(folder.path()));
-    assert_eq!(output.status.code(), Some(1));
+    assert_ends(&study(&two, Some(folder.path())), 1, &[]);
     for (name, judgements, variant) in
         [("report", 2, ""), ("1/report", 2, ""), ("comparison", 4, &*format!("{url}: "))]
     {
@@ -188,9 +165,7 @@ fn a_file_that_is_no_report_is_named() {
     let path = folder.path().join("x.json");
     fs::write(&path, "{}").unwrap();
     let path = path.display().to_string();
-    let (output, _, stderr) = talea(&["compare", &path, "/nowhere.json"], None);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr.contains("x.json") && stderr.contains("expected the report.json"), "{stderr}");
-    let (output, _, stderr) = talea(&["compare", &path], None);
-    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    let output = study(&["compare", &path, "/nowhere.json"], None);
+    assert_ends(&output, 2, &["x.json", "expected the report.json"]);
+    assert_ends(&study(&["compare", &path], None), 2, &[]);
 }

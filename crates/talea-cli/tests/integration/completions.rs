@@ -2,12 +2,13 @@
 
 use std::process::Command;
 
-use crate::support::TALEA;
+use crate::support::{self, TALEA, assert_ends, stdout};
 
+/// Runs `talea`, which must succeed: its output.
 fn talea(arguments: &[&str]) -> String {
-    let output = Command::new(TALEA).args(arguments).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}");
-    String::from_utf8(output.stdout).unwrap()
+    let output = support::talea(arguments);
+    assert_ends(&output, 0, &[]);
+    stdout(&output)
 }
 
 /// The names of all commands, as the help has them.
@@ -44,18 +45,10 @@ fn every_command_has_a_manual_page() {
 }
 
 #[test]
-fn completions_that_cannot_be_written_are_an_error() {
+fn completions_and_pages_that_cannot_be_written_are_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = Command::new(TALEA).args(["completions", "bash"]).stdout(full).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains("cannot be written"), "{message}");
-}
-
-#[test]
-fn a_folder_that_cannot_be_made_is_named() {
-    let output = Command::new(TALEA).args(["man", "/proc/nowhere"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let message = String::from_utf8(output.stderr).unwrap();
-    assert!(message.contains("/proc/nowhere") && message.contains("name a folder"), "{message}");
+    assert_ends(&output, 2, &["cannot be written"]);
+    let output = support::talea(["man", "/proc/nowhere"]);
+    assert_ends(&output, 2, &["/proc/nowhere", "name a folder"]);
 }

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::items_api::{ItemsApi, get};
 use crate::support::region_folder::RegionFolder;
-use crate::support::talea;
+use crate::support::{assert_ends, assert_refused, stdout, talea};
 
 fn inspect<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
@@ -19,14 +19,13 @@ fn inspect<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
 }
 
 fn text(output: &Output) -> String {
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), stderr.as_ref()), (Some(0), ""));
-    String::from_utf8(output.stdout.clone()).unwrap()
+    assert_eq!(assert_ends(output, 0, &[]), "");
+    stdout(output)
 }
 
 fn json(region: &Path, more: &[&str]) -> Value {
     let region = region.to_str().unwrap();
-    let arguments = [region, "--json"].into_iter().chain(more.iter().copied());
+    let arguments = [&[region, "--json"], more].concat();
     serde_json::from_str(&text(&inspect(arguments))).unwrap()
 }
 
@@ -51,7 +50,7 @@ fn counted(region: &Path) -> Vec<(String, Value)> {
 #[test]
 fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     let folder = RegionFolder::new();
-    let region = folder.at("items.talea");
+    let region = folder.region();
     let mut service = ItemsApi::start(Some(&region));
     service.make_and_list(3);
     let scrape = get(&service.metrics, "/metrics");
@@ -74,8 +73,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     let mut shown = 0;
     for line in types {
         let (name, kind) = line.rsplit_once(' ').unwrap();
-        let found = known.iter().find(|(known, _)| known == name);
-        let (_, found) = found.unwrap_or_else(|| panic!("{name} is not in {known:?}"));
+        let (_, found) = known.iter().find(|(known, _)| known == name).expect(name);
         // The text format has fewer types.
         let found = match found.as_str() {
             "info" | "stateset" => "gauge",
@@ -99,8 +97,9 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     let dead = json(&region, &[]);
     assert!(!process(&dead));
     assert_eq!((families(&dead), counted(&region)), (known, before.clone()));
-    assert_eq!(dead["usage"]["text_bytes_without_owner"], 0);
-    assert_eq!(dead["usage"]["cell_bytes_without_owner"], 0);
+    for nothing in ["text_bytes_without_owner", "cell_bytes_without_owner"] {
+        assert_eq!(dead["usage"][nothing], 0, "{nothing}");
+    }
 
     // A restart goes on where it was.
     let service = ItemsApi::start(Some(&region));
@@ -126,21 +125,14 @@ fn agrees(counted: &[(String, Value)], scrape: &str) {
             let labels: Vec<(String, String)> =
                 serde_json::from_value(one["labels"].clone()).unwrap();
             let value = |name: &str| {
-                let of_it = samples.iter().find(|sample| {
-                    sample.name == name
-                        && labels.iter().all(|(name, value)| {
-                            sample.labels.iter().any(|(n, v)| n == name && v == value)
-                        })
-                });
-                of_it.unwrap_or_else(|| panic!("{name} {labels:?}")).value
+                let has_all = |of: &[(String, String)]| labels.iter().all(|it| of.contains(it));
+                let found = samples.iter().find(|it| it.name == name && has_all(&it.labels));
+                found.unwrap_or_else(|| panic!("{name} {labels:?}")).value
             };
             for (ending, key) in [("", "value"), ("_count", "count"), ("_sum", "sum")] {
                 if let Some(reported) = one[key].as_f64() {
-                    assert_eq!(
-                        reported,
-                        value(&format!("{name}{ending}")),
-                        "{name}{ending} {labels:?}"
-                    );
+                    let name = format!("{name}{ending}");
+                    assert_eq!(reported, value(&name), "{name} {labels:?}");
                     compared += 1;
                 }
             }
@@ -155,25 +147,16 @@ fn a_person_reads_tables() {
     let region = folder.at("items.talea");
     let service = ItemsApi::start(Some(&region));
     service.make_and_list(1);
-    let all = text(&inspect([&region]));
     let path = region.display().to_string();
-    for part in [
-        path.as_str(),
-        "layout 9",
-        "single cells",
-        "alive",
-        "adds",
-        "storage",
-        "striped",
-        "seconds",
-    ] {
-        assert!(all.contains(part), "{part}: {all}");
-    }
-    assert!(all.contains(&service.pid().to_string()), "{all}");
     let (name, _) = counted(&region).into_iter().find(|(_, s)| s[0]["count"].is_u64()).unwrap();
-    let one = text(&inspect([path.as_str(), "--family", &name]));
-    for part in ["series", "p99", "/api/items"] {
-        assert!(one.contains(part), "{part}: {one}");
+    let pid = service.pid().to_string();
+    let of_all =
+        [&path, "layout 9", "single cells", "alive", "adds", "storage", "striped", "seconds", &pid];
+    for (more, parts) in
+        [(&[][..], &of_all[..]), (&["--family", &name], &["series", "p99", "/api/items"])]
+    {
+        let shown = text(&inspect([&[&*path], more].concat()));
+        parts.iter().for_each(|part| assert!(shown.contains(part), "{part}: {shown}"));
     }
     // A short time has three digits and a unit: its sum, its mean and its quantiles.
     let times = text(&inspect([path.as_str(), "--family", "http_request_duration_seconds"]));
@@ -199,17 +182,6 @@ fn memory_of_a_process_is_found_by_its_id() {
     assert!(families(&inspection).len() > 10);
 }
 
-/// A bad region: one line reports it by its name, with status 2.
-fn refused(arguments: &[&str], parts: &[&str]) {
-    let output = inspect(arguments);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0), "{stderr}");
-    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
-    for part in parts {
-        assert_eq!(stderr.matches(part).count().min(2), 1, "{part}: {stderr}");
-    }
-}
-
 #[test]
 fn each_kind_of_bad_file_is_one_clear_error() {
     let folder = RegionFolder::new();
@@ -217,9 +189,8 @@ fn each_kind_of_bad_file_is_one_clear_error() {
     drop(ItemsApi::start(Some(&region)));
     let at = |name: &str| -> PathBuf { folder.at(name) };
     let bad = |name: &str, part: &str| {
-        let path = at(name);
-        let path = path.to_str().unwrap();
-        refused(&[path], &[path, part]);
+        let path = folder.at(name).display().to_string();
+        assert_refused(&inspect([&path]), &[&path, part]);
     };
 
     bad("missing", "No such file");
@@ -240,22 +211,20 @@ fn each_kind_of_bad_file_is_one_clear_error() {
         fs::copy(&region, at(name)).unwrap();
         OpenOptions::new().write(true).open(at(name)).unwrap()
     };
-    let put = |file: &fs::File, at, word: u64| file.write_all_at(&word.to_le_bytes(), at).unwrap();
     copy("truncated").set_len(1 << 20).unwrap();
     bad("truncated", "its file has 1048576");
-    put(&copy("version"), 8, 4);
-    bad("version", "layout is version 4, where 9 was expected");
-    put(&copy("boot"), 40, 1);
-    bad("boot", "before the machine was last started");
-    put(&copy("limits"), 24, u64::MAX);
-    bad("limits", "a limit of 18446744073709551615 series");
-    put(&copy("marks"), 1408, 1 << 40);
-    bad("marks", "planes are in use");
-    put(&copy("sizes"), 1088, u64::MAX);
-    bad("sizes", "of a part that has");
-    let whole = at("whole");
+    for (name, place, word, part) in [
+        ("version", 8, 4, "layout is version 4, where 9 was expected"),
+        ("boot", 40, 1, "before the machine was last started"),
+        ("limits", 24, u64::MAX, "a limit of 18446744073709551615 series"),
+        ("marks", 1408, 1 << 40, "planes are in use"),
+        ("sizes", 1088, u64::MAX, "of a part that has"),
+    ] {
+        copy(name).write_all_at(&u64::to_le_bytes(word), place).unwrap();
+        bad(name, part);
+    }
     drop(copy("whole"));
-    text(&inspect([&whole]));
+    text(&inspect([at("whole")]));
 }
 
 #[test]
@@ -264,13 +233,16 @@ fn bad_arguments_are_explained() {
     let region = folder.at("items.talea");
     let service = ItemsApi::start(Some(&region));
     let path = region.to_str().unwrap();
-    refused(&[path, "--family", "nothing"], &["nothing", "without --family they are listed"]);
-    // Its region is in a file.
     let pid = service.pid().to_string();
-    refused(&["--pid", &pid], &["no region in memory", "name that"]);
-    refused(&["--pid", "4194305"], &["process 4194305", "No such file"]);
+    for (arguments, parts) in [
+        (&[path, "--family", "nothing"][..], &["nothing", "without --family they are listed"]),
+        // Its region is in a file.
+        (&["--pid", &pid], &["no region in memory", "name that"]),
+        (&["--pid", "4194305"], &["process 4194305", "No such file"]),
+    ] {
+        assert_refused(&inspect(arguments), parts);
+    }
     for arguments in [&[][..], &[path, "--pid", "1"]] {
-        let output = inspect(arguments);
-        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_ends(&inspect(arguments), 2, &[]);
     }
 }

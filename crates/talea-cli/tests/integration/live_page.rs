@@ -1,21 +1,20 @@
 //! The data of the live page, by the real agent and the real study: what browsers get is what was counted.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use talea::{Config, Counter, Opts, Registry};
 
 use crate::support::agent::{Agent, ask};
 use crate::support::event_stream::EventStream;
-use crate::support::items_api::{ItemsApi, is_answered};
+use crate::support::items_api::{ItemsApi, is_listed};
 use crate::support::region_folder::RegionFolder;
-use crate::support::{TALEA, talea, until};
+use crate::support::{TALEA, printed_json, stdout, talea, until};
 
 /// Requests by endpoint, as the counter of responses has them and as the histogram of durations has them.
 /// A request is recorded in one after the other, so a reading, or a kill, may come in between.
@@ -26,7 +25,6 @@ struct Counts {
 }
 
 impl Counts {
-    /// Those that a page has.
     fn of_page(page: &str) -> Self {
         let of = |sample: &str| {
             let mut counts = BTreeMap::new();
@@ -72,7 +70,18 @@ impl Counts {
 fn range(address: &str, bins: u32) -> Value {
     let answer = ask(address, "GET", &format!("/live/range?from=0&bins={bins}"), &[]);
     assert_eq!(answer.status, 200, "{answer:?}");
-    serde_json::from_slice(&answer.body).unwrap()
+    answer.json()
+}
+
+/// The endpoints of a stream: those at its begin, and those that came with its points.
+fn endpoints(hello: &Value, points: &[Value]) -> Vec<Value> {
+    let new = points.iter().filter_map(|point| point["ne"].as_array());
+    hello["endpoints"].as_array().into_iter().chain(new).flatten().cloned().collect()
+}
+
+fn has_died(point: &Value) -> bool {
+    let mut marks = point["marks"].as_array().into_iter().flatten();
+    marks.any(|mark| mark["kind"] == "died" && mark["of"] == "shop")
 }
 
 /// The requests of all points together.
@@ -142,43 +151,31 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
     let arguments = [folder.region().into_os_string(), "--history".into(), history.clone().into()];
     let agent = Agent::start(&arguments);
     let mut stream = EventStream::open(&agent.address, "/live/events");
-    let hello = stream.next().unwrap();
-    assert_eq!((hello.0.as_str(), &hello.1["title"]), ("hello", &"shop".into()));
-    let mut names = hello.1["endpoints"].as_array().unwrap().clone();
+    let (event, hello) = stream.next().unwrap();
+    assert_eq!((event.as_str(), &hello["title"]), ("hello", &json!("shop")));
     // From the first point on, nothing is missed.
     let mut points = vec![stream.until("point", |_| true)];
 
     // They end with the service, which is killed in the middle of their requests.
-    let clients: Vec<_> = (0..4)
-        .map(|_| {
-            let items = service.items.clone();
-            thread::spawn(move || while is_answered(&items, "/api/items") {})
-        })
-        .collect();
-    let has_many = |counts: Counts| counts.responses.values().any(|count| *count > 200);
-    while !has_many(Counts::of_points(&points, &names)) {
-        let point = stream.until("point", |_| true);
-        names.extend(point["ne"].as_array().into_iter().flatten().cloned());
-        points.push(point);
+    let items = service.items.clone();
+    let client = || {
+        let items = items.clone();
+        thread::spawn(move || while is_listed(&items) {})
+    };
+    let clients = [(); 4].map(|()| client());
+    let counted = |points: &[Value]| Counts::of_points(points, &endpoints(&hello, points));
+    while !counted(&points).responses.values().any(|count| *count > 200) {
+        points.push(stream.until("point", |_| true));
     }
     service.kill();
     clients.into_iter().for_each(|client| client.join().unwrap());
-    // A reading copies counts before it looks who lives, so the next one has the last counts.
-    let mut has_died = false;
-    loop {
-        let point = stream.until("point", |_| true);
-        names.extend(point["ne"].as_array().into_iter().flatten().cloned());
-        let is_last = has_died;
-        has_died |= point["marks"].as_array().is_some_and(|marks| {
-            marks.iter().any(|mark| mark["kind"] == "died" && mark["of"] == "shop")
-        });
-        points.push(point);
-        if is_last {
-            break;
-        }
+    while !points.last().is_some_and(has_died) {
+        points.push(stream.until("point", |_| true));
     }
+    // A reading copies counts before it looks who lives, so the next one has the last counts.
+    points.push(stream.until("point", |_| true));
     let expected = Counts::of_page(&agent.scrape());
-    assert_eq!(Counts::of_points(&points, &names), expected);
+    assert_eq!(counted(&points), expected);
 
     // The past says the same, in bins of any length, also by an agent that was not there.
     let says_the_same = |address: &str| {
@@ -202,24 +199,22 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
     let policy = page.header("content-security-policy").unwrap();
     assert!(policy.contains("style-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
     assert!(page.text().contains("A process was found dead at "), "{}", page.text());
-    let known: Value =
-        serde_json::from_slice(&fresh.get("/postmortem?format=json&region=shop", &[]).body)
-            .unwrap();
+    let known = fresh.get("/postmortem?format=json&region=shop", &[]).json();
     assert_eq!(known["region"]["endpoints"][0]["requests"], all, "{known}");
     assert_eq!(known["record"]["endpoints"][0]["requests"], all, "{known}");
     assert_eq!(fresh.get("/postmortem?region=other", &[]).status, 404);
     drop(fresh);
     let path = folder.region();
+    let (region, history) = (path.to_str().unwrap(), history.to_str().unwrap());
     for is_there in [true, false] {
-        let known = talea([
-            OsStr::new("postmortem"),
-            path.as_os_str(),
-            "--history".as_ref(),
-            history.as_os_str(),
-            "--last=1d".as_ref(),
-            "--json".as_ref(),
-        ]);
-        let known: Value = serde_json::from_slice(&known.stdout).unwrap();
+        let known = printed_json(&talea([
+            "postmortem",
+            region,
+            "--history",
+            history,
+            "--last=1d",
+            "--json",
+        ]));
         let of = |list: &Value| -> u64 {
             list.as_array().unwrap().iter().map(|it| it["requests"].as_u64().unwrap()).sum()
         };
@@ -251,8 +246,7 @@ fn a_postmortem_has_what_was_in_flight_and_the_latest_exemplars() {
     }
     service.kill();
     stream.until("point", |point| point["marks"].as_array().is_some());
-    let known: Value =
-        serde_json::from_slice(&agent.get("/postmortem?format=json", &[]).body).unwrap();
+    let known = agent.get("/postmortem?format=json", &[]).json();
     let endpoints = known["record"]["endpoints"].as_array().unwrap();
     let hung = endpoints.iter().find(|it| it["name"] == "POST /api/items").unwrap();
     assert_eq!(hung["in_flight"], 1.0, "{known}");
@@ -265,8 +259,7 @@ fn a_postmortem_has_what_was_in_flight_and_the_latest_exemplars() {
         registry.register(Opts::new("wait_seconds", "W.")).unwrap();
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
     waits.observe_with_exemplar(Duration::from_millis(20), &[("trace_id", trace)]).unwrap();
-    let output = talea(["postmortem".as_ref(), path.as_os_str()]);
-    let text = String::from_utf8(output.stdout).unwrap();
+    let text = stdout(&talea(["postmortem".as_ref(), path.as_os_str()]));
     assert!(text.contains(&format!("trace_id={trace}")) && text.contains("20.0 ms"), "{text}");
     assert!(text.starts_with("No history: no agent recorded"), "{text}");
 }
@@ -328,8 +321,7 @@ fn the_series_of_a_family_are_followed_and_read_back() {
 
     let mut past = Value::Null;
     until("the past has it", || {
-        let answer = agent.get("/live/series?family=orders_total&from=0&bins=1", &[]);
-        past = serde_json::from_slice(&answer.body).unwrap();
+        past = agent.get("/live/series?family=orders_total&from=0&bins=1", &[]).json();
         past["series"].as_array().is_some_and(|series| series.len() == 2)
     });
     let of = |id: &Value| {
@@ -338,11 +330,10 @@ fn the_series_of_a_family_are_followed_and_read_back() {
     };
     // Of the first one, 5 were counted before the first reading.
     assert_eq!((of(&series[0]["id"]), of(&late[0]["id"])), (3, 4), "{past}");
-    let list: Value = serde_json::from_slice(&agent.get("/live/families", &[]).body).unwrap();
-    let family =
-        list["families"].as_array().unwrap().iter().find(|it| it["name"] == "orders_total");
-    let family = family.unwrap();
-    assert_eq!((&family["kind"], &family["help"]), (&"counter".into(), &"Orders & more.".into()));
+    let list = agent.get("/live/families", &[]).json();
+    let mut list = list["families"].as_array().unwrap().iter();
+    let family = list.find(|family| family["name"] == "orders_total").unwrap();
+    assert_eq!((&family["kind"], &family["help"]), (&json!("counter"), &json!("Orders & more.")));
     assert_eq!(family["series"], 2);
 }
 

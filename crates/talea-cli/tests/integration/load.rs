@@ -2,16 +2,18 @@
 
 use std::process::{Command, Output, Stdio};
 
-use crate::support::stand_in::{Reply, StandIn, as_expected};
-use crate::support::{TALEA, interrupt, printed_json as summary, stderr, until};
+use serde_json::json;
 
+use crate::support::stand_in::{Reply, Request, StandIn, as_expected};
+use crate::support::{
+    TALEA, assert_ends, interrupt, printed_json as summary, stdout, talea, until,
+};
+
+/// A load of the CRUD sequence.
 fn load(url: &str, clients: u64, iterations: u64, more: &[&str]) -> Output {
     let sizes = [clients.to_string(), iterations.to_string()];
-    Command::new(TALEA)
-        .args(["load", url, "--clients", &sizes[0], "--iterations", &sizes[1], "--json"])
-        .args(more)
-        .output()
-        .unwrap()
+    let sizes = ["load", url, "--clients", &sizes[0], "--iterations", &sizes[1], "--json"];
+    talea([&sizes[..], more].concat())
 }
 
 #[test]
@@ -21,11 +23,16 @@ fn every_request_is_sent_once_over_one_connection_a_client_and_counted_by_status
     let summary = summary(&output);
     assert_eq!(output.status.code(), Some(0), "{summary}");
     assert_eq!(server.requests(), 7 * 3 * 5);
-    assert_eq!(summary["requests_sent"], 105);
-    assert_eq!(summary["answers"], 105);
-    assert_eq!(summary["failed"], 0);
-    assert_eq!(summary["answers_by_status"], serde_json::json!({"200": 63, "201": 21, "204": 21}));
-    assert_eq!((&summary["connections"], &summary["reconnects"]), (&7.into(), &0.into()));
+    for (name, expected) in [
+        ("requests_sent", json!(105)),
+        ("answers", json!(105)),
+        ("failed", json!(0)),
+        ("answers_by_status", json!({"200": 63, "201": 21, "204": 21})),
+        ("connections", json!(7)),
+        ("reconnects", json!(0)),
+    ] {
+        assert_eq!(summary[name], expected, "{name}");
+    }
     // One more looks whether the target is there.
     assert_eq!(server.connections(), 8);
     assert!(summary["client_p50_ms"].as_f64().unwrap() > 0.0);
@@ -38,9 +45,8 @@ fn a_load_that_is_over_at_once_is_not_said_to_be_limited() {
     let one = ["--clients", "1", "--iterations", "1"];
     let none = ["--rate", "0.001", "--for", "1ms", "--poisson"];
     for (arguments, requests) in [(&one[..], 5), (&none, 0)] {
-        let mut command = Command::new(TALEA);
-        let output = command.args(["load", &server.url(), "--json"]).args(arguments).output();
-        let summary = summary(&output.unwrap());
+        let url = server.url();
+        let summary = summary(&talea([&["load", &url, "--json"], arguments].concat()));
         assert_eq!(summary["requests_sent"], requests, "{summary}");
         assert!(summary["limits"].as_array().unwrap().is_empty(), "{summary}");
         assert!(summary["generator_cores"].as_f64().unwrap() < 1000.0, "{summary}");
@@ -50,11 +56,8 @@ fn a_load_that_is_over_at_once_is_not_said_to_be_limited() {
 #[test]
 fn the_summary_is_also_for_people() {
     let server = StandIn::well_behaved();
-    let output = Command::new(TALEA)
-        .args(["load", &server.url(), "--clients", "2", "--iterations", "1"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8(output.stdout).unwrap();
+    let output = talea(["load", &server.url(), "--clients", "2", "--iterations", "1"]);
+    let text = stdout(&output);
     assert!(text.contains("requests sent  10 of 10"), "{text}");
     assert!(text.contains("200: 6, 201: 2, 204: 2"), "{text}");
     for step in ["create", "list", "get", "update", "delete"] {
@@ -66,41 +69,22 @@ fn the_summary_is_also_for_people() {
 #[test]
 fn a_load_fails_where_its_condition_holds() {
     let server = StandIn::well_behaved();
-    for (condition, status, message) in [
-        ("p50 > 0us", 1, "FAILED: p50 > 0us holds"),
-        ("p50 > 60s", 0, "p50 > 60s is not shown"),
-        ("rate < 0.001", 0, "rate < 0.001 is not shown"),
-        ("failed > 0", 0, "failed > 0 is not shown: 0"),
-        ("p99 > 1.1x", 2, "there is nothing to compare with: give a limit"),
-        ("A: p99 > 1s", 2, "no such case"),
-        ("cpu > 1us", 2, "no number of it"),
+    for (conditions, status, messages) in [
+        (&["p50 > 0us"][..], 1, &["FAILED: p50 > 0us holds"][..]),
+        (&["p50 > 60s"], 0, &["p50 > 60s is not shown"]),
+        (&["rate < 0.001"], 0, &["rate < 0.001 is not shown"]),
+        (&["failed > 0"], 0, &["failed > 0 is not shown: 0"]),
+        (&["p99 > 1.1x"], 2, &["there is nothing to compare with: give a limit"]),
+        (&["A: p99 > 1s"], 2, &["no such case"]),
+        (&["cpu > 1us"], 2, &["no number of it"]),
+        (
+            &["p50 > 60s", "cpu > 1us"],
+            2,
+            &["p50 > 60s is not shown", "--fail-if cpu > 1us is about nothing that there is"],
+        ),
     ] {
-        let output = load(&server.url(), 2, 3, &["--fail-if", condition]);
-        assert_eq!(output.status.code(), Some(status), "{condition}: {}", stderr(&output));
-        assert!(stderr(&output).contains(message), "{condition}: {}", stderr(&output));
-    }
-}
-
-#[test]
-fn a_condition_about_nothing_is_an_error_also_beside_another() {
-    let server = StandIn::well_behaved();
-    let conditions = ["--fail-if", "p50 > 60s", "--fail-if", "cpu > 1us"];
-    let output = load(&server.url(), 1, 1, &conditions);
-    let text = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{text}");
-    assert!(text.contains("p50 > 60s is not shown"), "{text}");
-    assert!(text.contains("--fail-if cpu > 1us is about nothing that there is"), "{text}");
-}
-
-#[test]
-fn a_time_beyond_all_clocks_is_refused() {
-    for option in ["--for", "--timeout", "--warm-up"] {
-        let output = Command::new(TALEA)
-            .args(["load", "http://127.0.0.1:1", "--clients", "1", option, "500000000000y"])
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(2), "{option}: {}", stderr(&output));
-        assert!(stderr(&output).contains("more than 100 years"), "{}", stderr(&output));
+        let options: Vec<_> = conditions.iter().flat_map(|one| ["--fail-if", one]).collect();
+        assert_ends(&load(&server.url(), 2, 3, &options), status, messages);
     }
 }
 
@@ -151,19 +135,42 @@ fn a_request_that_is_answered_500_is_counted_and_not_sent_again() {
 }
 
 #[test]
-fn a_create_without_an_id_fails_and_leaves_the_rest_unsent() {
-    let server = StandIn::start(|request| match request.method.as_str() {
+fn a_request_that_fails_is_counted_by_how_it_failed() {
+    let no_id = |request: &Request| match request.method.as_str() {
         "POST" => Reply::Answer(201, "{}".to_owned()),
         _ => Reply::Answer(200, "{}".to_owned()),
-    });
-    let summary = summary(&load(&server.url(), 1, 1, &[]));
-    assert_eq!(summary["requests_sent"], 2);
-    assert_eq!(summary["failed"], 4);
-    assert!(
-        summary["failures"]
-            .to_string()
-            .contains("create: nothing at /data/id of the answer for {id}")
-    );
+    };
+    for (reply, clients, more, answers, failed, kind) in [
+        (
+            no_id as fn(&Request) -> Reply,
+            1,
+            &[][..],
+            2,
+            4,
+            "create: nothing at /data/id of the answer for {id}",
+        ),
+        (|_| Reply::Close, 1, &[], 0, 5, "create: the connection was closed before the answer"),
+        (|_| Reply::HalfABody, 1, &[], 0, 5, "the connection was closed in the answer's body"),
+        (|_| Reply::BadChunk, 1, &[], 0, 5, "create: the answer was not HTTP"),
+        (|_| Reply::Silence, 2, &["--timeout", "150ms"], 0, 10, "create: no answer in time"),
+    ] {
+        let server = StandIn::start(reply);
+        let output = load(&server.url(), clients, 1, more);
+        let summary = summary(&output);
+        assert_eq!(output.status.code(), Some(1), "{kind}: {summary}");
+        // Create and list go out.
+        assert_eq!(server.requests(), 2 * clients, "{kind}");
+        for (name, expected) in
+            [("requests_sent", 2 * clients), ("answers", answers), ("failed", failed)]
+        {
+            assert_eq!(summary[name], expected, "{kind}: {summary}");
+        }
+        assert_eq!(summary["client_p50_ms"].is_null(), answers == 0, "{kind}");
+        assert!(summary["failures"].to_string().contains(kind), "{kind}: {summary}");
+        // Without answers, each client waits for two.
+        let least = if more.is_empty() { 0.0 } else { 0.3 };
+        assert!(summary["client_seconds"].as_f64() >= Some(least), "{kind}: {summary}");
+    }
 }
 
 #[test]
@@ -176,10 +183,11 @@ fn a_connection_that_the_server_closes_is_replaced_and_the_reconnect_counted() {
     let summary = summary(&output);
     assert_eq!(output.status.code(), Some(0), "{summary}");
     assert_eq!(server.requests(), 60);
-    assert_eq!(summary["requests_sent"], 60);
-    assert_eq!(summary["failed"], 0);
-    assert_eq!(summary["connections"], 60);
-    assert_eq!(summary["reconnects"], 57);
+    for (name, expected) in
+        [("requests_sent", 60), ("failed", 0), ("connections", 60), ("reconnects", 57)]
+    {
+        assert_eq!(summary[name], expected, "{name}");
+    }
 }
 
 #[test]
@@ -197,93 +205,34 @@ fn a_connection_that_vanishes_between_requests_loses_no_count() {
 }
 
 #[test]
-fn a_connection_closed_instead_of_an_answer_is_a_failure_with_that_name() {
-    let server = StandIn::start(|_| Reply::Close);
-    let output = load(&server.url(), 1, 1, &[]);
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(server.requests(), 2);
-    let summary = summary(&output);
-    assert_eq!(summary["requests_sent"], 2);
-    assert_eq!(summary["answers"], 0);
-    assert!(summary["client_p50_ms"].is_null());
-    let kinds = summary["failures"].to_string();
-    assert!(kinds.contains("create: the connection was closed before the answer"), "{kinds}");
-}
-
-#[test]
-fn half_a_body_is_a_failure_with_that_name() {
-    let server = StandIn::start(|_| Reply::HalfABody);
-    let summary = summary(&load(&server.url(), 1, 1, &[]));
-    assert_eq!(summary["answers"], 0);
-    let kinds = summary["failures"].to_string();
-    assert!(kinds.contains("the connection was closed in the answer's body"), "{kinds}");
-}
-
-#[test]
-fn a_chunk_without_a_length_is_not_http() {
-    let server = StandIn::start(|_| Reply::BadChunk);
-    let summary = summary(&load(&server.url(), 1, 1, &[]));
-    assert_eq!(summary["answers"], 0);
-    let kinds = summary["failures"].to_string();
-    assert!(kinds.contains("create: the answer was not HTTP"), "{kinds}");
-}
-
-#[test]
-fn an_answer_that_does_not_come_in_time_is_a_failure() {
-    let server = StandIn::start(|_| Reply::Silence);
-    let output = load(&server.url(), 2, 1, &["--timeout", "150ms"]);
-    assert_eq!(output.status.code(), Some(1));
-    let summary = summary(&output);
-    assert_eq!(summary["requests_sent"], 4);
-    assert_eq!(server.requests(), 4);
-    assert!(summary["failures"].to_string().contains("create: no answer in time"));
-    assert!(summary["client_seconds"].as_f64().unwrap() >= 0.3);
-}
-
-#[test]
 fn a_target_that_is_not_there_is_named_with_what_to_do() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let url = format!("http://{free}/api/items");
-    let output = load(&url, 1, 1, &[]);
-    assert_eq!(output.status.code(), Some(2));
-    let text = stderr(&output);
-    assert!(text.contains(&url) && text.contains("start the service"), "{text}");
+    assert_ends(&load(&url, 1, 1, &[]), 2, &[&url, "start the service"]);
 }
 
-#[test]
-fn wrong_usage_is_refused_with_status_2() {
-    assert_eq!(load("http://127.0.0.1:1/items", 0, 1, &[]).status.code(), Some(2));
-    let output = load("ftp://127.0.0.1/items", 1, 1, &[]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("http and https are spoken"));
+/// A load, in a shell with a limit of descriptors.
+fn load_with_limit(server: &StandIn, limit: &str, clients: u64) -> Output {
+    let url = server.url();
+    let load = format!("exec {TALEA} load {url} --clients {clients} --iterations 1");
+    Command::new("sh").args(["-c", &format!("ulimit {limit}; {load}")]).output().unwrap()
 }
 
-#[cfg(unix)]
 #[test]
 fn more_clients_than_descriptors_are_refused_before_anything_is_sent() {
     let server = StandIn::well_behaved();
-    let script =
-        format!("ulimit -n 200; exec {TALEA} load {} --clients 500 --iterations 1", server.url());
-    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let text = stderr(&output);
-    assert!(text.contains("200") && text.contains("ulimit -n 564"), "{text}");
+    assert_ends(&load_with_limit(&server, "-n 200", 500), 2, &["200", "ulimit -n 564"]);
     assert_eq!(server.connections(), 0);
 }
 
-#[cfg(unix)]
 #[test]
 fn a_low_soft_limit_is_raised() {
     let server = StandIn::well_behaved();
-    let script =
-        format!("ulimit -Sn 64; exec {TALEA} load {} --clients 80 --iterations 1", server.url());
-    let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_ends(&load_with_limit(&server, "-Sn 64", 80), 0, &[]);
     assert_eq!(server.requests(), 400);
 }
 
 /// A load of three clients that get no answer, interrupted once all have asked.
-#[cfg(unix)]
 fn interrupted_load(more: &[&str]) -> Output {
     let server = StandIn::start(|_| Reply::Silence);
     let child = Command::new(TALEA)
@@ -298,30 +247,22 @@ fn interrupted_load(more: &[&str]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_while_warming_up_ends_without_a_summary_or_an_error() {
     let output = interrupted_load(&["--warm-up", "60s", "--fail-if", "p99 > 50ms"]);
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
+    let stderr = assert_ends(&output, 130, &[]);
     assert!(output.stdout.is_empty(), "{output:?}");
-    assert!(stderr(&output).ends_with("stopped before a request was counted\n"), "{output:?}");
+    assert!(stderr.ends_with("stopped before a request was counted\n"), "{stderr}");
 }
 
-#[cfg(unix)]
-#[test]
-fn ctrl_c_is_no_failure_of_a_condition_that_has_no_number_yet() {
-    let output = interrupted_load(&["--fail-if", "p99 > 50ms"]);
-    assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
-    assert_eq!(summary(&output)["unanswered"], 3);
-}
-
-#[cfg(unix)]
+/// Nor is it a failure of a condition that has no number yet.
 #[test]
 fn ctrl_c_ends_a_load_and_counts_what_was_under_way() {
-    let output = interrupted_load(&[]);
-    assert_eq!(output.status.code(), Some(130));
-    let summary = summary(&output);
-    assert_eq!(summary["interrupted"], true);
-    assert_eq!(summary["requests_sent"], 3);
-    assert_eq!(summary["unanswered"], 3);
+    for more in [&[][..], &["--fail-if", "p99 > 50ms"]] {
+        let output = interrupted_load(more);
+        assert_ends(&output, 130, &[]);
+        let summary = summary(&output);
+        assert_eq!(summary["interrupted"], true, "{more:?}");
+        assert_eq!((&summary["requests_sent"], &summary["unanswered"]), (&json!(3), &json!(3)));
+    }
 }

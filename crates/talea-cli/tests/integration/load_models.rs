@@ -10,11 +10,12 @@ use serde_json::Value;
 
 use crate::support::counting_server::{Certificate, Server, text};
 use crate::support::{
-    self, HELLO_SCENARIO as HELLO, TALEA, interrupt, printed_json as summary, sample_file, until,
+    HELLO_SCENARIO as HELLO, TALEA, assert_ends, interrupt, printed_json as summary, sample_file,
+    talea, until,
 };
 
 fn load(url: &str, arguments: &[&str]) -> Output {
-    Command::new(TALEA).args(["load", url, "--json"]).args(arguments).output().unwrap()
+    talea([&["load", url, "--json"], arguments].concat())
 }
 
 fn scenario(folder: &Path, text: &str) -> PathBuf {
@@ -86,11 +87,9 @@ fn a_certificate_that_is_not_trusted_is_refused_with_what_to_do() {
     let certificate = Certificate::new();
     let hello = Hello::new(Some(&certificate));
     let other = Certificate::new();
-    let output =
-        hello.load(&["--clients", "1", "--iterations", "1", "--ca", other.pem.to_str().unwrap()]);
-    assert_eq!(output.status.code(), Some(2));
-    let stderr = support::stderr(&output);
-    assert!(stderr.contains("--ca FILE") && stderr.contains("--insecure"), "{stderr}");
+    let ca = other.pem.to_str().unwrap();
+    let output = hello.load(&["--clients", "1", "--iterations", "1", "--ca", ca]);
+    assert_ends(&output, 2, &["--ca FILE", "--insecure"]);
     assert_eq!(hello.server.requests(), 0);
 }
 
@@ -225,34 +224,41 @@ fn a_request_fails_once_however_many_of_its_values_are_missing() {
 }
 
 #[test]
-fn a_wrong_scenario_is_reported_with_its_line() {
+fn a_scenario_that_cannot_be_run_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = scenario(folder.path(), "[[step]]\nmethod = \"GET\"\npath = \"/{who}\"\n");
-    let path = path.to_str().unwrap();
-    let output = load("http://127.0.0.1:1", &["--scenario", path, "-n", "1", "-m", "1"]);
-    assert_eq!(output.status.code(), Some(2));
-    let stderr = support::stderr(&output);
-    assert!(stderr.contains("scenario.toml:3: found {who}, which is no variable"), "{stderr}");
-    let output = load("http://127.0.0.1:1", &["--scenario", "nowhere", "-n", "1", "-m", "1"]);
-    let stderr = support::stderr(&output);
-    assert!(stderr.contains("the scenario nowhere cannot be read"), "{stderr}");
+    for (path, message) in [
+        (path.to_str().unwrap(), "scenario.toml:3: found {who}, which is no variable"),
+        ("nowhere", "the scenario nowhere cannot be read"),
+    ] {
+        let output = load("http://127.0.0.1:1", &["--scenario", path, "-n", "1", "-m", "1"]);
+        assert_ends(&output, 2, &[message]);
+    }
 }
 
 #[test]
-fn a_missing_argument_is_named() {
+fn an_argument_that_is_missing_or_wrong_is_named() {
+    const AGES: &str = "500000000000y";
     for (arguments, message) in [
-        (vec![], "--clients N, or --rate R"),
-        (vec!["-n", "1"], "--iterations M, or --for TIME"),
-        (vec!["--rate", "5"], "say --for TIME"),
-        (vec!["--rate", "5:1s", "--for", "1s"], "leave one out"),
-        (vec!["--rate", "0", "--for", "1s"], "expected 0.001 to 1000000"),
-        (vec!["--rate", "5:x"], "expected RATE:TIME"),
+        (&[][..], "--clients N, or --rate R"),
+        (&["-n", "1"], "--iterations M, or --for TIME"),
+        (&["-n", "0", "-m", "1"], "found 0, expected at least 1"),
+        (&["--rate", "5"], "say --for TIME"),
+        (&["--rate", "5:1s", "--for", "1s"], "leave one out"),
+        (&["--rate", "0", "--for", "1s"], "expected 0.001 to 1000000"),
+        (&["--rate", "5:x"], "expected RATE:TIME"),
+        (&["-n", "x", "-m", "1"], "expected a whole number, at least 1"),
+        (&["-n", "1", "--for", "0s"], "found no time at all, expected more, such as 30s"),
+        (&["-n", "1", "--for", "30"], "expected a duration such as 500ms"),
+        (&["-n", "1", "--for", AGES], "more than 100 years"),
+        (&["-n", "1", "--timeout", AGES], "more than 100 years"),
+        (&["-n", "1", "--warm-up", AGES], "more than 100 years"),
     ] {
-        let output = load("http://127.0.0.1:1", &arguments);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
-        let stderr = support::stderr(&output);
+        let stderr = assert_ends(&load("http://127.0.0.1:1", arguments), 2, &[]);
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
     }
+    let output = load("ftp://127.0.0.1/items", &["-n", "1", "-m", "1"]);
+    assert_ends(&output, 2, &["http and https are spoken"]);
 }
 
 #[test]
@@ -268,13 +274,9 @@ fn samples_are_as_many_as_requests() {
         assert!(sample.started >= sample.intended && sample.took > 0.0);
     }
     let nowhere = ["-n", "1", "-m", "1", "--samples", "/nowhere/samples.csv"];
-    let output = hello.load(&nowhere);
-    assert_eq!(output.status.code(), Some(2));
-    let stderr = support::stderr(&output);
-    assert!(stderr.contains("/nowhere/samples.csv"), "{stderr}");
+    assert_ends(&hello.load(&nowhere), 2, &["/nowhere/samples.csv"]);
 }
 
-#[cfg(unix)]
 #[test]
 fn ctrl_c_ends_an_open_load_at_once() {
     let hold = Arc::new(AtomicBool::new(true));

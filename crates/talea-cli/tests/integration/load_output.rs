@@ -6,8 +6,8 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::support::stand_in::{Reply, StandIn, as_expected};
-use crate::support::{TALEA, printed_json, stderr};
+use crate::support::stand_in::{StandIn, answer};
+use crate::support::{TALEA, assert_ends, printed_json};
 
 /// Two clients that run the scenario once: 10 requests.
 fn load(server: &StandIn) -> Command {
@@ -30,9 +30,7 @@ fn a_load_whose_samples_cannot_be_written_does_not_begin() {
     let folder = tempfile::tempdir().unwrap();
     for path in [folder.path().join("none/samples.csv"), folder.path().to_owned()] {
         let output = load_with_samples(&server, &path);
-        assert_eq!(output.status.code(), Some(2));
-        let text = stderr(&output);
-        assert!(text.contains("cannot be written to") && text.contains(path.to_str().unwrap()));
+        assert_ends(&output, 2, &["cannot be written to", path.to_str().unwrap()]);
         assert_eq!(server.requests(), 0);
     }
 }
@@ -45,12 +43,10 @@ fn the_summary_is_printed_though_the_samples_cannot_be_written_any_more() {
     let path = gone.join("samples.csv");
     let server = StandIn::start(move |request| {
         let _ = fs::remove_dir(&gone);
-        let (status, body) = as_expected(request);
-        Reply::Answer(status, body)
+        answer(request)
     });
     let output = load_with_samples(&server, &path);
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).contains("the samples cannot be written to"));
+    assert_ends(&output, 2, &["the samples cannot be written to"]);
     assert_eq!(printed_json(&output)["requests_sent"], 10);
 }
 
@@ -85,8 +81,8 @@ fn samples_replace_a_file_and_no_pipe_or_link() {
 fn a_full_disk_behind_standard_output_is_an_error_in_words() {
     let server = StandIn::well_behaved();
     let output = load(&server).stdout(full()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
-    assert!(stderr(&output).starts_with("error: standard output: No space left"));
+    let stderr = assert_ends(&output, 2, &[]);
+    assert!(stderr.starts_with("error: standard output: No space left"), "{stderr}");
 }
 
 #[test]

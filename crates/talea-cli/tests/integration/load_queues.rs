@@ -5,8 +5,7 @@
 //! when its answer went out, and what the clients say has to lie between these, however busy the
 //! machine is.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -15,17 +14,14 @@ use tokio::sync::oneshot;
 
 use crate::support::counting_server::{Server, text};
 use crate::support::sample_file::Sample;
-use crate::support::{HELLO_SCENARIO, TALEA, printed_json as summary, sample_file};
+use crate::support::{HELLO_SCENARIO, printed_json, sample_file, talea};
 
-fn load(server: &Server, folder: &Path, arguments: &[&str]) -> Output {
-    let scenario: PathBuf = folder.join("scenario.toml");
+fn load(server: &Server, folder: &Path, arguments: &[&str]) -> Value {
+    let scenario = folder.join("scenario.toml");
     std::fs::write(&scenario, HELLO_SCENARIO).unwrap();
-    Command::new(TALEA)
-        .args(["load", &format!("http://{}", server.address), "--json", "--scenario"])
-        .arg(scenario)
-        .args(arguments)
-        .output()
-        .unwrap()
+    let (url, scenario) = (format!("http://{}", server.address), scenario.to_str().unwrap());
+    let load = ["load", &url, "--json", "--scenario", scenario];
+    printed_json(&talea([&load, arguments].concat()))
 }
 
 /// How long the worker takes for a request.
@@ -92,8 +88,7 @@ fn loaded(stalls_at: Option<usize>, arguments: &[&str]) -> (Value, Vec<Sample>) 
     let folder = tempfile::tempdir().unwrap();
     let csv = folder.path().join("samples.csv");
     let files = ["--samples", csv.to_str().unwrap()];
-    let output = load(&worker.server, folder.path(), &[&files, arguments].concat());
-    let summary = summary(&output);
+    let summary = load(&worker.server, folder.path(), &[&files, arguments].concat());
     let samples = sample_file::read(&csv);
     assert_eq!(summary["answers"].as_u64(), Some(worker.server.requests()));
     assert_eq!(summary["answers"].as_u64(), Some(samples.len() as u64));

@@ -2,33 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
-use talea::{Counter, Opts, Registry};
 use talea_parse::{Syntax, families};
 
-use crate::support::TALEA;
-use crate::support::agent::{Agent, Answer, ask, refused};
-use crate::support::items_api::ItemsApi;
+use crate::support::agent::{Agent, Answer, ask};
+use crate::support::items_api::{ItemsApi, LISTED};
 use crate::support::prometheus::Prometheus;
-use crate::support::region_folder::RegionFolder;
+use crate::support::region_folder::{RegionFolder, count_orders};
 use crate::support::web_config::{Folder, tls, users};
-
-/// A region with a counter that says something.
-fn count(region: &Path, n: u64) -> Registry {
-    let registry = Registry::open(region).unwrap();
-    let orders: Counter = registry.register(Opts::new("orders", "Orders accepted.")).unwrap();
-    orders.add(n);
-    registry
-}
+use crate::support::{TALEA, assert_ends, piped, talea};
 
 #[test]
 fn it_answers_what_it_has_and_refuses_the_rest() {
     let place = RegionFolder::new();
-    let _orders = count(&place.at("shop.talea"), 7);
+    let _orders = count_orders(&place.at("shop.talea"), 7);
     let agent = Agent::start([place.at("shop.talea")]);
     assert!(agent.scrape().contains("\norders_total 7\n"), "{}", agent.scrape());
     let answered = |method: &str, path: &str| {
@@ -72,12 +62,12 @@ fn it_is_ready_once_all_that_was_named_can_be_read() {
         ("broken: ", format!("directory {}: No such file", folder.display()));
     lacks(&["late: ", foreign, &folder_lacks]);
     lacks(&["No such file", "does not begin as a region does", &folder_lacks]);
-    let _late = count(&late, 3);
+    let _late = count_orders(&late, 3);
     lacks(&[foreign, &folder_lacks]);
     fs::create_dir(&folder).unwrap();
     lacks(&[foreign]);
     fs::remove_file(&broken).unwrap();
-    let _mended = count(&broken, 4);
+    let _mended = count_orders(&broken, 4);
     let answer = agent.get("/readyz", &[]);
     assert_eq!((answer.status, answer.text()), (200, "ready\n".to_owned()));
     let page = agent.scrape();
@@ -125,30 +115,10 @@ fn messages(mut body: &[u8]) -> BTreeMap<String, String> {
 
 /// Bytes behind their length.
 fn take<'a>(from: &mut &'a [u8]) -> &'a [u8] {
-    let (mut len, mut shift) = (0, 0);
-    loop {
-        let (byte, rest) = from.split_first().unwrap();
-        len |= usize::from(byte & 0x7f) << shift;
-        shift += 7;
-        *from = rest;
-        if *byte < 0x80 {
-            let (taken, rest) = from.split_at(len);
-            *from = rest;
-            return taken;
-        }
-    }
-}
-
-/// Runs a program on what it reads from its standard input.
-fn piped(command: &mut Command, input: &[u8]) -> Output {
-    let (stdin, stdout) = (Stdio::piped(), Stdio::piped());
-    let mut child = command.stdin(stdin).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    std::thread::scope(|scope| {
-        // Its output may fill before it has read all.
-        scope.spawn(move || stdin.write_all(input).unwrap());
-        child.wait_with_output().unwrap()
-    })
+    let len = prost::decode_length_delimiter(&mut *from).unwrap();
+    let (taken, rest) = from.split_at(len);
+    *from = rest;
+    taken
 }
 
 #[test]
@@ -220,7 +190,7 @@ fn no_fault_is_found_in_the_page_of_one_region_or_of_several() {
     let one = ItemsApi::start_with(Some(&place.at("one.talea")), &["--metrics", "quantiles"]);
     let two = ItemsApi::start(Some(&place.at("two.talea")));
     let in_memory = ItemsApi::start(None);
-    let _orders = count(&place.at("shop.talea"), 7);
+    let _orders = count_orders(&place.at("shop.talea"), 7);
     [&one, &two, &in_memory].iter().for_each(|service| service.make_and_list(2));
     let (folder, alone) = (place.0.path().to_str().unwrap(), place.at("one.talea"));
     let pid = in_memory.pid().to_string();
@@ -234,20 +204,18 @@ fn no_fault_is_found_in_the_page_of_one_region_or_of_several() {
             let page = agent.get("/metrics", &[&format!("Accept: {kind}")]);
             let check = ["check", "--strict", "--format", format];
             let checked = piped(Command::new(TALEA).args(check), &page.body);
-            let said = String::from_utf8_lossy(&checked.stdout);
-            assert_eq!(checked.status.code(), Some(0), "{arguments:?} {format}: {said}");
+            assert_eq!(checked.status.code(), Some(0), "{arguments:?} {format}: {checked:?}");
         }
         let url = format!("http://{}/metrics", agent.address);
-        let checked = Command::new(TALEA).args(["check", &url]).output().unwrap();
-        assert_eq!(checked.status.code(), Some(0), "{checked:?}");
+        assert_ends(&talea(["check", &url]), 0, &[]);
     }
 }
 
 #[test]
 fn regions_are_distinguished_by_the_label_that_was_asked_for() {
     let place = RegionFolder::new();
-    let _regions = [("one.talea", 1), ("two.talea", 2)].map(|(name, n)| count(&place.at(name), n));
-    let (one, two) = (place.at("one.talea"), place.at("two.talea"));
+    let [one, two] = ["one.talea", "two.talea"].map(|name| place.at(name));
+    let _regions = [count_orders(&one, 1), count_orders(&two, 2)];
     let (one, two) = (one.to_str().unwrap(), two.to_str().unwrap());
     for (arguments, lines) in [
         (&[one][..], &["orders_total 1"][..]),
@@ -267,8 +235,8 @@ fn regions_are_distinguished_by_the_label_that_was_asked_for() {
 #[test]
 fn bad_arguments_are_explained() {
     let place = RegionFolder::new();
-    let region = place.at("shop.talea");
-    let _orders = count(&region, 1);
+    let region = place.region();
+    let _orders = count_orders(&region, 1);
     let region = region.to_str().unwrap();
     for (arguments, parts) in [
         (&[][..], &["found no region", "--dir", "--pid"][..]),
@@ -286,21 +254,19 @@ fn bad_arguments_are_explained() {
         (&[region, "--at-once", "0"], &["--at-once", "at least 1"]),
         (&[region, "--web-config", "/missing.yml"], &["/missing.yml", "No such file"]),
     ] {
-        let (status, stderr) = refused(arguments);
-        assert_eq!(status, Some(2), "{arguments:?}: {stderr}");
+        let stderr = assert_ends(&talea([&["serve"], arguments].concat()), 2, parts);
         assert!(stderr.lines().any(|line| line.starts_with("error: ")), "{arguments:?}: {stderr}");
-        parts.iter().for_each(|part| assert!(stderr.contains(part), "{part}: {stderr}"));
     }
 }
 
 #[test]
 fn an_address_that_is_taken_is_one_clear_line() {
     let place = RegionFolder::new();
-    let region = place.at("shop.talea");
-    let _orders = count(&region, 1);
+    let region = place.region();
+    let _orders = count_orders(&region, 1);
     let agent = Agent::start([&region]);
-    let (status, stderr) = refused([region.to_str().unwrap(), "--listen", &agent.address]);
-    assert_eq!(status, Some(2), "{stderr}");
+    let serve = ["serve", region.to_str().unwrap(), "--listen", &agent.address];
+    let stderr = assert_ends(&talea(serve), 2, &[]);
     let errors: Vec<_> = stderr.lines().filter(|line| line.starts_with("error: ")).collect();
     assert!(errors.len() == 1 && errors[0].contains(&agent.address), "{stderr}");
     assert!(errors[0].contains("in use"), "{stderr}");
@@ -310,8 +276,8 @@ fn an_address_that_is_taken_is_one_clear_line() {
 #[test]
 fn files_of_the_owners_that_were_named_are_opened_and_no_others() {
     let place = RegionFolder::new();
-    let region = place.at("shop.talea");
-    let _orders = count(&region, 5);
+    let region = place.region();
+    let _orders = count_orders(&region, 5);
     let path = region.to_str().unwrap();
     if region.metadata().unwrap().uid() != 0 {
         return eprintln!("not checked without being root: a region of another user");
@@ -359,8 +325,7 @@ fn a_prometheus_scrapes_two_regions_through_tls_with_a_password() {
     );
     let prometheus = Prometheus::start(&folder.path("prometheus.yml"));
     prometheus.until("up", |found| matches!(found, [(_, up)] if *up == 1.0));
-    let query = r#"http_requests_total{method="GET",route="/api/items",status="2xx"}"#;
-    let found = prometheus.until(query, |found| found.len() == 2);
+    let found = prometheus.until(LISTED, |found| found.len() == 2);
     let mut found: Vec<_> =
         found.iter().map(|(labels, n)| (labels["region"].as_str().unwrap(), *n)).collect();
     found.sort_by_key(|(region, _)| *region);
@@ -368,5 +333,5 @@ fn a_prometheus_scrapes_two_regions_through_tls_with_a_password() {
     prometheus.until("talea_agent_region_up == 1", |found| found.len() == 2);
     // And it goes on.
     one.list(4);
-    prometheus.until(&format!("{query} == 7"), |found| found.len() == 1);
+    prometheus.until(&format!("{LISTED} == 7"), |found| found.len() == 1);
 }

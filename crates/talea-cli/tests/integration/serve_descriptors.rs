@@ -5,28 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
-use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
-use talea::{Config, Counter, Opts, Registry};
 
-use crate::support::TALEA;
 use crate::support::agent::Agent;
 use crate::support::keep_alive::KeepAlive;
-use crate::support::region_folder::RegionFolder;
-
-/// How long anything may take that has to happen.
-const SOON: Duration = Duration::from_secs(20);
-
-/// A region that counted so much.
-fn region(path: &Path, orders: u64) -> (Registry, Counter) {
-    let registry = Registry::open_with(path, Config::with_len(1 << 20)).unwrap();
-    let counter: Counter = registry.register(Opts::new("orders", "Orders accepted.")).unwrap();
-    counter.add(orders);
-    (registry, counter)
-}
+use crate::support::region_folder::{RegionFolder, count_orders as region};
+use crate::support::{TALEA, sample, stderr, wait_for};
 
 /// The counts of the regions of a page, by their names.
 fn orders(page: &str) -> BTreeMap<&str, u64> {
@@ -41,11 +28,9 @@ fn orders(page: &str) -> BTreeMap<&str, u64> {
 
 /// The value of a series of the agent's own.
 fn own(page: &str, series: &str) -> u64 {
-    let value = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-    value.unwrap_or_else(|| panic!("{series}: {page}")).parse().unwrap()
+    sample(page, series).unwrap_or_else(|| panic!("{series}: {page}"))
 }
 
-/// A client that keeps its connection.
 struct Client(KeepAlive);
 
 impl Client {
@@ -68,15 +53,12 @@ impl Client {
 
     /// Scrapes until an answer is as expected.
     fn until(&mut self, is: impl Fn(u16, &str) -> bool, mut before_each: impl FnMut()) -> String {
-        let began = Instant::now();
-        loop {
+        wait_for(|| {
             before_each();
             let (status, head, body) = self.get("/metrics");
-            if is(status, &body) {
-                return format!("{head}{body}");
-            }
-            assert!(began.elapsed() < SOON, "{head}{body}");
-        }
+            let answer = format!("{head}{body}");
+            if is(status, &body) { Ok(answer) } else { Err(answer) }
+        })
     }
 }
 
@@ -199,7 +181,7 @@ fn an_agent_without_a_descriptor_for_metrics_of_its_own_says_so_once() {
     let said = (6..64).map(|descriptors| {
         let script = format!("ulimit -n {descriptors}; exec {TALEA} serve --dir /dev/shm");
         let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-        String::from_utf8(output.stderr).unwrap()
+        stderr(&output)
     });
     let said = said.into_iter().find(|said| said.contains("cannot make a region")).unwrap();
     let expected = "error: cannot make a region in memory: Too many open files (os error 24)\n";

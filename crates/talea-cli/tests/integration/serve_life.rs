@@ -11,17 +11,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::{scope, sleep};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::process::{Pid, Signal, kill_process};
 use talea::{Config, Counter, Family, Labels, Opts, Registry, Seconds, Summary};
 
-use crate::support::agent::{Agent, Answer, refused};
-use crate::support::items_api::ItemsApi;
+use crate::support::agent::{Agent, Answer};
+use crate::support::items_api::{ItemsApi, LISTED, is_listed};
 use crate::support::region_folder::RegionFolder;
-use crate::support::until;
-
-const LISTED: &str = r#"http_requests_total{method="GET",route="/api/items",status="2xx"}"#;
+use crate::support::{assert_refused, sample, talea, until};
 
 /// The values of a page in text 0.0.4, by name and labels as they are written.
 fn values(page: &str) -> BTreeMap<&str, f64> {
@@ -35,6 +33,7 @@ fn values(page: &str) -> BTreeMap<&str, f64> {
 }
 
 /// Clients that list items of whatever service there is, and what they know of it.
+#[derive(Default)]
 struct Load {
     address: RwLock<String>,
     is_over: AtomicBool,
@@ -48,22 +47,12 @@ impl Load {
         while !self.is_over.load(SeqCst) {
             let address = self.address.read().unwrap().clone();
             self.begun.fetch_add(1, SeqCst);
-            if lists(&address).is_some_and(|answer| answer.starts_with("HTTP/1.1 200")) {
+            if is_listed(&address) {
                 self.answered.fetch_add(1, SeqCst);
             }
             sleep(Duration::from_millis(5));
         }
     }
-}
-
-/// An answer, unless who should give it is dead.
-fn lists(address: &str) -> Option<String> {
-    let mut stream = TcpStream::connect(address).ok()?;
-    stream.set_read_timeout(Some(Duration::from_secs(20))).ok()?;
-    stream.write_all(b"GET /api/items HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    Some(answer)
 }
 
 /// Scrapes each 50 ms until it is over: how long each took. No counter ever goes down, and what
@@ -101,12 +90,7 @@ fn a_stop_a_death_and_a_restart() -> Vec<Duration> {
     let (place, phase) = (RegionFolder::new(), || sleep(Duration::from_millis(600)));
     let mut service = ItemsApi::start(Some(&place.region()));
     let agent = Agent::start([place.region()]);
-    let load = Load {
-        address: RwLock::new(service.items.clone()),
-        is_over: AtomicBool::new(false),
-        begun: AtomicU64::new(0),
-        answered: AtomicU64::new(0),
-    };
+    let load = Load { address: RwLock::new(service.items.clone()), ..Load::default() };
     let answered = || load.answered.load(SeqCst);
     let mut times = Vec::new();
     scope(|scope| {
@@ -133,7 +117,7 @@ fn a_stop_a_death_and_a_restart() -> Vec<Duration> {
     let page = agent.scrape();
     let listed = values(&page)[LISTED] as u64;
     assert!(listed >= answered(), "{listed} of {}", answered());
-    assert_eq!(values(&page)[r#"talea_agent_region_up{region="shop"}"#], 1.0);
+    assert_eq!(sample(&page, r#"talea_agent_region_up{region="shop"}"#), Some(1.0));
     let stderr = agent.stderr();
     assert!(stderr.iter().filter(|line| line.contains("shop")).count() == 1, "{stderr:?}");
     times
@@ -165,119 +149,124 @@ fn memory_of_a_process_is_served_also_when_that_is_killed() {
     let mut service = ItemsApi::start(None);
     let agent = Agent::start(["--pid", &service.pid().to_string()]);
     service.list(3);
-    let listed = || values(&agent.scrape())[LISTED];
-    assert_eq!(listed(), 3.0);
+    let listed = || sample::<f64>(&agent.scrape(), LISTED);
+    assert_eq!(listed(), Some(3.0));
     let of_it = format!("{{region=\"{}\"}}", service.pid());
-    let living = format!("talea_region_processes{of_it}");
-    let death = format!("talea_region_last_death_timestamp_seconds{of_it}");
-    let page = agent.scrape();
-    assert_eq!((values(&page)[&*living], values(&page).get(&*death)), (1.0, None), "{page}");
-    let before = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
+    let shown = || {
+        let page = agent.scrape();
+        ["talea_region_processes", "talea_region_last_death_timestamp_seconds"]
+            .map(|metric| sample::<f64>(&page, &format!("{metric}{of_it}")))
+    };
+    assert_eq!(shown(), [Some(1.0), None]);
+    let before = unix_seconds();
     service.list(2);
     service.kill();
-    let page = agent.scrape();
-    assert_eq!(values(&page)[&*living], 0.0, "{page}");
-    assert!(values(&page)[&*death] >= before, "{page}");
+    let [living, death] = shown();
+    assert!(living == Some(0.0) && death >= Some(before), "{living:?}, {death:?}");
     for _ in 0..3 {
-        assert_eq!(listed(), 5.0);
+        assert_eq!(listed(), Some(5.0));
         assert_eq!(agent.get("/readyz", &[]).status, 200);
         sleep(Duration::from_millis(600));
     }
-    let up = format!("talea_agent_region_up{{region=\"{}\"}} 1", service.pid());
-    assert!(agent.scrape().contains(&up), "{}", agent.scrape());
+    assert_eq!(sample(&agent.scrape(), &format!("talea_agent_region_up{of_it}")), Some(1.0));
 }
 
-/// It ends with status 2, and one line that has these parts.
-fn is_one_clear_line(arguments: &[&str], parts: &[&str]) {
-    let (status, stderr) = refused(arguments);
-    assert_eq!(status, Some(2), "{stderr}");
-    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
-    for part in parts {
-        assert!(stderr.contains(part), "{part}: {stderr}");
-    }
+fn unix_seconds() -> f64 {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64()
 }
 
 #[test]
 fn a_process_that_has_no_region_in_memory_is_one_clear_line() {
     let place = RegionFolder::new();
     let service = ItemsApi::start(Some(&place.region()));
-    let mut other = Command::new("sleep").arg("60").spawn().unwrap();
-    let (pid, other_pid) = (service.pid().to_string(), other.id().to_string());
-    is_one_clear_line(&["--pid", "4194305"], &["process 4194305", "No such file"]);
-    is_one_clear_line(&["--pid", &pid], &[&pid, "no region in memory", "in a file, name that"]);
-    // Also beside what can be served.
+    let mut sleeps = Command::new("sleep").arg("60").spawn().unwrap();
+    let (pid, other) = (service.pid().to_string(), sleeps.id().to_string());
     let region = place.region();
-    is_one_clear_line(
-        &[region.to_str().unwrap(), "--pid", &other_pid],
-        &[&other_pid, "no region in memory", "in a file, name that"],
-    );
-    other.kill().unwrap();
-    other.wait().unwrap();
+    let region = region.to_str().unwrap();
+    for (arguments, parts) in [
+        (&["serve", "--pid", "4194305"][..], &["No such file"][..]),
+        (&["serve", "--pid", &pid], &["no region in memory", "in a file, name that"]),
+        // Also beside what can be served.
+        (&["serve", region, "--pid", &other], &["no region in memory", "in a file, name that"]),
+    ] {
+        let process = format!("process {}:", arguments.last().unwrap());
+        assert_refused(&talea(arguments), &[&[&*process], parts].concat());
+    }
+    sleeps.kill().unwrap();
+    sleeps.wait().unwrap();
+}
+
+/// A service that counts in a file, which an agent serves.
+struct Served {
+    place: RegionFolder,
+    service: ItemsApi,
+    agent: Agent,
+}
+
+impl Served {
+    fn start() -> Self {
+        let place = RegionFolder::new();
+        let service = ItemsApi::start(Some(&place.region()));
+        let agent = Agent::start([place.region()]);
+        Self { place, service, agent }
+    }
+
+    /// Values that the agent has for the region.
+    fn shown<const N: usize>(&self, metrics: [&str; N]) -> [Option<f64>; N] {
+        let page = self.agent.scrape();
+        metrics.map(|metric| sample(&page, &format!("{metric}{{region=\"shop\"}}")))
+    }
 }
 
 #[test]
 fn nobody_is_said_to_live_in_a_region_that_cannot_be_read() {
-    let place = RegionFolder::new();
-    let mut service = ItemsApi::start(Some(&place.region()));
-    let agent = Agent::start([place.region()]);
-    let shown = || {
-        let page = agent.scrape();
-        let of =
-            |metric: &str| values(&page).get(&*format!("{metric}{{region=\"shop\"}}")).copied();
-        (of("talea_agent_region_up"), of("talea_region_processes"))
-    };
-    assert_eq!(shown(), (Some(1.0), Some(1.0)));
-    let by_path = || {
-        let page = agent.scrape();
+    let mut served = Served::start();
+    let lives = ["talea_agent_region_up", "talea_region_processes"];
+    assert_eq!(served.shown(lives), [Some(1.0); 2]);
+    let by_path = |served: &Served| {
+        let page = served.agent.scrape();
         ["restartable", "atomic", "single"].map(|path| {
             let series = format!("talea_adds_by{{region=\"shop\",path=\"{path}\"}}");
-            values(&page).get(&*series).copied()
+            sample::<f64>(&page, &series)
         })
     };
-    assert_eq!(by_path().into_iter().flatten().sum::<f64>(), 1.0);
-    std::fs::remove_file(place.region()).unwrap();
-    service.kill();
-    assert_eq!(shown(), (Some(0.0), None));
-    assert_eq!(by_path(), [None; 3]);
+    assert_eq!(by_path(&served).into_iter().flatten().sum::<f64>(), 1.0);
+    std::fs::remove_file(served.place.region()).unwrap();
+    served.service.kill();
+    assert_eq!(served.shown(lives), [Some(0.0), None]);
+    assert_eq!(by_path(&served), [None; 3]);
 }
+
+const PROCESSES: &str = "talea_region_processes";
+const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
 
 #[test]
 fn a_process_whose_file_is_replaced_has_died_and_one_whose_file_is_unreadable_for_a_while_has_not()
 {
-    let place = RegionFolder::new();
-    let mut service = ItemsApi::start(Some(&place.region()));
-    let agent = Agent::start([place.region()]);
-    let shown = || {
-        let page = agent.scrape();
-        ["talea_region_processes", "talea_region_last_death_timestamp_seconds"]
-            .map(|metric| values(&page).get(&*format!("{metric}{{region=\"shop\"}}")).copied())
-    };
-    assert_eq!(shown(), [Some(1.0), None]);
+    let mut served = Served::start();
+    let region = served.place.region();
+    assert_eq!(served.shown([PROCESSES, LAST_DEATH]), [Some(1.0), None]);
     for (mode, living) in [(0o666, None), (0o600, Some(1.0))] {
-        std::fs::set_permissions(place.region(), Permissions::from_mode(mode)).unwrap();
-        assert_eq!(shown(), [living, None]);
+        std::fs::set_permissions(&region, Permissions::from_mode(mode)).unwrap();
+        assert_eq!(served.shown([PROCESSES, LAST_DEATH]), [living, None]);
     }
-    let before = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs_f64();
-    std::fs::remove_file(place.region()).unwrap();
-    service.kill();
-    assert_eq!(shown()[0], None);
-    let _next = ItemsApi::start(Some(&place.region()));
-    let [living, death] = shown();
+    let before = unix_seconds();
+    std::fs::remove_file(&region).unwrap();
+    served.service.kill();
+    assert_eq!(served.shown([PROCESSES]), [None]);
+    let _next = ItemsApi::start(Some(&region));
+    let [living, death] = served.shown([PROCESSES, LAST_DEATH]);
     assert!(living == Some(1.0) && death >= Some(before), "{living:?}, {death:?}");
 }
 
 #[test]
 fn a_scrape_of_few_families_finds_a_process_of_a_file_dead() {
-    let place = RegionFolder::new();
-    let mut service = ItemsApi::start(Some(&place.region()));
-    let agent = Agent::start([place.region()]);
-    let path =
-        "/metrics?name[]=talea_region_processes&name[]=talea_region_last_death_timestamp_seconds";
-    let shown = || agent.get(path, &[]).text();
-    let page = shown();
+    let mut served = Served::start();
+    let path = format!("/metrics?name[]={PROCESSES}&name[]={LAST_DEATH}");
+    let page = served.agent.get(&path, &[]).text();
     assert_eq!(values(&page).into_values().collect::<Vec<_>>(), [1.0], "{page}");
-    service.kill();
-    let page = shown();
+    served.service.kill();
+    let page = served.agent.get(&path, &[]).text();
     assert_eq!(values(&page)[r#"talea_region_processes{region="shop"}"#], 0.0, "{page}");
     assert_eq!(values(&page).len(), 2, "{page}");
 }
@@ -372,10 +361,8 @@ fn quantiles_are_those_of_their_window_whether_anybody_scrapes_or_not() {
 
 #[test]
 fn values_that_are_read_move_though_nobody_scrapes_the_application() {
-    let place = RegionFolder::new();
-    let service = ItemsApi::start(Some(&place.region()));
-    let agent = Agent::start([place.region()]);
-    let value = |page: &str, series: &str| values(page).get(series).copied().unwrap_or(0.0);
+    let Served { service, agent, place: _place } = Served::start();
+    let value = |page: &str, series: &str| sample(page, series).unwrap_or(0.0);
     let peak = r#"db_client_connection_pending_requests_peak{pool_name="writer"}"#;
     let cpu = "process_cpu_seconds_total";
     let before = agent.scrape();

@@ -2,7 +2,6 @@
 //! once, and all that the others have is served at each scrape.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt, chown, symlink};
@@ -17,9 +16,9 @@ use std::time::{Duration, Instant};
 use talea::{Config, Counter, Gauge, Opts, Registry};
 use talea_parse::{Severity, Syntax, check, families};
 
-use crate::support::TALEA;
 use crate::support::agent::{Agent, ask};
 use crate::support::region_folder::RegionFolder;
+use crate::support::{End, TALEA, sample};
 
 /// Somebody else.
 const NOBODY: u32 = 65_534;
@@ -55,34 +54,34 @@ fn fill(place: &RegionFolder, regions: u64, series: u64) -> Vec<Registry> {
 #[track_caller]
 fn assert_all_of(page: &str, regions: impl IntoIterator<Item = u64>, series: u64) {
     let found = orders(page);
-    let mut line = String::new();
     for n in regions {
         let found = found.get(format!("r{n}").as_str()).map_or(&[][..], Vec::as_slice);
         assert_eq!(found.len() as u64, series, "r{n}");
-        for (one, found) in found.iter().enumerate() {
-            line.clear();
-            write!(line, "customer=\"{one}\"}} {}", n * 10_000 + one as u64).unwrap();
-            assert_eq!(*found, line, "r{n}");
+        for (one, found) in (0..).zip(found) {
+            assert_eq!(*found, format!("customer=\"{one}\"}} {}", n * 10_000 + one), "r{n}");
         }
     }
 }
 
-/// The value of one of the agent's own metrics for a region.
 fn agent_value(page: &str, metric: &str, region: &str) -> Option<u64> {
-    let begin = format!("talea_agent_region_{metric}{{region=\"{region}\"}} ");
-    page.lines().find_map(|line| line.strip_prefix(&begin)?.parse().ok())
+    sample(page, &format!("talea_agent_region_{metric}{{region=\"{region}\"}}"))
+}
+
+/// A region with a family that the agent has too, with a label; and the agent.
+fn with_a_conflict(place: &RegionFolder, series: u64) -> (Registry, Agent) {
+    let registry = region(&place.region(), 1, series);
+    let up: Gauge = registry.register(Opts::new("talea_agent_region_up", "Ours.")).unwrap();
+    up.set(7);
+    let agent = Agent::start([place.region()]);
+    // A family left out of a page is counted in the next.
+    agent.scrape();
+    (registry, agent)
 }
 
 #[test]
 fn a_family_left_out_of_a_single_region_is_reported_and_counted_by_its_name() {
     let place = RegionFolder::new();
-    let registry = region(&place.at("shop.talea"), 1, 1);
-    // The agent has one of this name, with a label.
-    let up: Gauge = registry.register(Opts::new("talea_agent_region_up", "Ours.")).unwrap();
-    up.set(7);
-    let agent = Agent::start([place.at("shop.talea").as_os_str()]);
-    // A family left out of a page is counted in the next.
-    agent.scrape();
+    let (_registry, agent) = with_a_conflict(&place, 1);
     let page = agent.scrape();
     assert_eq!(agent_value(&page, "conflicts", "shop"), Some(1), "{page}");
     let lines = agent.stderr();
@@ -94,11 +93,7 @@ fn a_family_left_out_of_a_single_region_is_reported_and_counted_by_its_name() {
 #[test]
 fn a_scrape_of_some_families_changes_nothing_that_is_said_of_all() {
     let place = RegionFolder::new();
-    let registry = region(&place.at("shop.talea"), 1, 5);
-    let up: Gauge = registry.register(Opts::new("talea_agent_region_up", "Ours.")).unwrap();
-    up.set(7);
-    let agent = Agent::start([place.at("shop.talea").as_os_str()]);
-    agent.scrape();
+    let (_registry, agent) = with_a_conflict(&place, 5);
     let said = |page: &str| ["conflicts", "series"].map(|of| agent_value(page, of, "shop"));
     let before = said(&agent.scrape());
     assert_eq!(before[0], Some(1));
@@ -160,14 +155,6 @@ fn while_scraped(agent: &Agent, regions: u64, series: u64, act: impl FnOnce()) {
     });
 }
 
-struct End<'a>(&'a AtomicBool);
-
-impl Drop for End<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::SeqCst);
-    }
-}
-
 #[test]
 fn regions_that_come_go_or_are_replaced_are_served_as_they_are() {
     let place = RegionFolder::new();
@@ -226,14 +213,21 @@ fn about(agent: &Agent, part: &str, times: usize) -> Vec<String> {
 /// it.
 type Fault = (&'static str, fn(&Path, &RegionFolder), &'static str);
 
-/// Writes into a copy of a region.
-fn with_words(path: &Path, place: &RegionFolder, words: &[(u64, u64)]) {
-    fs::copy(place.at("r0.talea"), place.at("copy")).unwrap();
-    let file = OpenOptions::new().write(true).open(place.at("copy")).unwrap();
-    for (at, word) in words {
-        file.write_all_at(&word.to_le_bytes(), *at).unwrap();
-    }
-    fs::rename(place.at("copy"), path).unwrap();
+fn copy(path: &Path, place: &RegionFolder) {
+    fs::copy(place.at("r0.talea"), path).unwrap();
+}
+
+/// A copy with another word.
+fn with_word(path: &Path, place: &RegionFolder, at: u64, word: u64) {
+    copy(path, place);
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all_at(&word.to_le_bytes(), at).unwrap();
+}
+
+/// A copy that these users may use.
+fn with_mode(path: &Path, place: &RegionFolder, mode: u32) {
+    copy(path, place);
+    fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
 fn write(path: &Path, bytes: &[u8]) {
@@ -242,79 +236,51 @@ fn write(path: &Path, bytes: &[u8]) {
     file.write_all_at(bytes, 0).unwrap();
 }
 
+/// A file of which all is in use by its header, and nothing else has memory.
+fn write_holes(path: &Path, place: &RegionFolder) {
+    let mut header = vec![0; 4096];
+    let from = OpenOptions::new().read(true).open(place.at("r0.talea")).unwrap();
+    from.read_exact_at(&mut header, 0).unwrap();
+    for mark in [ARENA, ARENA + 8] {
+        header[mark..][..8].copy_from_slice(&u64::MAX.to_le_bytes());
+    }
+    write(path, &header);
+    let file = OpenOptions::new().write(true).open(path).unwrap();
+    file.set_len(from.metadata().unwrap().len()).unwrap();
+}
+
+fn noise() -> Vec<u8> {
+    let mut random = fastrand::Rng::with_seed(1);
+    std::iter::repeat_with(|| random.u8(..)).take(1 << 20).collect()
+}
+
 /// Where the header says how much of the arena is in use and has memory, and how much of the
 /// planes' part is.
-const ARENA: u64 = 1024 + 2 * 64;
+const ARENA: usize = 1024 + 2 * 64;
 
 fn faults() -> Vec<Fault> {
     let mut faults: Vec<Fault> = vec![
         ("empty", |path, _| write(path, b""), "shorter than a region"),
         ("short", |path, _| write(path, &[7; 100]), "shorter than a region"),
-        (
-            "noise",
-            |path, _| {
-                let mut random = fastrand::Rng::with_seed(1);
-                write(
-                    path,
-                    &std::iter::repeat_with(|| random.u8(..)).take(1 << 20).collect::<Vec<_>>(),
-                );
-            },
-            "does not begin as a region does",
-        ),
-        ("another version", |path, place| with_words(path, place, &[(8, 4)]), "version"),
-        (
-            "another length",
-            |path, place| with_words(path, place, &[(16, 1 << 40)]),
-            "its header states",
-        ),
-        (
-            "holes",
-            |path, place| {
-                // All of it is in use, and nothing has memory.
-                let mut header = vec![0; 4096];
-                let from = OpenOptions::new().read(true).open(place.at("r0.talea")).unwrap();
-                from.read_exact_at(&mut header, 0).unwrap();
-                for mark in [ARENA, ARENA + 8] {
-                    header[mark as usize..][..8].copy_from_slice(&u64::MAX.to_le_bytes());
-                }
-                write(path, &header);
-                let file = OpenOptions::new().write(true).open(path).unwrap();
-                file.set_len(from.metadata().unwrap().len()).unwrap();
-            },
-            "claims",
-        ),
+        ("noise", |path, _| write(path, &noise()), "does not begin as a region does"),
+        ("another version", |path, place| with_word(path, place, 8, 4), "version"),
+        ("another length", |path, place| with_word(path, place, 16, 1 << 40), "its header states"),
+        ("holes", write_holes, "claims"),
         ("link", |path, place| symlink(place.at("r0.talea"), path).unwrap(), "symbolic link"),
         ("folder", |path, _| fs::create_dir(path).unwrap(), "a directory"),
         ("socket", |path, _| drop(UnixListener::bind(path).unwrap()), "a socket"),
-        (
-            "for its group",
-            |path, place| {
-                with_words(path, place, &[]);
-                fs::set_permissions(path, Permissions::from_mode(0o620)).unwrap();
-            },
-            "any user of its group",
-        ),
-        (
-            "for all",
-            |path, place| {
-                with_words(path, place, &[]);
-                fs::set_permissions(path, Permissions::from_mode(0o602)).unwrap();
-            },
-            "any user could",
-        ),
+        ("for its group", |path, place| with_mode(path, place, 0o620), "any user of its group"),
+        ("for all", |path, place| with_mode(path, place, 0o602), "any user could"),
     ];
-    if is_root() {
-        faults.push((
-            "of somebody else",
-            |path, place| {
-                with_words(path, place, &[]);
-                chown(path, Some(NOBODY), None).unwrap();
-            },
-            "it belongs to user 65534",
-        ));
-    } else {
+    if !is_root() {
         eprintln!("skipped: a file of somebody else, which only root can make");
+        return faults;
     }
+    let of_another = |path: &Path, place: &RegionFolder| {
+        copy(path, place);
+        chown(path, Some(NOBODY), None).unwrap();
+    };
+    faults.push(("of somebody else", of_another, "it belongs to user 65534"));
     faults
 }
 
@@ -494,8 +460,8 @@ fn an_unreadable_file_is_reported_and_the_others_are_served() {
     fs::set_permissions(place.0.path(), Permissions::from_mode(0o755)).unwrap();
     let _stay = fill(&place, 2, 5);
     for n in 0..2 {
-        fs::set_permissions(place.at(&format!("r{n}.talea")), Permissions::from_mode(0o644))
-            .unwrap();
+        let open = Permissions::from_mode(0o644);
+        fs::set_permissions(place.at(&format!("r{n}.talea")), open).unwrap();
     }
     let _closed = region(&place.at("closed.talea"), 9, 4);
     fs::set_permissions(place.at("closed.talea"), Permissions::from_mode(0o000)).unwrap();

@@ -10,7 +10,8 @@ use talea_load::stop::Stop;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, sleep};
 
-use crate::support::test_server::{HELLO, LONG, OwnTime, TestServer, asks, wide};
+use crate::support::http2_client::asks;
+use crate::support::test_server::{HELLO, LONG, OwnTime, TestServer, wide};
 
 /// How long a limit is where it is met.
 const SHORT: Duration = Duration::from_millis(300);

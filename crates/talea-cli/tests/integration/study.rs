@@ -7,19 +7,13 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{TALEA, interrupt, items_api, json_file, stderr};
+use crate::support::{TALEA, assert_ends, interrupt, items_api, json_file, talea};
 
 #[test]
 fn the_service_counts_as_many_requests_as_are_sent() {
     let out = tempfile::tempdir().unwrap();
-    let output = Command::new(TALEA)
-        .args(["study", "--cases", "3x4,10x2"])
-        .arg("--out")
-        .arg(out.path())
-        .output()
-        .unwrap();
-    let stderr = stderr(&output);
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    let study = ["study", "--cases", "3x4,10x2", "--out", out.path().to_str().unwrap()];
+    assert_ends(&talea(study), 0, &[]);
 
     let report = json_file(&out.path().join("report.json"));
     let cases = report["cases"].as_array().unwrap();
@@ -30,12 +24,17 @@ fn the_service_counts_as_many_requests_as_are_sent() {
         assert_eq!(server["requests_received"], requests);
         assert_eq!(client["failed"], 0);
         assert!(case["disagreement"].is_null());
-        // One task a connection at least.
-        assert!(server["peak_additional_tasks"].as_u64().unwrap() >= clients, "{case}");
-        assert!(server["tasks_created"].as_u64().unwrap() >= clients, "{case}");
-        assert!(server["mean_response_ms"].as_f64().unwrap() > 0.0);
-        assert!(server["cpu_seconds"].as_f64().unwrap() > 0.0);
-        assert!(server["peak_memory_bytes"].as_u64().unwrap() > 1_000_000);
+        for (number, least) in [
+            // One task a connection at least.
+            ("peak_additional_tasks", clients),
+            ("tasks_created", clients),
+            ("peak_memory_bytes", 1_000_001),
+        ] {
+            assert!(server[number].as_u64() >= Some(least), "{number}: {case}");
+        }
+        for number in ["mean_response_ms", "cpu_seconds"] {
+            assert!(server[number].as_f64() > Some(0.0), "{number}: {case}");
+        }
         let series = &server["series"];
         let length = series["seconds"].as_array().unwrap().len();
         assert!(length >= 2);
@@ -101,14 +100,9 @@ fn a_prometheus_that_is_not_there_is_named() {
         ("--with-prometheus=/nowhere/prometheus", "apt-get install prometheus"),
         ("--prometheus=http://127.0.0.1:9/", "http://127.0.0.1:9/"),
     ] {
-        let output = Command::new(TALEA)
-            .args(["study", "--cases", "1x1", argument, "--out"])
-            .arg(out.path())
-            .output()
-            .unwrap();
-        let stderr = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(message), "{stderr}");
+        let out = out.path().to_str().unwrap();
+        let output = talea(["study", "--cases", "1x1", argument, "--out", out]);
+        assert_ends(&output, 2, &[message]);
     }
 }
 

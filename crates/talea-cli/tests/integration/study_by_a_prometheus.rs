@@ -1,25 +1,20 @@
 //! `talea study --prometheus`: a real Prometheus that runs already, and scrapes others too.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::Value;
 
 use crate::support::items_api::ItemsApi;
 use crate::support::prometheus::Prometheus;
-use crate::support::{TALEA, json_file, until};
+use crate::support::{json_file, talea, until};
 
 /// The first case of a study, and how it ended.
 fn studied(items: &str, metrics: &str, prometheus: &str, more: &[&str]) -> (Value, Option<i32>) {
     let out = tempfile::tempdir().unwrap();
-    let output = Command::new(TALEA)
-        .args(["study", "--cases", "5x40", "--url", items, "--metrics-url", metrics])
-        .args(["--prometheus", prometheus])
-        .args(more)
-        .arg("--out")
-        .arg(out.path())
-        .output()
-        .unwrap();
+    let out_dir = out.path().to_str().unwrap();
+    let study = ["study", "--cases", "5x40", "--url", items, "--metrics-url", metrics];
+    let output =
+        talea([&study[..], &["--prometheus", prometheus, "--out", out_dir], more].concat());
     let report = json_file(&out.path().join("report.json"));
     (report["cases"][0].clone(), output.status.code())
 }

@@ -4,49 +4,34 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::stand_in::{Reply, Request, StandIn, as_expected};
-use crate::support::{TALEA, interrupt, json_file, stderr, stdout, until};
+use crate::support::stand_in::{Reply, StandIn, answer};
+use crate::support::{TALEA, assert_ends, interrupt, json_file, stderr, stdout, talea, until};
 
-/// The behaviour of the stand-in, and of its metrics.
-#[derive(Clone, Copy)]
-struct Behaviour {
-    /// Whether it answers requests at all.
-    answers: bool,
-    /// The name of the metric of requests.
-    requests: &'static str,
+/// A service that counts its requests by this name.
+fn service(requests: &'static str) -> StandIn {
+    StandIn::counting(move |received| metrics(requests, received), |_, request| answer(request))
 }
 
-const TRUTH: Behaviour = Behaviour { answers: true, requests: "http_requests_total" };
-
-fn service(behaviour: Behaviour) -> StandIn {
-    let received = Arc::new(AtomicU64::new(0));
-    StandIn::start(move |request: &Request| match request.path.as_str() {
-        "/study/reset" => Reply::Answer(204, String::new()),
-        "/metrics" => Reply::Answer(200, metrics(received.load(SeqCst), behaviour)),
-        _ => {
-            received.fetch_add(1, SeqCst);
-            let (status, body) = as_expected(request);
-            if behaviour.answers { Reply::Answer(status, body) } else { Reply::Silence }
-        }
-    })
+/// One that shows how many requests it received, and answers none.
+fn silent() -> StandIn {
+    StandIn::counting(|received| metrics(REQUESTS, received), |_, _| Reply::Silence)
 }
 
-fn metrics(received: u64, behaviour: Behaviour) -> String {
+const REQUESTS: &str = "http_requests_total";
+
+fn metrics(requests: &str, received: u64) -> String {
     format!(
-        "{name}{{status=\"2xx\"}} {received}\n\
+        "{requests}{{status=\"2xx\"}} {received}\n\
          http_request_duration_seconds_sum {}\n\
          http_request_duration_seconds_count {received}\n\
          server_tasks_alive 4\nserver_tasks_alive_peak 9\n\
          server_tasks_ready 0\nserver_tasks_ready_peak 3\nprocess_cpu_seconds_total {}\n",
         received as f64 * 0.004,
         received as f64 * 0.001,
-        name = behaviour.requests,
     )
 }
 
@@ -103,11 +88,11 @@ const UNTIL_ITS_INPUT_ENDS: &str = "exec cat > /dev/null";
 
 #[test]
 fn both_sides_are_counted_and_reported() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let output = scene.command("3x4,10x2").output().unwrap();
-    let (stdout, stderr) = (stdout(&output), stderr(&output));
-    assert_eq!(output.status.code(), Some(0), "{stderr}");
+    assert_ends(&output, 0, &[]);
+    let stdout = stdout(&output);
     assert!(stdout.contains("10x2") && stdout.contains("report.html"), "{stdout}");
     assert_eq!(service.requests(), 60 + 100);
 
@@ -135,7 +120,7 @@ fn both_sides_are_counted_and_reported() {
 
 #[test]
 fn the_page_is_one_file_without_script_and_escapes_its_input() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     assert!(scene.command("1x1").status().unwrap().success());
     let page = fs::read_to_string(scene.path("out/report.html")).unwrap();
@@ -162,40 +147,34 @@ fn the_page_is_one_file_without_script_and_escapes_its_input() {
 
 #[test]
 fn a_metric_that_is_missing_is_named() {
-    let service = service(Behaviour { requests: "hits_total", ..TRUTH });
+    let service = service("hits_total");
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let output = scene.command("1x1").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let stderr = stderr(&output);
-    assert!(stderr.contains("no metric http_requests_total, also after a request"), "{stderr}");
+    assert_ends(&output, 2, &["no metric http_requests_total, also after a request"]);
     assert!(scene.child_is_gone());
 }
 
 #[test]
 fn a_target_that_dies_is_quoted() {
-    let service = service(Behaviour { answers: false, ..TRUTH });
+    let service = silent();
     let scene = Scene::new(&service, "sleep 0.5; echo 'out of <luck>' >&2; exit 3");
     let output = scene.command("1x1,2x2").output().unwrap();
-    let stderr = stderr(&output);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr.contains("died") && stderr.contains("out of <luck>"), "{stderr}");
-    assert!(stderr.contains("stopped in 1x1") && stderr.contains("not begun: 2x2"), "{stderr}");
+    assert_ends(&output, 2, &["died", "out of <luck>", "stopped in 1x1", "not begun: 2x2"]);
     assert_eq!(scene.files_in_out(), 0);
 }
 
 #[test]
 fn a_target_that_says_something_else_is_quoted() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, "");
     fs::write(scene.path("stand-in"), "#!/bin/sh\necho hello\nexec cat\n").unwrap();
     let output = scene.command("1x1").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("\"hello\", expected \"items on"), "{}", stderr(&output));
+    assert_ends(&output, 2, &["\"hello\", expected \"items on"]);
 }
 
 #[test]
 fn ctrl_c_leaves_no_child_and_no_report() {
-    let service = service(Behaviour { answers: false, ..TRUTH });
+    let service = silent();
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let mut command = scene.command("2x2,A");
     let study = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -203,17 +182,15 @@ fn ctrl_c_leaves_no_child_and_no_report() {
     assert!(!scene.child_is_gone());
     interrupt(&study);
     let output = study.wait_with_output().unwrap();
-    let stderr = stderr(&output);
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(stderr.contains("stopped in 2x2 after 0 of 20 requests"), "{stderr}");
-    assert!(stderr.contains("not begun: A") && stderr.contains("No report"), "{stderr}");
+    let words = ["stopped in 2x2 after 0 of 20 requests", "not begun: A", "No report"];
+    assert_ends(&output, 130, &words);
     assert!(scene.child_is_gone());
     assert_eq!(scene.files_in_out(), 0);
 }
 
 #[test]
 fn an_impossible_study_is_named_before_anything_is_started() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let scenario = scene.path("shop.toml");
     fs::write(&scenario, "[[step]]\nmethod = \"GET\"\npath = \"/{order}\"\n").unwrap();
@@ -226,9 +203,7 @@ fn an_impossible_study_is_named_before_anything_is_started() {
         ("A,B,A", "case A is there twice"),
         ("", "unknown case \"\""),
     ] {
-        let output = scene.command(cases).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{cases}");
-        assert!(stderr(&output).contains(word), "{cases}: {}", stderr(&output));
+        assert_ends(&scene.command(cases).output().unwrap(), 2, &[word]);
     }
     assert!(!scene.path("pid").exists() && scene.files_in_out() == 0);
     assert_eq!(service.connections(), 0);
@@ -236,7 +211,7 @@ fn an_impossible_study_is_named_before_anything_is_started() {
 
 #[test]
 fn a_thousand_clients_under_a_hard_limit_of_1024_name_the_limit() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let program = scene.path("stand-in");
     let script = format!(
@@ -245,26 +220,23 @@ fn a_thousand_clients_under_a_hard_limit_of_1024_name_the_limit() {
         scene.path("out").display()
     );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    let stderr = stderr(&output);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr.contains("1,024") && stderr.contains("ulimit -n"), "{stderr}");
+    let words = ["1,000 clients need 1,064", "may open 1,024", "ulimit -n 1064"];
+    assert_ends(&output, 2, &words);
     assert!(!scene.path("pid").exists());
 }
 
 #[test]
 fn a_folder_that_cannot_be_written_to_is_named_before_anything_is_started() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     fs::write(scene.path("out"), "a file").unwrap();
-    let output = scene.command("1x1").output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("--out DIR"), "{}", stderr(&output));
+    assert_ends(&scene.command("1x1").output().unwrap(), 2, &["--out DIR"]);
     assert!(!scene.path("pid").exists());
 }
 
 #[test]
 fn a_full_disk_is_reported_and_leaves_no_half_of_a_report() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     fs::create_dir(scene.path("out")).unwrap();
     let out = scene.path("out").display().to_string();
@@ -282,10 +254,9 @@ fn a_full_disk_is_reported_and_leaves_no_half_of_a_report() {
         unshare.arg("--map-root-user");
     }
     let output = unshare.args(["--mount", "sh", "-c", &script]).output().unwrap();
-    let (stdout, stderr) = (stdout(&output), stderr(&output));
-    assert_eq!(output.status.code(), Some(2), "{stdout}{stderr}");
-    assert!(stderr.contains("the report cannot be written to"), "{stderr}");
-    assert!(stderr.contains("No space left on device"), "{stderr}");
+    let stdout = stdout(&output);
+    let words = ["the report cannot be written to", "No space left on device"];
+    assert_ends(&output, 2, &words);
     assert!(stdout.contains(" 2x2 "), "what was found is still shown: {stdout}");
     assert!(stdout.ends_with("left:\n"), "{stdout}");
     assert!(scene.child_is_gone());
@@ -293,14 +264,14 @@ fn a_full_disk_is_reported_and_leaves_no_half_of_a_report() {
 
 #[test]
 fn names_of_metrics_come_with_the_scenario() {
-    let service = service(Behaviour { requests: "hits_total", ..TRUTH });
+    let service = service("hits_total");
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let scenario = scene.path("hits.toml");
     let steps = "[[step]]\nmethod = \"GET\"\n";
     let metrics = "[metrics]\nrequests = 'hits_total{status=\"2xx\"}'\ntasks = \"\"\n";
     fs::write(&scenario, format!("{steps}{metrics}")).unwrap();
     let output = scene.command("2x3").arg("--scenario").arg(&scenario).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_ends(&output, 0, &[]);
     let server = &scene.report()["cases"][0]["server"];
     assert_eq!(server["requests_received"], 6);
     assert!(server["peak_additional_tasks"].is_null(), "it was said to have none");
@@ -309,28 +280,27 @@ fn names_of_metrics_come_with_the_scenario() {
 
 #[test]
 fn a_command_before_a_case_runs_before_each() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let log = scene.path("log");
     let command = format!("echo emptied >> '{}'", log.display());
     let output = scene.command("1x1,2x1").args(["--before-case", &command]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_ends(&output, 0, &[]);
     assert_eq!(fs::read_to_string(log).unwrap(), "emptied\nemptied\n");
     let failing = ["--before-case", "echo no luck >&2; exit 3"];
-    let output = scene.command("1x1").args(failing).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("no luck"), "{}", stderr(&output));
+    assert_ends(&scene.command("1x1").args(failing).output().unwrap(), 2, &["no luck"]);
 }
 
 #[test]
 fn a_warm_up_is_not_counted() {
-    let service = service(TRUTH);
+    let service = service(REQUESTS);
     let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
     let output = scene.command("2x5").args(["--warm-up", "300ms"]).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_ends(&output, 0, &[]);
     let report = scene.report();
     let (client, server) = (&report["cases"][0]["client"], &report["cases"][0]["server"]);
-    assert_eq!((&client["requests_sent"], &server["requests_received"]), (&50.into(), &50.into()));
+    let counts = (&client["requests_sent"], &server["requests_received"]);
+    assert_eq!(counts, (&json!(50), &json!(50)));
     let heat = client["times"]["heat"]["counts"].as_array().unwrap().iter();
     let answers = heat.flat_map(|slice| slice.as_array().unwrap()).map(|it| it.as_u64().unwrap());
     assert_eq!(answers.sum::<u64>(), 50);
@@ -339,66 +309,47 @@ fn a_warm_up_is_not_counted() {
 
 #[test]
 fn services_of_other_makes_are_read_by_their_own_names() {
-    let phoenix = |received: u64| {
-        format!(
+    // Such a service has a series only once there is something to count.
+    let phoenix = |received: u64| match received {
+        0 => String::new(),
+        _ => format!(
             "cowboy_request_duration_milliseconds_sum {}\n\
              cowboy_request_duration_milliseconds_count{{status=\"200\"}} {received}\n\
              erlang_vm_system_counts_process_count {}\nerlang_vm_run_queue_total 3\n",
             received * 4,
             300 + received,
-        )
+        ),
     };
-    let opentelemetry = |received: u64| {
-        format!(
+    let opentelemetry = |received: u64| match received {
+        0 => String::new(),
+        _ => format!(
             "http_server_request_duration_seconds_sum {}\n\
              http_server_request_duration_seconds_count{{http_route=\"/x\"}} {received}\n\
              process_memory_usage_bytes 4096\n",
             received as f64 * 0.004,
-        )
+        ),
     };
-    type Metrics = fn(u64) -> String;
-    for (names, metrics) in [("phoenix", phoenix as Metrics), ("opentelemetry", opentelemetry)] {
-        let received = Arc::new(AtomicU64::new(0));
-        let service = StandIn::start(move |request: &Request| match request.path.as_str() {
-            "/metrics" => match received.load(SeqCst) {
-                // Such a service has a series only once there is something to count.
-                0 => Reply::Answer(200, String::new()),
-                some => Reply::Answer(200, metrics(some)),
-            },
-            _ => {
-                received.fetch_add(1, SeqCst);
-                let (status, body) = as_expected(request);
-                Reply::Answer(status, body)
-            }
-        });
+    let studied = |names: &str, metrics: fn(u64) -> String| {
+        let service = StandIn::counting(metrics, |_, request| answer(request));
         let out = tempfile::tempdir().unwrap();
-        let output = Command::new(TALEA)
-            .args(["study", "--cases", "3x4", "--names", names, "--url", &service.url()])
-            .arg(format!("--metrics-url=http://{}/metrics", service.address))
-            .arg("--out")
-            .arg(out.path())
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(0), "{names}: {}", stderr(&output));
-        let report = json_file(&out.path().join("report.json"));
-        let server = &report["cases"][0]["server"];
+        let metrics_url = format!("http://{}/metrics", service.address);
+        let (url, out_dir) = (service.url(), out.path().to_str().unwrap());
+        let study = ["study", "--cases", "3x4", "--names", names, "--url", &url];
+        let places = ["--metrics-url", &metrics_url, "--out", out_dir];
+        assert_ends(&talea([&study[..], &places].concat()), 0, &[]);
+        let server = json_file(&out.path().join("report.json"))["cases"][0]["server"].take();
         assert_eq!(server["requests_received"], 60, "{names}");
         let mean = server["mean_response_ms"].as_f64().unwrap();
         assert!((mean - 4.0).abs() < 1e-6, "{names}: {mean}");
-        match names {
-            "phoenix" => {
-                // It has no high-water marks: these are of samples, if there was one meanwhile.
-                let of_samples = |value: u64| match server["unsampled"].as_bool() {
-                    Some(false) => Value::from(value),
-                    _ => Value::Null,
-                };
-                assert_eq!(server["peak_additional_tasks"], of_samples(60));
-                assert_eq!(server["peak_ready_tasks"], of_samples(3));
-            }
-            _ => {
-                assert!(server["peak_additional_tasks"].is_null());
-                assert_eq!(server["peak_memory_bytes"], 4096);
-            }
-        }
+        server
+    };
+    let server = studied("phoenix", phoenix);
+    // It has no high-water marks: these are of samples, if there was one meanwhile.
+    let is_sampled = server["unsampled"] == false;
+    for (peak, of_samples) in [("peak_additional_tasks", 60), ("peak_ready_tasks", 3)] {
+        assert_eq!(server[peak].as_u64(), is_sampled.then_some(of_samples), "{peak}");
     }
+    let server = studied("opentelemetry", opentelemetry);
+    assert!(server["peak_additional_tasks"].is_null());
+    assert_eq!(server["peak_memory_bytes"], 4096);
 }

@@ -3,31 +3,21 @@
 
 use std::fs;
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use tempfile::TempDir;
 
-use crate::support::items_api::{ItemsApi, get};
-use crate::support::stand_in::{Reply, Request, StandIn, as_expected};
-use crate::support::{TALEA, json_file, stderr, stdout, until};
+use crate::support::items_api::{ItemsApi, LISTED, get};
+use crate::support::stand_in::{Reply, StandIn, answer, as_expected};
+use crate::support::{TALEA, assert_ends, json_file, sample, stderr, stdout, talea, until};
 
 /// A service that counts the requests it receives, reports the count, and answers every request by
 /// its number.
 fn service(reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static) -> StandIn {
-    let received = Arc::new(AtomicU64::new(0));
-    StandIn::start(move |request: &Request| match request.path.as_str() {
-        "/metrics" => {
-            let count = received.load(SeqCst);
-            Reply::Answer(200, format!("http_requests_total {count}\n"))
-        }
-        _ => {
-            let number = received.fetch_add(1, SeqCst);
-            let (status, body) = as_expected(request);
-            reply(number, status, body)
-        }
+    let metrics = |received| format!("http_requests_total {received}\n");
+    StandIn::counting(metrics, move |number, request| {
+        let (status, body) = as_expected(request);
+        reply(number, status, body)
     })
 }
 
@@ -37,29 +27,20 @@ struct StudyOutput {
     page: String,
     table: String,
     status: i32,
-    _folder: TempDir,
 }
 
 fn study(service: &StandIn, cases: &str, more: &[&str]) -> StudyOutput {
     let folder = tempfile::tempdir().unwrap();
-    let output = Command::new(TALEA)
-        .args(["study", "--cases", cases, "--url", &service.url(), "--metrics-url"])
-        .arg(format!("http://{}/metrics", service.address))
-        .args(more)
-        .arg("--out")
-        .arg(folder.path())
-        .output()
-        .unwrap();
-    let read = |name: &str| fs::read_to_string(folder.path().join(name));
-    let report = read("report.json").unwrap_or_else(|_| {
-        panic!("no report: {}", String::from_utf8_lossy(&output.stderr));
-    });
+    let metrics_url = format!("http://{}/metrics", service.address);
+    let (url, out) = (service.url(), folder.path().to_str().unwrap());
+    let study = ["study", "--cases", cases, "--url", &url, "--metrics-url", &metrics_url];
+    let output = talea([&study[..], more, &["--out", out]].concat());
+    let page = fs::read_to_string(folder.path().join("report.html"));
     StudyOutput {
-        report: serde_json::from_str(&report).unwrap(),
-        page: read("report.html").unwrap(),
-        table: String::from_utf8(output.stdout).unwrap(),
+        page: page.unwrap_or_else(|_| panic!("no report: {}", stderr(&output))),
+        report: json_file(&folder.path().join("report.json")),
+        table: stdout(&output),
         status: output.status.code().unwrap(),
-        _folder: folder,
     }
 }
 
@@ -95,35 +76,22 @@ fn exact_in_every_model(
         assert_eq!(client["requests_sent"], server["requests_received"], "{case}");
         assert!(case["disagreement"].is_null());
         // Every request has an answer or a failure of its own, or both.
-        let answers: u64 = client["answers_by_status"]
-            .as_object()
-            .unwrap()
-            .values()
-            .filter_map(Value::as_u64)
-            .sum();
-        let failed: u64 = client["failures"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|kind| kind["count"].as_u64().unwrap())
-            .sum();
+        let answers = client["answers_by_status"].as_object().unwrap().values();
+        let answers: u64 = answers.filter_map(Value::as_u64).sum();
+        let kinds = client["failures"].as_array().unwrap().iter();
+        let failed: u64 = kinds.map(|kind| kind["count"].as_u64().unwrap()).sum();
         assert_eq!(client["failed"], failed);
-        let (sent, not_sent) = (
-            client["requests_sent"].as_u64().unwrap(),
-            client["requests_not_sent"].as_u64().unwrap(),
-        );
+        let [sent, not_sent] =
+            ["requests_sent", "requests_not_sent"].map(|name| client[name].as_u64().unwrap());
         assert!(answers <= sent && sent + not_sent <= answers + failed, "{client}");
         // The report shows the findings.
         for shown in [sent, failed] {
             assert!(studied.table.contains(&whole(shown)), "{shown} in {}", studied.table);
             assert!(studied.page.contains(&whole(shown)), "{shown} in the page");
         }
-        let heat = client["times"]["heat"]["counts"].as_array().unwrap();
-        let shown: u64 = heat
-            .iter()
-            .flat_map(|slice| slice.as_array().unwrap())
-            .map(|count| count.as_u64().unwrap())
-            .sum();
+        let heat = client["times"]["heat"]["counts"].as_array().unwrap().iter();
+        let slices = heat.flat_map(|slice| slice.as_array().unwrap());
+        let shown: u64 = slices.map(|count| count.as_u64().unwrap()).sum();
         assert_eq!(shown, answers, "the heat map has every answer");
     }
     let failed = studied.sum(|case| case["client"]["failed"].as_u64().unwrap());
@@ -210,19 +178,9 @@ fn requests_that_meet_a_connection_that_is_gone_are_shown_to_be_lost() {
 
 #[test]
 fn metrics_that_are_wrong_are_shown_to_disagree() {
-    let received = Arc::new(AtomicU64::new(0));
-    let service = StandIn::start(move |request: &Request| match request.path.as_str() {
-        // It forgets one of ten.
-        "/metrics" => {
-            let count = received.load(SeqCst);
-            Reply::Answer(200, format!("http_requests_total {}\n", count - count / 10))
-        }
-        _ => {
-            received.fetch_add(1, SeqCst);
-            let (status, body) = as_expected(request);
-            Reply::Answer(status, body)
-        }
-    });
+    // It forgets one of ten.
+    let metrics = |count| format!("http_requests_total {}\n", count - count / 10);
+    let service = StandIn::counting(metrics, |_, request| answer(request));
     let studied = study(&service, "5x20", &[]);
     let words = "The clients sent 500 requests, the server counted 450: 50 fewer than were sent.";
     assert_eq!(studied.status, 1);
@@ -244,17 +202,15 @@ fn study_of_a_killed_service(case: &str, has_metrics: bool, starts_again: bool) 
     }
     study.arg("--out").arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let study = study.spawn().unwrap();
-    let listed = r#"http_requests_total{method="GET",route="/api/items",status="2xx"} "#;
     // A study distinguishes two processes by their start times only if these differ by half a second.
     until("the service has served some, and is a second old", || {
-        let scrape = get(&metrics, "/metrics");
-        let listed = scrape.lines().find_map(|line| line.strip_prefix(listed)?.parse().ok());
+        let listed = sample(&get(&metrics, "/metrics"), LISTED);
         listed.is_some_and(|listed: u64| listed > 50) && started.elapsed() > Duration::from_secs(1)
     });
     service.kill();
     let _second = starts_again.then(|| ItemsApi::start_at(&items, &metrics, None, &[]));
     let output = study.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    assert_ends(&output, 1, &[]);
     (output, json_file(&folder.path().join("report.json"))["cases"][0].take())
 }
 

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::items_api::ItemsApi;
 use crate::support::region_folder::RegionFolder;
-use crate::support::{TALEA, talea, until};
+use crate::support::{TALEA, assert_ends, stdout, talea, until};
 
 /// A terminal with a shell in it, on a tmux server of its own, ended when it is dropped.
 struct Terminal(tempfile::TempDir);
@@ -21,17 +21,8 @@ impl Terminal {
         let terminal = Self(tempfile::tempdir().unwrap());
         let (width, height) = (width.to_string(), height.to_string());
         let shell = "env PS1=ready: HISTFILE= sh";
-        terminal.tmux(&[
-            "-f",
-            "/dev/null",
-            "new-session",
-            "-d",
-            "-x",
-            &width,
-            "-y",
-            &height,
-            shell,
-        ]);
+        let size = ["-x", &width, "-y", &height, shell];
+        terminal.tmux(&[&["-f", "/dev/null", "new-session", "-d"], &size[..]].concat());
         terminal.shows("ready:");
         terminal
     }
@@ -96,8 +87,8 @@ fn top(source: &str, more: &[&str]) -> Output {
 }
 
 fn text(output: &Output) -> String {
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
-    String::from_utf8(output.stdout.clone()).unwrap()
+    assert_ends(output, 0, &[]);
+    stdout(output)
 }
 
 fn command(region: &Path) -> String {
@@ -128,10 +119,7 @@ fn a_pipe_gets_the_table_once_from_any_source() {
         ("http://127.0.0.1:1/metrics", "cannot be reached"),
         ("4194304", "process 4194304"),
     ] {
-        let output = top(source, &[]);
-        let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        assert!(stderr.contains(reason), "{stderr}");
+        assert_ends(&top(source, &[]), 2, &[reason]);
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
@@ -12,9 +13,9 @@ use std::time::Duration;
 use talea::outside::{Look, Reader};
 use talea::{Counter, Family, Histogram, Labels, Opts, Registry, Seconds};
 
-use crate::support::items_api::{ItemsApi, get};
+use crate::support::items_api::{ItemsApi, LISTED, get};
 use crate::support::region_folder::RegionFolder;
-use crate::support::{self, TALEA, stderr, stdout};
+use crate::support::{TALEA, assert_ends, assert_refused, sample, stdout, talea};
 
 #[derive(Clone, Copy, Labels)]
 struct By<'a> {
@@ -28,27 +29,11 @@ fn files(place: &RegionFolder) -> Vec<PathBuf> {
     files
 }
 
-/// Runs `talea`: its status, its output, and its errors.
-fn talea(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = support::talea(arguments);
-    (output.status.code(), stdout(&output), stderr(&output))
-}
-
 /// Runs `talea`, which must succeed: its output.
 fn done(arguments: &[&str]) -> String {
-    let (status, stdout, errors) = talea(arguments);
-    assert_eq!((status, errors.as_str()), (Some(0), ""), "{stdout}");
-    stdout
-}
-
-/// It could not be done: one line with these parts, and status 2.
-fn refused(arguments: &[&str], parts: &[&str]) {
-    let (status, stdout, stderr) = talea(arguments);
-    assert_eq!((status, stdout.as_str()), (Some(2), ""), "{stderr}");
-    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
-    for part in parts {
-        assert!(stderr.contains(part), "{part}: {stderr}");
-    }
+    let output = talea(arguments);
+    assert_eq!(assert_ends(&output, 0, &[]), "");
+    stdout(&output)
 }
 
 fn look(region: &Path) -> Look {
@@ -65,9 +50,7 @@ fn series(region: &Path, name: &str) -> u64 {
 
 /// The requests that a service counted as answered well, by its own scrape.
 fn answered(service: &ItemsApi) -> Option<f64> {
-    let scrape = get(&service.metrics, "/metrics");
-    let series = "http_requests_total{method=\"GET\",route=\"/api/items\",status=\"2xx\"} ";
-    scrape.lines().find_map(|line| line.strip_prefix(series)).map(|n| n.parse().unwrap())
+    sample(&get(&service.metrics, "/metrics"), LISTED)
 }
 
 #[test]
@@ -113,12 +96,11 @@ fn a_wipe_leaves_all_declared_series_at_zero_now_and_after_a_restart() {
     service.list(3);
     assert_eq!(answered(&service), Some(3.0));
 
-    let stdout = done(&["wipe", path, "--family", "http_requests_total"]);
     let count = declared.len();
     let expected = format!(
         "wiped 1 family of {path}: {count} series count from 0, 0 went until they are counted in again\n"
     );
-    assert_eq!(stdout, expected);
+    assert_eq!(done(&["wipe", path, "--family", "http_requests_total"]), expected);
     assert_eq!(requests(&service), declared);
     assert_eq!(series(&region, "http_requests_total"), count as u64, "from outside too");
 
@@ -157,18 +139,15 @@ fn only_the_families_that_are_named_are_wiped() {
         counter
     });
     let values = || counters.each_ref().map(Counter::get);
-    let stdout = done(&["wipe", path, "--family", "one_total", "--family", "three_total"]);
-    assert_eq!(
-        stdout,
-        format!(
-            "wiped 2 families of {path}: 2 series count from 0, 0 went until they are counted in \
-             again\n"
-        )
+    let expected = format!(
+        "wiped 2 families of {path}: 2 series count from 0, 0 went until they are counted in again\n"
     );
+    let two = ["wipe", path, "--family", "one_total", "--family", "three_total"];
+    assert_eq!(done(&two), expected);
     assert_eq!(values(), [0, 5, 0]);
 
-    refused(
-        &["wipe", path, "--family", "two_total", "--family", "for"],
+    assert_refused(
+        &talea(["wipe", path, "--family", "two_total", "--family", "for"]),
         &["no family \"for\"", "among the 3", "nothing was done", "talea inspect"],
     );
     assert_eq!(values(), [0, 5, 0]);
@@ -184,8 +163,8 @@ fn a_gauge_is_not_wiped_and_a_request_to_do_so_says_that() {
     let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
     level.set(9);
     orders.add(9);
-    refused(
-        &["wipe", path, "--family", "orders_total", "--family", "level"],
+    assert_refused(
+        &talea(["wipe", path, "--family", "orders_total", "--family", "level"]),
         &["level is of type gauge", "nothing was done"],
     );
     assert_eq!((level.get(), orders.get()), (9, 9));
@@ -245,13 +224,12 @@ fn concurrent_increments_count_before_or_after_and_never_twice_or_not_at_all() {
 /// and one that was not.
 fn with_an_idle_series(region: &Path) -> (Registry, Family<By<'static>, Counter>) {
     let registry = Registry::open(region).unwrap();
-    let users = registry.register(Opts::new("users", "By user.")).unwrap();
-    let by = |user| By { user };
-    let family: &Family<By<'static>, Counter> = &users;
-    ["ann", "bob"].iter().for_each(|user| family.with(by(user)).inc());
+    let users: Family<By<'static>, Counter> =
+        registry.register(Opts::new("users", "By user.")).unwrap();
+    ["ann", "bob"].iter().for_each(|user| users.with(By { user }).inc());
     // Each counts as a minute.
     (0..3).for_each(|_| registry.sweep());
-    family.with(by("bob")).inc();
+    users.with(By { user: "bob" }).inc();
     (registry, users)
 }
 
@@ -261,26 +239,29 @@ fn idle_series_go_when_somebody_asks_and_others_stay() {
     let region = place.region();
     let path = region.to_str().unwrap();
     let (_registry, _users) = with_an_idle_series(&region);
-    let expire = |more: &[&str]| done(&[&["expire", path], more].concat());
-    assert_eq!(
-        expire(&[]),
-        format!(
-            "removed 0 of 2 series in 1 family of {path}, which nobody had looked up for their \
-             family's time\n"
-        )
-    );
-    assert!(expire(&["--idle", "1h"]).starts_with("removed 0 of 2 series"));
-    let stdout = expire(&["--idle", "2m", "--family", "users_total"]);
-    assert_eq!(
-        stdout,
-        format!("removed 1 of 2 series in 1 family of {path}, which nobody had looked up for 2m\n")
-    );
+    for (more, expected) in [
+        (
+            &[][..],
+            "removed 0 of 2 series in 1 family of PATH, which nobody had looked up for their family's time\n",
+        ),
+        (
+            &["--idle", "1h"],
+            "removed 0 of 2 series in 1 family of PATH, which nobody had looked up for 1h\n",
+        ),
+        (
+            &["--idle", "2m", "--family", "users_total"],
+            "removed 1 of 2 series in 1 family of PATH, which nobody had looked up for 2m\n",
+        ),
+    ] {
+        let said = done(&[&["expire", path], more].concat());
+        assert_eq!(said, expected.replace("PATH", path), "{more:?}");
+    }
     let left = look(&region).snapshot;
     assert_eq!(left.value("users_total", &[("user", "bob")]), Some(2.0));
     assert_eq!(left.value("users_total", &[("user", "ann")]), None);
-    refused(&["expire", path, "--family", "users"], &["no family \"users\"", "talea inspect"]);
-    let (status, _, stderr) = talea(&["expire", path, "--idle", "0s"]);
-    assert!(status == Some(2) && stderr.contains("such as 30s"), "{stderr}");
+    let other = talea(["expire", path, "--family", "users"]);
+    assert_refused(&other, &["no family \"users\"", "talea inspect"]);
+    assert_ends(&talea(["expire", path, "--idle", "0s"]), 2, &["such as 30s"]);
 }
 
 #[test]
@@ -335,36 +316,40 @@ fn a_file_that_is_no_region_is_one_clear_error_and_stays_as_it_is() {
         let bytes = || path.is_file().then(|| fs::read(&path).unwrap());
         let was = bytes();
         for command in ["wipe", "expire"] {
-            refused(&[command, path.to_str().unwrap()], &[part, path.to_str().unwrap()]);
+            let path = path.to_str().unwrap();
+            assert_refused(&talea([command, path]), &[part, path]);
             assert!(bytes() == was, "{name}");
         }
     }
     assert_eq!(files(&place), before);
     for command in ["wipe", "expire"] {
-        refused(&[command, "--pid", "4194305"], &["process 4194305", "No such file"]);
+        let none = talea([command, "--pid", "4194305"]);
+        assert_refused(&none, &["process 4194305", "No such file"]);
         for arguments in [&[command][..], &[command, region.to_str().unwrap(), "--pid", "1"]] {
-            assert_eq!(talea(arguments).0, Some(2), "{arguments:?}");
+            assert_ends(&talea(arguments), 2, &[]);
         }
     }
 }
 
-#[test]
-fn a_region_of_another_user_says_who_may() {
-    use std::os::unix::fs::MetadataExt;
-    use std::os::unix::process::CommandExt;
-
-    let place = RegionFolder::new();
+/// A region, unless only root could try what a test is about.
+fn region_of_root(place: &RegionFolder) -> Option<PathBuf> {
     let region = place.region();
     drop(Registry::open(&region).unwrap());
-    if region.metadata().unwrap().uid() != 0 {
-        return eprintln!("not checked without being root: a region of another user");
+    let is_root = region.metadata().unwrap().uid() == 0;
+    if !is_root {
+        eprintln!("not checked without being root: a region of another user");
     }
+    is_root.then_some(region)
+}
+
+#[test]
+fn a_region_of_another_user_says_who_may() {
+    let place = RegionFolder::new();
+    let Some(region) = region_of_root(&place) else { return };
     // A program that another user may start and reach, and a region that is not theirs.
     let folder = tempfile::tempdir().unwrap();
-    let open_to_all = |path: &Path| {
-        use std::os::unix::fs::PermissionsExt;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
-    };
+    let open_to_all =
+        |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     let program = folder.path().join("talea");
     fs::copy(TALEA, &program).unwrap();
     open_to_all(folder.path());
@@ -372,30 +357,22 @@ fn a_region_of_another_user_says_who_may() {
     for command in ["wipe", "expire"] {
         let mut talea = Command::new(&program);
         talea.args([command, region.to_str().unwrap()]).uid(65_534).gid(65_534).current_dir("/");
-        let output = talea.output().unwrap();
-        let stderr = String::from_utf8(output.stderr).unwrap();
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
-        for part in ["Permission denied", "run it as the user that the service runs as"] {
-            assert!(stderr.contains(part), "{part}: {stderr}");
-        }
+        let parts = ["Permission denied", "run it as the user that the service runs as"];
+        assert_ends(&talea.output().unwrap(), 2, &parts);
     }
 }
 
 #[test]
 fn root_changes_a_file_of_another_user_only_if_that_user_is_named() {
-    use std::os::unix::fs::{MetadataExt, chown};
-
     let place = RegionFolder::new();
-    let region = place.region();
-    drop(Registry::open(&region).unwrap());
-    if region.metadata().unwrap().uid() != 0 {
-        return eprintln!("not checked without being root: a region of another user");
-    }
+    let Some(region) = region_of_root(&place) else { return };
     chown(&region, Some(65_534), None).unwrap();
     let path = region.to_str().unwrap();
     for command in ["wipe", "expire"] {
-        refused(&[command, path], &[path, "user 65534", "mode 0600", "expected user 0", "--owner"]);
-        refused(&[command, path, "--owner", "1"], &["user 65534", "expected user 1"]);
+        let parts = [path, "belongs to user 65534", "mode 0600", "expected user 0", "--owner"];
+        assert_refused(&talea([command, path]), &parts);
+        let other = talea([command, path, "--owner", "1"]);
+        assert_refused(&other, &["user 65534", "expected user 1"]);
         done(&[command, path, "--owner", "1", "--owner", "nobody"]);
     }
 }

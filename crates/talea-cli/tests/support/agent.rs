@@ -5,15 +5,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread::{self, sleep};
-use std::time::{Duration, Instant};
+use std::thread;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::TALEA;
-
-/// How long anything may take that has to happen.
-const SOON: Duration = Duration::from_secs(20);
+use super::{TALEA, wait_for};
 
 /// An agent that serves on a port of its own; it is killed when it is dropped.
 pub(crate) struct Agent {
@@ -29,7 +26,15 @@ impl Agent {
     /// Starts one with arguments, which need no `--listen`. It panics with what the agent said if
     /// that ends before it listens.
     pub(crate) fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Self {
-        let mut child = serve(arguments).args(["--listen", "127.0.0.1:0"]).spawn().unwrap();
+        let mut child = Command::new(TALEA)
+            .arg("serve")
+            .args(arguments)
+            .args(["--listen", "127.0.0.1:0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
         let lines = Arc::new(Mutex::new(Vec::new()));
         let stderr = child.stderr.take().unwrap();
         let noted = lines.clone();
@@ -50,18 +55,16 @@ impl Agent {
 
     /// Waits for a line on standard error that has a part; the first such one.
     pub(crate) fn says(&self, part: &str) -> String {
-        let began = Instant::now();
-        loop {
+        wait_for(|| {
             let lines = self.stderr();
             if let Some(line) = lines.iter().find(|line| line.contains(part)) {
-                return line.clone();
+                return Ok(line.clone());
             }
-            assert!(began.elapsed() < SOON, "it never said {part:?}, but {lines:?}");
             // All lines of its standard error are known by then.
             let is_over = Arc::strong_count(&self.lines) == 1;
             assert!(!is_over || self.stderr().len() > lines.len(), "it ended: {lines:?}");
-            sleep(Duration::from_millis(2));
-        }
+            Err(format!("it never said {part:?}, but {lines:?}"))
+        })
     }
 
     /// Asks for a path, with headers as `Accept: text/plain`.
@@ -78,16 +81,10 @@ impl Agent {
 
     /// Asks until an answer is as expected; that answer.
     pub(crate) fn until(&self, path: &str, is: impl Fn(&Answer) -> bool) -> Answer {
-        let began = Instant::now();
-        loop {
+        wait_for(|| {
             let answer = self.get(path, &[]);
-            if is(&answer) {
-                return answer;
-            }
-            let (text, stderr) = (answer.text(), self.stderr());
-            assert!(began.elapsed() < SOON, "{} at {path}: {text}; {stderr:?}", answer.status);
-            sleep(Duration::from_millis(20));
-        }
+            if is(&answer) { Ok(answer) } else { Err((answer.text(), self.stderr())) }
+        })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -97,7 +94,7 @@ impl Agent {
     /// Stops it by SIGTERM, and waits: its exit status.
     pub(crate) fn stop(mut self) -> Option<i32> {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        ends(&mut self.child)
+        wait_for(|| self.child.try_wait().unwrap().ok_or("it does not end")).code()
     }
 }
 
@@ -108,47 +105,12 @@ impl Drop for Agent {
     }
 }
 
-/// An agent that does not come to serve: its exit status, and what it said on standard error.
-pub(crate) fn refused<S: AsRef<OsStr>>(
-    arguments: impl IntoIterator<Item = S>,
-) -> (Option<i32>, String) {
-    let mut child = serve(arguments).spawn().unwrap();
-    let mut stderr = child.stderr.take().unwrap();
-    let status = ends(&mut child);
-    let mut text = String::new();
-    stderr.read_to_string(&mut text).unwrap();
-    (status, text)
-}
-
-fn serve<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
-    let mut command = Command::new(TALEA);
-    command.arg("serve").args(arguments);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
-    command
-}
-
 fn note(stderr: ChildStderr, lines: &Mutex<Vec<String>>) {
     for line in BufReader::new(stderr).lines().map_while(Result::ok) {
         lines.lock().unwrap().push(line);
     }
 }
 
-fn ends(child: &mut Child) -> Option<i32> {
-    let began = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        if began.elapsed() > SOON {
-            let _ = child.kill();
-            let _ = child.wait();
-            panic!("it does not end");
-        }
-        sleep(Duration::from_millis(2));
-    }
-}
-
-/// An answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -163,7 +125,10 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The value of a header.
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut lines = self.head.lines().filter_map(|line| line.split_once(':'));
         lines.find_map(|(n, value)| n.eq_ignore_ascii_case(name).then_some(value.trim()))
@@ -174,7 +139,7 @@ impl Answer {
 /// answer is not whole.
 pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[&str]) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     write!(
         stream,

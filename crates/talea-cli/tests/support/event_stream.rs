@@ -6,10 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A stream that is open.
 pub(crate) struct EventStream {
     lines: BufReader<TcpStream>,
-    /// The status of the answer.
     pub(crate) status: u16,
 }
 

@@ -10,6 +10,10 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::TALEA;
 
+/// The series that counts lists of items which were answered well.
+pub(crate) const LISTED: &str =
+    r#"http_requests_total{method="GET",route="/api/items",status="2xx"}"#;
+
 /// The items API that was built with the program under test.
 pub(crate) fn program() -> PathBuf {
     let program = Path::new(TALEA).with_file_name("items-api");
@@ -36,7 +40,6 @@ impl ItemsApi {
         Self::start_with(region, &[])
     }
 
-    /// One with more arguments.
     pub(crate) fn start_with(region: Option<&Path>, more: &[&str]) -> Self {
         Self::start_at("127.0.0.1:0", "127.0.0.1:0", region, more)
     }
@@ -68,11 +71,8 @@ impl ItemsApi {
         Self { items: address(), metrics: address(), child }
     }
 
-    /// Lists its items.
     pub(crate) fn list(&self, times: usize) {
-        for _ in 0..times {
-            assert!(get(&self.items, "/api/items").starts_with("HTTP/1.1 200"));
-        }
+        (0..times).for_each(|_| assert!(is_listed(&self.items)));
     }
 
     /// Makes an item and lists them, so many times.
@@ -84,7 +84,7 @@ impl ItemsApi {
                  Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
                 body.len()
             );
-            assert!(send(&self.items, &head).starts_with("HTTP/1.1 201"));
+            assert!(send(&self.items, &head).unwrap().starts_with("HTTP/1.1 201"));
             self.list(1);
         }
     }
@@ -113,26 +113,21 @@ impl Drop for ItemsApi {
 
 /// The answer to a request at a path, head and body.
 pub(crate) fn get(address: &str, path: &str) -> String {
-    send(address, &format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"))
-}
-
-fn send(address: &str, request: &str) -> String {
-    let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream.write_all(request.as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
-/// Whether a request at a path was answered whole with 200, by a service that may be killed meanwhile.
-pub(crate) fn is_answered(address: &str, path: &str) -> bool {
     let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    send(address, &request).unwrap()
+}
+
+fn send(address: &str, request: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
-    let asked = TcpStream::connect(address).and_then(|mut stream| {
-        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
-        stream.write_all(request.as_bytes())?;
-        stream.read_to_string(&mut answer)
-    });
-    asked.is_ok() && answer.starts_with("HTTP/1.1 200")
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}
+
+/// Whether the items were listed whole, by a service that may be killed meanwhile.
+pub(crate) fn is_listed(items: &str) -> bool {
+    let request = "GET /api/items HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    send(items, request).is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
 }

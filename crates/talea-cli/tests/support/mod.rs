@@ -7,26 +7,25 @@
 pub(crate) mod agent;
 pub(crate) mod counting_server;
 pub(crate) mod event_stream;
-#[cfg(unix)]
+pub(crate) mod http2_client;
 pub(crate) mod items_api;
-#[cfg(unix)]
 pub(crate) mod keep_alive;
-#[cfg(unix)]
 pub(crate) mod prometheus;
 #[cfg(target_os = "linux")]
 pub(crate) mod region_folder;
 pub(crate) mod sample_file;
 pub(crate) mod stand_in;
-#[cfg(unix)]
 pub(crate) mod test_server;
-#[cfg(unix)]
 pub(crate) mod tls_client;
-#[cfg(unix)]
 pub(crate) mod web_config;
 
 use std::ffi::OsStr;
+use std::fmt::Debug;
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -38,22 +37,76 @@ pub(crate) const TALEA: &str = env!("CARGO_BIN_EXE_talea");
 pub(crate) const HELLO_SCENARIO: &str =
     "[[step]]\nname = \"hello\"\nmethod = \"GET\"\npath = \"/hello\"\n";
 
-/// Runs the program, which must end by itself within a minute.
+/// Runs the program, which must end by itself within five minutes.
 #[track_caller]
 pub(crate) fn talea<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
     let mut command = Command::new("timeout");
-    let output = command.args(["60", TALEA]).args(arguments).stdin(Stdio::null()).output().unwrap();
+    let output =
+        command.args(["300", TALEA]).args(arguments).stdin(Stdio::null()).output().unwrap();
     assert_ne!(output.status.code(), Some(124), "it hangs: {output:?}");
     output
 }
 
-/// Waits until a condition holds, for a minute at most: a busy machine takes its time.
+/// Runs a program on what it reads from its standard input.
+pub(crate) fn piped(command: &mut Command, input: &[u8]) -> Output {
+    let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        // Its output may fill before it has read all; a program that will not read it has ended.
+        scope.spawn(move || stdin.write_all(input));
+        child.wait_with_output().unwrap()
+    })
+}
+
+/// The value of a series in a page of text, by its name and labels as they are written.
+pub(crate) fn sample<T: FromStr>(page: &str, series: &str) -> Option<T> {
+    page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' ')?.parse().ok())
+}
+
+/// Asserts how a program ended, and that its standard error has these parts; all of that.
+#[track_caller]
+pub(crate) fn assert_ends(output: &Output, status: i32, parts: &[&str]) -> String {
+    let stderr = stderr(output);
+    let has_all = parts.iter().all(|part| stderr.contains(part));
+    let is_as_expected = output.status.code() == Some(status) && has_all;
+    assert!(is_as_expected, "expected {status} and {parts:?}: {output:?}");
+    stderr
+}
+
+/// Asserts that a program ended with status 2 and said why in one line, which has each part once.
+#[track_caller]
+pub(crate) fn assert_refused(output: &Output, parts: &[&str]) {
+    let stderr = assert_ends(output, 2, parts);
+    assert!(stderr.starts_with("error: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
+    parts.iter().for_each(|part| assert_eq!(stderr.matches(part).count(), 1, "{part}: {stderr}"));
+    assert_eq!(stdout(output), "");
+}
+
+/// Tries until there is a value, for a minute at most: a busy machine takes its time.
+#[track_caller]
+pub(crate) fn wait_for<T, E: Debug>(mut attempt: impl FnMut() -> Result<T, E>) -> T {
+    let began = Instant::now();
+    loop {
+        match attempt() {
+            Ok(value) => return value,
+            Err(lacks) => assert!(began.elapsed() < Duration::from_secs(60), "{lacks:?}"),
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[track_caller]
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < Duration::from_secs(60), "waited for: {what}");
-        std::thread::sleep(Duration::from_millis(5));
+    wait_for(|| holds().then_some(()).ok_or_else(|| format!("waited for: {what}")));
+}
+
+/// Ends the threads that run beside, also if this one panics.
+pub(crate) struct End<'a>(pub(crate) &'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
     }
 }
 

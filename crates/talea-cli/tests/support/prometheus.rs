@@ -5,10 +5,12 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use super::wait_for;
 
 /// One that runs; it ends when it is dropped.
 pub(crate) struct Prometheus {
@@ -56,7 +58,6 @@ impl Prometheus {
         targets.as_array().into_iter().flatten().map(target).collect()
     }
 
-    /// The result of a query, as labels and values.
     pub(crate) fn query(&self, query: &str) -> Vec<(Value, f64)> {
         let found = self.ask("query", &[("query", query)])["result"].take();
         let found = found.as_array().cloned().unwrap_or_default().into_iter();
@@ -74,16 +75,15 @@ impl Prometheus {
         query: &str,
         is: impl Fn(&[(Value, f64)]) -> bool,
     ) -> Vec<(Value, f64)> {
-        let began = Instant::now();
-        loop {
+        wait_for(|| {
             let found = self.query(query);
             if is(&found) {
-                return found;
+                return Ok(found);
             }
-            let log = || std::fs::read_to_string(self.data.path().join("log")).unwrap();
-            assert!(began.elapsed() < Duration::from_secs(30), "{query}: {found:?}; {}", log());
             sleep(Duration::from_millis(100));
-        }
+            let log = std::fs::read_to_string(self.data.path().join("log")).unwrap();
+            Err(format!("{query}: {found:?}; {log}"))
+        })
     }
 }
 

@@ -1,8 +1,18 @@
 //! A folder where regions are.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+use talea::{Config, Counter, Opts, Registry};
 
 use super::agent::Agent;
+
+/// A region that counted so many orders.
+pub(crate) fn count_orders(region: &Path, orders: u64) -> (Registry, Counter) {
+    let registry = Registry::open_with(region, Config::with_len(1 << 20)).unwrap();
+    let counter: Counter = registry.register(Opts::new("orders", "Orders accepted.")).unwrap();
+    counter.add(orders);
+    (registry, counter)
+}
 
 /// A folder on tmpfs, removed when it is dropped.
 pub(crate) struct RegionFolder(pub(crate) tempfile::TempDir);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
-/// The reply to one request.
 pub(crate) enum Reply {
     /// An answer; the connection stays open.
     Answer(u16, String),
@@ -62,13 +61,23 @@ impl StandIn {
 
     /// A server that answers the CRUD sequence as it should be answered.
     pub(crate) fn well_behaved() -> Self {
-        Self::start(|request| {
-            let (status, body) = as_expected(request);
-            Reply::Answer(status, body)
+        Self::start(answer)
+    }
+
+    /// A service whose metrics show how many requests it received, and which answers each by its
+    /// number.
+    pub(crate) fn counting(
+        metrics: impl Fn(u64) -> String + Send + Sync + 'static,
+        reply: impl Fn(u64, &Request) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let received = AtomicU64::new(0);
+        Self::start(move |request| match request.path.as_str() {
+            "/study/reset" => Reply::Answer(204, String::new()),
+            "/metrics" => Reply::Answer(200, metrics(received.load(SeqCst))),
+            _ => reply(received.fetch_add(1, SeqCst), request),
         })
     }
 
-    /// The collection.
     pub(crate) fn url(&self) -> String {
         format!("http://{}/api/items", self.address)
     }
@@ -78,10 +87,15 @@ impl StandIn {
         self.counts.requests.load(SeqCst)
     }
 
-    /// Connections accepted.
     pub(crate) fn connections(&self) -> u64 {
         self.counts.connections.load(SeqCst)
     }
+}
+
+/// The answer that the CRUD sequence expects.
+pub(crate) fn answer(request: &Request) -> Reply {
+    let (status, body) = as_expected(request);
+    Reply::Answer(status, body)
 }
 
 /// The status and body that the CRUD sequence expects.
@@ -104,32 +118,29 @@ fn serve(stream: TcpStream, reply: &dyn Fn(&Request) -> Reply, counts: &Counts) 
         if request.path.starts_with("/api/") {
             counts.requests.fetch_add(1, SeqCst);
         }
-        let open = match reply(&request) {
-            Reply::Answer(status, body) => write(&mut writer, status, &body, "").is_ok(),
+        let written = match reply(&request) {
+            Reply::Answer(status, body) => write(&mut writer, status, &body, ""),
             Reply::AnswerAndClose(status, body) => {
                 let _ = write(&mut writer, status, &body, "connection: close\r\n");
-                false
+                return;
             }
             Reply::AnswerAndVanish(status, body) => {
                 let _ = write(&mut writer, status, &body, "");
-                false
+                return;
             }
-            Reply::Close => false,
+            Reply::Close => return,
             Reply::HalfABody => {
                 let _ = writer.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf.");
-                false
+                return;
             }
             Reply::BadChunk => {
                 let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
                 let _ = writer.write_all(format!("{head}no length\r\n").as_bytes());
-                false
+                return;
             }
-            Reply::Silence => {
-                std::thread::sleep(Duration::from_secs(60));
-                false
-            }
+            Reply::Silence => return std::thread::sleep(Duration::from_secs(60)),
         };
-        if !open {
+        if written.is_err() {
             return;
         }
     }

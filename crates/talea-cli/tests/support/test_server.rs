@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::Request;
 use axum::routing::{any, get};
 use h2::client::SendRequest;
 use hyper::body::Frame;
@@ -21,6 +20,8 @@ use talea_load::stop::Stop;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
+
+use super::http2_client;
 
 /// How long anything may take that has to happen.
 const SOON: Duration = Duration::from_secs(10);
@@ -85,7 +86,6 @@ impl TestServer {
         Self::start_with(limits, stop, None).await
     }
 
-    /// One with a web configuration.
     pub(crate) async fn start_with(limits: Limits, stop: Stop, web: Option<&Path>) -> Self {
         let web = Arc::new(web.map_or_else(Web::nothing, |web| Web::open(web).unwrap()));
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), limits, web).unwrap();
@@ -125,15 +125,7 @@ impl TestServer {
 
     /// A client of HTTP/2, whose connection goes on by itself.
     pub(crate) async fn http2(&self, window: u32) -> SendRequest<Bytes> {
-        let stream = TcpStream::connect(self.address).await.unwrap();
-        let (sends, connection) = h2::client::Builder::new()
-            .initial_window_size(window)
-            .max_concurrent_reset_streams(100_000)
-            .handshake(stream)
-            .await
-            .unwrap();
-        tokio::spawn(connection);
-        sends.ready().await.unwrap()
+        http2_client::connect(self.address, window).await.unwrap().0
     }
 
     pub(crate) fn hanging(&self) -> usize {
@@ -215,16 +207,11 @@ impl Client {
     }
 }
 
-/// The request of an HTTP/2 stream.
-pub(crate) fn asks(path: &str) -> Request<()> {
-    Request::get(format!("http://x{path}")).body(()).unwrap()
-}
-
-/// Memory of this process, in bytes.
-pub(crate) fn memory() -> i64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().strip_suffix(" kB").unwrap().parse::<i64>().unwrap() * 1024
+/// Memory of a process, in bytes, by the name that `/proc` has for it.
+pub(crate) fn process_memory(pid: &str, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() * 1024
 }
 
 fn app(hanging: &Arc<AtomicUsize>) -> Router {
