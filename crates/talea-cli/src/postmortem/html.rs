@@ -7,7 +7,7 @@ use super::record::Second;
 use super::text::{clock, date, value};
 use super::{Postmortem, Record, Remains};
 use crate::live::words::{level, share, time};
-use crate::report::{Chart, document};
+use crate::report::{Chart, data_table, document, figure};
 
 pub(super) fn page(all: &Postmortem) -> String {
     let name = all.record.as_ref().map(|record| record.region.as_str());
@@ -63,28 +63,21 @@ fn in_flight(record: &Record) -> Markup {
 }
 
 fn seconds(record: &Record) -> Markup {
+    let headings =
+        ["time", "requests", "errors", "p50", "p99", "in flight", "CPU, cores", "memory", "tasks"];
     html! {
         section {
             h2 { "Second by second" }
             div.grid {
-                (figure(record, "Requests", "a second", |second| {
+                (over_time(record, "Requests", "a second", |second| {
                     (second.seconds > 0.0).then(|| second.requests as f64 / second.seconds)
                 }))
-                (figure(record, "p99", "ms", |second| second.times.p99_ms?.estimate().map(|it| it.0)))
-                (figure(record, "In flight", "requests", |second| second.in_flight))
-                (figure(record, "Processor", "cores", |second| second.cpu_cores))
+                (over_time(record, "p99", "ms", |it| it.times.p99_ms?.estimate().map(|it| it.0)))
+                (over_time(record, "In flight", "requests", |second| second.in_flight))
+                (over_time(record, "Processor", "cores", |second| second.cpu_cores))
             }
             p.note { "Of UTC. The last line has what was counted after the reading before." }
-            div.scroll {
-                table.cases {
-                    thead { tr {
-                        @for heading in ["time", "requests", "errors", "p50", "p99", "in flight", "CPU, cores", "memory", "tasks"] {
-                            th scope="col" { (heading) }
-                        }
-                    } }
-                    tbody { @for second in &record.seconds { (line(second)) } }
-                }
-            }
+            (data_table(&headings, &html! { @for second in &record.seconds { (line(second)) } }))
         }
     }
 }
@@ -106,7 +99,7 @@ fn line(second: &Second) -> Markup {
 }
 
 /// A chart over the seconds; none where a number is not known.
-fn figure(
+fn over_time(
     record: &Record,
     title: &str,
     unit: &str,
@@ -124,98 +117,69 @@ fn figure(
         format!("{title}, {unit}, over {} s", plain(seconds.last().copied().unwrap_or(0.0)));
     let chart =
         Chart { seconds: &seconds, values, peaks: None, curves: Vec::new(), full_from: 0.0, label };
-    html! {
-        figure.card {
-            figcaption {
-                span { b { (title) } span.unit { (unit) } }
-                span.headline { "peak " (most.map_or_else(|| NONE.to_owned(), plain)) }
-            }
-            (PreEscaped(chart.to_svg()))
-        }
-    }
+    let peak = html! { "peak " (most.map_or_else(|| NONE.to_owned(), plain)) };
+    figure(title, unit, Some(&peak), &PreEscaped(chart.to_svg()))
 }
 
 fn endpoints(record: &Record) -> Markup {
+    let rows = html! {
+        @for endpoint in &record.endpoints {
+            tr {
+                th scope="row" { (endpoint.name) }
+                td { (whole(endpoint.requests)) }
+                td { (share(endpoint.errors)) }
+                td { (time(endpoint.times.p50_ms)) }
+                td { (time(endpoint.times.p90_ms)) }
+                td { (time(endpoint.times.p99_ms)) }
+                td { (level(endpoint.in_flight)) }
+            }
+        }
+    };
     html! {
         section {
             h2 { "By endpoint" }
             p.note { "All of these seconds together; in flight when a process was last seen alive." }
-            div.scroll {
-                table.cases {
-                    thead { tr {
-                        @for heading in ["endpoint", "requests", "errors", "p50", "p90", "p99", "in flight"] {
-                            th scope="col" { (heading) }
-                        }
-                    } }
-                    tbody {
-                        @for endpoint in &record.endpoints {
-                            tr {
-                                th scope="row" { (endpoint.name) }
-                                td { (whole(endpoint.requests)) }
-                                td { (share(endpoint.errors)) }
-                                td { (time(endpoint.times.p50_ms)) }
-                                td { (time(endpoint.times.p90_ms)) }
-                                td { (time(endpoint.times.p99_ms)) }
-                                td { (level(endpoint.in_flight)) }
-                            }
-                        }
-                    }
-                }
-            }
+            (data_table(&["endpoint", "requests", "errors", "p50", "p90", "p99", "in flight"], &rows))
         }
     }
 }
 
 fn remains(region: &Remains) -> Markup {
+    let endpoints = html! {
+        @for total in &region.endpoints {
+            tr { th scope="row" { (total.name) } td { (whole(total.requests)) } }
+        }
+    };
+    let processes = html! {
+        @for process in &region.processes {
+            tr {
+                th scope="row" { (process.pid) }
+                td { (if process.alive { "lives" } else { "is gone" }) }
+                td { (date(i64::try_from(process.started_unix_millis).unwrap_or(0))) }
+            }
+        }
+    };
+    let exemplars = html! {
+        @for one in &region.exemplars {
+            tr {
+                th scope="row" { (clock(one.unix_millis)) }
+                td { (one.series) }
+                td { (value(one)) }
+                td { @for (name, label) in &one.labels { code { (name) "=" (label) } " " } }
+            }
+        }
+    };
     html! {
         section {
             h2 { "What the region holds" }
             p.note { code { (region.source) } ": all requests that were ever counted, to the last one." }
             div.tables {
-                div.scroll {
-                    table.cases {
-                        thead { tr { th scope="col" { "endpoint" } th scope="col" { "requests" } } }
-                        tbody {
-                            @for total in &region.endpoints {
-                                tr { th scope="row" { (total.name) } td { (whole(total.requests)) } }
-                            }
-                        }
-                    }
-                }
-                div.scroll {
-                    table.cases {
-                        thead { tr { th scope="col" { "process" } th scope="col" { "state" } th scope="col" { "started" } } }
-                        tbody {
-                            @for process in &region.processes {
-                                tr {
-                                    th scope="row" { (process.pid) }
-                                    td { (if process.alive { "lives" } else { "is gone" }) }
-                                    td { (date(i64::try_from(process.started_unix_millis).unwrap_or(0))) }
-                                }
-                            }
-                        }
-                    }
-                }
+                (data_table(&["endpoint", "requests"], &endpoints))
+                (data_table(&["process", "state", "started"], &processes))
             }
             @if !region.exemplars.is_empty() {
                 h2 { "The latest exemplars" }
-                div.scroll {
-                    table.cases {
-                        thead { tr {
-                            @for heading in ["time", "series", "value", "labels"] { th scope="col" { (heading) } }
-                        } }
-                        tbody {
-                            @for one in &region.exemplars {
-                                tr {
-                                    th scope="row" { (clock(one.unix_millis)) }
-                                    td { (one.series) }
-                                    td { (value(one)) }
-                                    td { @for (name, label) in &one.labels { code { (name) "=" (label) } " " } }
-                                }
-                            }
-                        }
-                    }
-                }
+                (data_table(&["time", "series", "value", "labels"], &exemplars))
             }
         }
     }

@@ -103,7 +103,6 @@ fn push_region(out: &mut String, region: &Remains) {
     let _ = writeln!(out, "{table}");
 }
 
-/// The value that an exemplar is of.
 pub(super) fn value(one: &Reference) -> String {
     in_unit(one.value, one.family.ends_with("_seconds").then_some("seconds"))
 }

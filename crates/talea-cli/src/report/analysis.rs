@@ -19,7 +19,6 @@ const TOO_SHORT: f64 = 0.2;
 /// The share of the processors' time that counts as all of it.
 const BUSY: f64 = 0.85;
 
-/// All sentences that the study carries.
 pub(super) fn sentences(study: &Study) -> Vec<String> {
     let cases = by_clients(&study.cases);
     let mut all = Vec::new();
@@ -267,92 +266,62 @@ mod tests {
             p50_ms: Some(p50),
             ..Clients::default()
         };
-        serde_json::from_value(serde_json::json!({
-            "id": id, "model": "clients", "clients": clients, "iterations": 1, "client": client,
-            "server": null, "prometheus": null, "queries": [], "disagreement": null,
-            "differences": [], "rounds": [],
-        }))
-        .unwrap()
-    }
-
-    fn study(cases: Vec<CaseResult>) -> Study {
-        let mut study = crate::compare::tests::study(Measure::P99, &[1.0]);
-        study.cases = cases;
-        study.started = true;
-        study
+        CaseResult { id: id.to_owned(), clients, iterations: Some(1), client, ..Default::default() }
     }
 
     fn text_of(cases: Vec<CaseResult>) -> String {
-        sentences(&study(cases)).join("\n")
+        let mut study = crate::compare::tests::study(Measure::P99, &[1.0]);
+        (study.cases, study.started) = (cases, true);
+        sentences(&study).join("\n")
     }
 
-    fn five() -> Vec<CaseResult> {
-        vec![
+    #[test]
+    fn a_conclusion_is_drawn_where_the_numbers_carry_it() {
+        let five = vec![
             case("A", 10, 12_000.0, 1.0, 1_000), // over in 83 ms
             case("B", 100, 10_400.0, 12.0, 10_000),
             case("C", 1000, 8_500.0, 104.0, 100_000),
             case("D", 20, 10_300.0, 2.0, 10_000),
             case("E", 20, 10_200.0, 1.6, 100_000),
-        ]
-    }
-
-    #[test]
-    fn the_knee_is_where_more_clients_bring_nothing() {
-        let text = text_of(five());
-        assert!(
-            text.contains(
-                "20 clients (D) made 10,300 requests a second, 99 % of the most, 10,400 with 100 \
-                 clients (B); with 1,000 clients (C) it was 8,500, and the median response time 104 \
-                 ms rather than 2.00."
-            ),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn queues_begin_where_only_the_time_grows() {
-        let text = text_of(five());
-        assert!(
-            text.contains(
-                "Requests queue from between 20 clients and 100 on: 5.00 times as many clients (D, \
-                 B) made 1.01 times as many requests a second, and the median response time was \
-                 6.00 times as long."
-            ),
-            "{text}"
-        );
-    }
-
-    #[test]
-    fn throughput_that_still_grows_has_no_knee_and_no_queue() {
-        let text = text_of(vec![
+        ];
+        let grows = vec![
             case("a", 1, 100.0, 10.0, 1_000),
             case("b", 2, 200.0, 10.0, 1_000),
             case("c", 4, 400.0, 10.0, 1_000),
-        ]);
-        assert!(text.contains("Throughput grew with the clients to the end"), "{text}");
-        assert!(!text.contains("queue"), "{text}");
-    }
-
-    #[test]
-    fn a_case_that_was_slow_for_once_is_no_queue() {
-        let text = text_of(vec![
+        ];
+        let once_slow = vec![
             case("a", 10, 1_000.0, 1.0, 1_000),
             case("b", 20, 900.0, 2.0, 1_000),
             case("c", 100, 1_500.0, 7.0, 1_000),
-        ]);
-        assert!(!text.contains("queue"), "{text}");
-    }
-
-    #[test]
-    fn time_scales_with_requests_or_it_does_not() {
-        let scaling = text_of(vec![case("a", 5, 100.0, 1.0, 100), case("b", 5, 110.0, 1.0, 1_000)]);
-        assert!(
-            scaling.contains("Time scales with the number of requests: a thousand"),
-            "{scaling}"
-        );
-        assert!(scaling.contains("by a factor of 10.0"), "{scaling}");
-        let not = text_of(vec![case("a", 5, 100.0, 1.0, 100), case("b", 5, 200.0, 1.0, 1_000)]);
-        assert!(not.contains("Time does not scale with the number of requests alone"), "{not}");
+        ];
+        let scaling = vec![case("a", 5, 100.0, 1.0, 100), case("b", 5, 110.0, 1.0, 1_000)];
+        let not_scaling = vec![case("a", 5, 100.0, 1.0, 100), case("b", 5, 200.0, 1.0, 1_000)];
+        for (cases, sentences, queues) in [
+            (
+                five,
+                &[
+                    "20 clients (D) made 10,300 requests a second, 99 % of the most, 10,400 with 100 \
+                     clients (B); with 1,000 clients (C) it was 8,500, and the median response time 104 \
+                     ms rather than 2.00.",
+                    "Requests queue from between 20 clients and 100 on: 5.00 times as many clients (D, \
+                     B) made 1.01 times as many requests a second, and the median response time was \
+                     6.00 times as long.",
+                ][..],
+                true,
+            ),
+            (grows, &["Throughput grew with the clients to the end"], false),
+            (once_slow, &[], false),
+            (
+                scaling,
+                &["Time scales with the number of requests: a thousand", "by a factor of 10.0"],
+                false,
+            ),
+            (not_scaling, &["Time does not scale with the number of requests alone"], false),
+        ] {
+            let text = text_of(cases);
+            sentences.iter().for_each(|one| assert!(text.contains(one), "{one}\nin\n{text}"));
+            assert_eq!(text.contains("queue"), queues, "{text}");
+        }
     }
 
     #[test]

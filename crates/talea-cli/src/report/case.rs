@@ -3,6 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 use talea_load::figures::{NONE, bytes, counted, measured, measured_or_none, whole, whole_or_none};
 
+use super::document::figure as titled;
 use super::metrics::{self, Key, Metric};
 use super::table::briefly;
 use super::{heat, latencies};
@@ -80,14 +81,9 @@ fn heat_map(result: &CaseResult) -> Markup {
     let label = format!("Case {}: how many answers took how long, over time.", result.id);
     html! {
         @if let Some(map) = heat::heat(times, &label).filter(|_| times.seconds.len() >= ENOUGH) {
-            figure.card {
-                figcaption {
-                    span { b { "Response times" } span.unit { "ms at the clients, logarithmic" } }
-                    span.headline { "longest " (measured_or_none(result.client.max_ms)) }
-                }
-                (map)
-                (heat::key(times))
-            }
+            @let longest = html! { "longest " (measured_or_none(result.client.max_ms)) };
+            @let drawing = html! { (map) (heat::key(times)) };
+            (titled("Response times", "ms at the clients, logarithmic", Some(&longest), &drawing))
         }
     }
 }
@@ -109,36 +105,23 @@ fn too_short(metrics: &[Metric<'_>]) -> Markup {
 }
 
 fn figure(metric: &Metric<'_>) -> Markup {
-    html! {
-        figure.card {
-            figcaption {
-                span { b { (metric.title) } span.unit { (metric.unit) } }
-                span.headline { (metric.headline) }
-            }
-            (PreEscaped(metric.chart.to_svg()))
-            @match metric.key {
-                Some(Key::NowAndPeak) => {
-                    p.key { span.thick {} "when sampled" span.peak {} "most so far" }
-                }
-                Some(Key::FullAndShorter) => {
-                    p.key { span.thick {} "over 2 s" span.thin {} "over less, at the beginning" }
-                }
-                Some(Key::ShorterAlone) => {
-                    p.key { span.thin {} "over less: the case is shorter than 2 s" }
-                }
-                Some(Key::BothSides { server }) => {
-                    p.key {
-                        span.thick {} "clients, p50" span.peak {} "clients, p99"
-                        @if server { span.third {} "server, mean" }
-                    }
-                }
-                Some(Key::UsedAndPending) => {
-                    p.key { span.thick {} "in use" span.peak {} "requests that wait" }
-                }
-                None => {}
-            }
+    let key = metric.key.map(|key| match key {
+        Key::NowAndPeak => html! { span.thick {} "when sampled" span.peak {} "most so far" },
+        Key::FullAndShorter => {
+            html! { span.thick {} "over 2 s" span.thin {} "over less, at the beginning" }
         }
-    }
+        Key::ShorterAlone => html! { span.thin {} "over less: the case is shorter than 2 s" },
+        Key::BothSides { server } => html! {
+            span.thick {} "clients, p50" span.peak {} "clients, p99"
+            @if server { span.third {} "server, mean" }
+        },
+        Key::UsedAndPending => html! { span.thick {} "in use" span.peak {} "requests that wait" },
+    });
+    let drawing = html! {
+        (PreEscaped(metric.chart.to_svg()))
+        @if let Some(key) = key { p.key { (key) } }
+    };
+    titled(metric.title, metric.unit, Some(&html! { (metric.headline) }), &drawing)
 }
 
 /// Answers by status, and failures by kind.

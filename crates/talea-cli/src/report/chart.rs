@@ -47,7 +47,6 @@ pub(crate) struct Chart<'a> {
     pub(crate) values: Vec<Option<f64>>,
     /// A second line above: the most so far.
     pub(crate) peaks: Option<Vec<f64>>,
-    /// Further lines, each in its colour.
     pub(crate) curves: Vec<Curve<'a>>,
     /// Until when values cover less than their window; they are drawn thin.
     pub(crate) full_from: f64,

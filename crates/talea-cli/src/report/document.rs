@@ -2,7 +2,6 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// The style that is in each page.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
 pub(crate) fn document(title: &str, body: &Markup) -> String {
@@ -20,4 +19,34 @@ pub(crate) fn document(title: &str, body: &Markup) -> String {
         }
     }
     .into_string()
+}
+
+/// A table in a box that can be scrolled.
+pub(crate) fn data_table(headings: &[&str], rows: &Markup) -> Markup {
+    html! {
+        div.scroll {
+            table.cases {
+                thead { tr { @for heading in headings { th scope="col" { (heading) } } } }
+                tbody { (rows) }
+            }
+        }
+    }
+}
+
+/// A drawing with its title, its unit and its one number.
+pub(crate) fn figure(
+    title: &str,
+    unit: &str,
+    headline: Option<&Markup>,
+    drawing: &Markup,
+) -> Markup {
+    html! {
+        figure.card {
+            figcaption {
+                span { b { (title) } span.unit { (unit) } }
+                @if let Some(headline) = headline { span.headline { (headline) } }
+            }
+            (drawing)
+        }
+    }
 }

@@ -4,7 +4,7 @@
 use maud::{Markup, PreEscaped, html};
 use talea_load::figures::{NONE, counted, whole, whole_or_none};
 
-use super::document::document;
+use super::document::{document, figure};
 use super::pairs::{self, Pair};
 use super::table::{Column, briefly, columns, unsampled};
 use super::thresholds::thresholds;
@@ -13,7 +13,6 @@ use crate::compare::Judgement;
 use crate::study::{CaseResult, Study};
 
 pub(crate) fn page(study: &Study, judgements: &[Judgement]) -> String {
-    let pairs = pairs::of(&study.cases);
     let body = html! {
         (opening(study, judgements))
         (conclusions(study))
@@ -23,16 +22,7 @@ pub(crate) fn page(study: &Study, judgements: &[Judgement]) -> String {
             @for words in study.cases.iter().filter_map(unsampled) { p.note { (words) } }
             (legend())
         }
-        @if !pairs.is_empty() {
-            section {
-                h2 { "The same requests, differently distributed" }
-                p.note {
-                    "Each pair makes the same number of requests, once by many clients \
-                     with few iterations and once by few clients with many."
-                }
-                div.pairs { @for pair in &pairs { (pair_table(pair)) } }
-            }
-        }
+        (all_pairs(&pairs::of(&study.cases)))
         (against_clients(&study.cases))
         (prometheus::section(&study.cases))
         (rounds::section(&study.cases))
@@ -40,6 +30,21 @@ pub(crate) fn page(study: &Study, judgements: &[Judgement]) -> String {
         (provenance::section(study))
     };
     document(&format!("Load study: {}", case_list(study)), &body)
+}
+
+fn all_pairs(pairs: &[Pair<'_>]) -> Markup {
+    html! {
+        @if !pairs.is_empty() {
+            section {
+                h2 { "The same requests, differently distributed" }
+                p.note {
+                    "Each pair makes the same number of requests, once by many clients \
+                     with few iterations and once by few clients with many."
+                }
+                div.pairs { @for pair in pairs { (pair_table(pair)) } }
+            }
+        }
+    }
 }
 
 fn opening(study: &Study, judgements: &[Judgement]) -> Markup {
@@ -157,43 +162,24 @@ fn conclusions(study: &Study) -> Markup {
 /// Throughput and response time against the number of clients.
 fn against_clients(cases: &[CaseResult]) -> Markup {
     let cases = throughput::by_clients(cases);
-    let rate = throughput::chart(
-        &cases,
-        "Requests a second against the number of clients.",
-        false,
-        |case| case.client.mean_rate,
-    );
-    let p50 = throughput::chart(
-        &cases,
-        "Median response time against the number of clients.",
-        true,
-        |case| case.client.p50_ms,
-    );
-    let p99 = throughput::chart(
-        &cases,
-        "p99 response time against the number of clients.",
-        true,
-        |case| case.client.p99_ms,
-    );
+    let chart = |title, unit, is_logarithmic, value: fn(&CaseResult) -> Option<f64>| {
+        let label = format!("{title} against the number of clients.");
+        let chart = throughput::chart(&cases, &label, is_logarithmic, value)?;
+        Some(figure(title, unit, None, &PreEscaped(chart)))
+    };
+    let by_number = "ms at the clients, by their number; both logarithmic";
     let charts = [
-        ("Requests a second", "mean of a case, by its clients", rate),
-        ("Median response time", "ms at the clients, by their number; both logarithmic", p50),
-        ("p99 response time", "ms at the clients, by their number; both logarithmic", p99),
+        chart("Requests a second", "mean of a case, by its clients", false, |it| {
+            it.client.mean_rate
+        }),
+        chart("Median response time", by_number, true, |case| case.client.p50_ms),
+        chart("p99 response time", by_number, true, |case| case.client.p99_ms),
     ];
     html! {
-        @if charts.iter().any(|(.., chart)| chart.is_some()) {
+        @if charts.iter().any(Option::is_some) {
             section {
                 h2 { "Against the number of clients" }
-                div.grid {
-                    @for (title, unit, chart) in charts {
-                        @if let Some(chart) = chart {
-                            figure.card {
-                                figcaption { span { b { (title) } span.unit { (unit) } } }
-                                (PreEscaped(chart))
-                            }
-                        }
-                    }
-                }
+                div.grid { @for chart in charts.iter().flatten() { (chart) } }
             }
         }
     }

@@ -6,7 +6,7 @@ use talea_load::figures::{NONE, measured, measured_or_none, whole};
 
 use super::chart::short;
 use super::table::in_ms;
-use crate::families::Between;
+use crate::families::{Between, Quantiles};
 use crate::study::{Clients, EndpointSummary, Server};
 
 /// Response times at the clients, with the server's beside them.
@@ -26,40 +26,52 @@ pub(super) fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
     let at_server = rows.iter().filter_map(|(.., server)| server.as_ref()?.known());
     let scale = Scale::over(at_clients.chain(at_server));
     let has_server = rows.iter().any(|(.., server)| server.is_some());
+    let exactness = within(rows.iter().filter_map(|(.., server)| server.as_ref()));
+    let columns: &[&str] = if has_server { &["clients", "server"] } else { &["clients"] };
+    let rows = html! {
+        @for (name, client, server) in &rows {
+            tr {
+                th scope="row" { (name) }
+                td { (measured_or_none(*client)) }
+                @if has_server { td { (server.as_ref().map_or(NONE.to_owned(), Found::text)) } }
+                td.bar {
+                    @if let Some(ms) = client { (scale.bar(*ms, "client")) }
+                    @if let Some(ms) = server.as_ref().and_then(Found::known) {
+                        (scale.bar(ms, "server"))
+                    }
+                }
+            }
+        }
+    };
+    let below = html! {
+        @if has_server {
+            p.key { span.thick {} "clients" span.third {} "server" }
+            p.note { (exactness) }
+        }
+    };
+    card("Response time", "ms", columns, &rows, &scale, &below)
+}
+
+/// A table whose rows end with a bar, on a scale that the foot shows.
+fn card(
+    title: &str,
+    unit: &str,
+    columns: &[&str],
+    rows: &Markup,
+    scale: &Scale,
+    below: &Markup,
+) -> Markup {
     html! {
         div.card.latencies {
             table {
-                caption { b { "Response time" } span.unit { "ms" } }
+                caption { b { (title) } span.unit { (unit) } }
                 thead {
-                    tr {
-                        th {} th scope="col" { "clients" }
-                        @if has_server { th scope="col" { "server" } }
-                        th {}
-                    }
+                    tr { th {} @for column in columns { th scope="col" { (column) } } th {} }
                 }
-                tbody {
-                    @for (name, client, server) in &rows {
-                        tr {
-                            th scope="row" { (name) }
-                            td { (measured_or_none(*client)) }
-                            @if has_server {
-                                td { (server.as_ref().map_or(NONE.to_owned(), Found::text)) }
-                            }
-                            td.bar {
-                                @if let Some(ms) = client { (scale.bar(*ms, "client")) }
-                                @if let Some(ms) = server.as_ref().and_then(Found::known) {
-                                    (scale.bar(ms, "server"))
-                                }
-                            }
-                        }
-                    }
-                }
-                (scale.axis(if has_server { 3 } else { 2 }))
+                tbody { (rows) }
+                (scale.axis(columns.len() + 1))
             }
-            @if has_server {
-                p.key { span.thick {} "clients" span.third {} "server" }
-                p.note { (within(rows.iter().filter_map(|(.., server)| server.as_ref()))) }
-            }
+            (below)
         }
     }
 }
@@ -68,92 +80,57 @@ pub(super) fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
 pub(super) fn steps(client: &Clients) -> Markup {
     let steps = &client.steps;
     let scale = Scale::over(steps.iter().flat_map(|step| [step.p50_ms, step.p99_ms]).flatten());
+    let rows = html! {
+        @for step in steps {
+            tr {
+                th scope="row" { (step.name) }
+                td { (whole(step.answers)) }
+                td.wrong[step.failed > 0] { (whole(step.failed)) }
+                @for ms in [step.p50_ms, step.p90_ms, step.p99_ms] { td { (measured_or_none(ms)) } }
+                td.bar {
+                    @if let Some((p50, p99)) = step.p50_ms.zip(step.p99_ms) {
+                        (scale.range(p50, p99, "client"))
+                    }
+                }
+            }
+        }
+    };
+    let columns = ["answers", "failed", "p50", "p90", "p99"];
+    let below = html! { p.note { "Bars go from p50 to p99." } };
     html! {
         @if steps.len() > 1 {
-            div.card.latencies {
-                table {
-                    caption { b { "By step" } span.unit { "ms at the clients" } }
-                    thead {
-                        tr {
-                            th {} th scope="col" { "answers" } th scope="col" { "failed" }
-                            th scope="col" { "p50" } th scope="col" { "p90" } th scope="col" { "p99" }
-                            th {}
-                        }
-                    }
-                    tbody {
-                        @for step in steps {
-                            tr {
-                                th scope="row" { (step.name) }
-                                td { (whole(step.answers)) }
-                                td.wrong[step.failed > 0] { (whole(step.failed)) }
-                                td { (measured_or_none(step.p50_ms)) }
-                                td { (measured_or_none(step.p90_ms)) }
-                                td { (measured_or_none(step.p99_ms)) }
-                                td.bar {
-                                    @if let Some((p50, p99)) = step.p50_ms.zip(step.p99_ms) {
-                                        (scale.range(p50, p99, "client"))
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    (scale.axis(6))
-                }
-                p.note { "Bars go from p50 to p99." }
-            }
+            (card("By step", "ms at the clients", &columns, &rows, &scale, &below))
         }
     }
 }
 
 /// The endpoints by the server's own histogram: which are slow.
 pub(super) fn endpoints(endpoints: &[EndpointSummary]) -> Markup {
-    let all = || {
-        endpoints.iter().flat_map(|endpoint| {
-            let quantiles = &endpoint.quantiles;
-            [quantiles.p50_ms, quantiles.p90_ms, quantiles.p99_ms].map(|it| it.map(Found::Quantile))
-        })
+    let of = |quantiles: &Quantiles| {
+        [quantiles.p50_ms, quantiles.p90_ms, quantiles.p99_ms].map(|it| it.map(Found::Quantile))
     };
-    let scale = Scale::over(all().flatten().filter_map(|found| found.known()));
-    let text =
-        |found: Option<Between>| found.map_or(NONE.to_owned(), |it| Found::Quantile(it).text());
-    html! {
-        @if !endpoints.is_empty() {
-            div.card.latencies {
-                table {
-                    caption { b { "By endpoint" } span.unit { "ms at the server" } }
-                    thead {
-                        tr {
-                            th {} th scope="col" { "requests" } th scope="col" { "mean" }
-                            th scope="col" { "p50" } th scope="col" { "p90" } th scope="col" { "p99" }
-                            th {}
-                        }
-                    }
-                    tbody {
-                        @for EndpointSummary { name, requests, mean_ms, quantiles } in endpoints {
-                            tr {
-                                th.name scope="row" { (name) }
-                                td { (whole(*requests)) }
-                                td { (measured_or_none(*mean_ms)) }
-                                td { (text(quantiles.p50_ms)) }
-                                td { (text(quantiles.p90_ms)) }
-                                td { (text(quantiles.p99_ms)) }
-                                td.bar {
-                                    @let known = |it: Option<Between>| Found::Quantile(it?).known();
-                                    @if let Some((p50, p99)) =
-                                        known(quantiles.p50_ms).zip(known(quantiles.p99_ms))
-                                    {
-                                        (scale.range(p50, p99, "server"))
-                                    }
-                                }
-                            }
-                        }
-                    }
-                    (scale.axis(6))
-                }
-                p.note {
-                    "Bars go from p50 to p99. " (within(all().flatten().collect::<Vec<_>>().iter()))
+    let all = endpoints.iter().flat_map(|it| of(&it.quantiles)).flatten().collect::<Vec<_>>();
+    let scale = Scale::over(all.iter().filter_map(Found::known));
+    let rows = html! {
+        @for EndpointSummary { name, requests, mean_ms, quantiles } in endpoints {
+            @let found = of(quantiles);
+            tr {
+                th.name scope="row" { (name) }
+                td { (whole(*requests)) }
+                td { (measured_or_none(*mean_ms)) }
+                @for one in &found { td { (one.as_ref().map_or(NONE.to_owned(), Found::text)) } }
+                td.bar {
+                    @let [p50, _, p99] = found.map(|it| it?.known());
+                    @if let Some((p50, p99)) = p50.zip(p99) { (scale.range(p50, p99, "server")) }
                 }
             }
+        }
+    };
+    let columns = ["requests", "mean", "p50", "p90", "p99"];
+    let below = html! { p.note { "Bars go from p50 to p99. " (within(all.iter())) } };
+    html! {
+        @if !endpoints.is_empty() {
+            (card("By endpoint", "ms at the server", &columns, &rows, &scale, &below))
         }
     }
 }

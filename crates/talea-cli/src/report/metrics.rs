@@ -40,7 +40,6 @@ pub(super) fn of(result: &CaseResult) -> Vec<Metric<'_>> {
     all
 }
 
-/// The clients' quantiles, and the server's mean.
 fn both_sides(result: &CaseResult) -> Metric<'_> {
     let (title, unit) = ("Response time, both sides", "ms, over time");
     let times = &result.client.times;
@@ -70,7 +69,6 @@ fn both_sides(result: &CaseResult) -> Metric<'_> {
     Metric { title, unit, headline, chart, key }
 }
 
-/// The clients' requests that failed.
 fn failures(result: &CaseResult) -> Metric<'_> {
     let (title, unit) = ("Failures", "requests that failed, by slice of time");
     let times = &result.client.times;
@@ -82,7 +80,6 @@ fn failures(result: &CaseResult) -> Metric<'_> {
     Metric { title, unit, headline, chart, key: None }
 }
 
-/// The server's metrics.
 fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
     let series = &server.series;
     let (additional, ready) = (server.peak_additional_tasks, server.peak_ready_tasks);

@@ -22,6 +22,6 @@ mod throughput;
 #[cfg(target_os = "linux")]
 pub(crate) use self::chart::Chart;
 #[cfg(target_os = "linux")]
-pub(crate) use self::document::{STYLE, document};
+pub(crate) use self::document::{STYLE, data_table, document, figure};
 pub(crate) use self::folder::ReportFolder;
 pub(crate) use self::table::table;

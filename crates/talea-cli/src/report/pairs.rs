@@ -35,43 +35,39 @@ pub(super) struct Row {
     pub(super) times: String,
 }
 
+type Number = (&'static str, fn(&CaseResult) -> Option<f64>);
+
+/// The numbers by which two cases are compared.
+const NUMBERS: [Number; 12] = [
+    ("Client time, s", |it| Some(it.client.seconds)),
+    ("Requests a second", |it| it.client.mean_rate),
+    ("Median response time, ms", |it| it.client.p50_ms),
+    ("Mean at the server, ms", |it| it.server.as_ref()?.mean_response_ms),
+    ("p99 response time, ms", |it| it.client.p99_ms),
+    ("p99.9 response time, ms", |it| it.client.p999_ms),
+    ("Server CPU, s", |it| it.server.as_ref()?.cpu_seconds),
+    ("Tasks created", |it| count(it.server.as_ref()?.tasks_created)),
+    ("Additional tasks, peak", |it| count(it.server.as_ref()?.peak_additional_tasks)),
+    ("Ready tasks, peak", |it| count(it.server.as_ref()?.peak_ready_tasks)),
+    ("Waiting for the database, peak", |it| count(it.server.as_ref()?.peak_pool_pending)),
+    ("Server memory, MiB, peak", |it| {
+        Some(count(it.server.as_ref()?.peak_memory_bytes)? / (1024.0 * 1024.0))
+    }),
+];
+
+fn count(count: Option<u64>) -> Option<f64> {
+    count.map(|count| count as f64)
+}
+
 impl Pair<'_> {
-    /// The measure by which the two cases are compared.
     pub(super) fn rows(&self) -> Vec<Row> {
-        let Self { many, few } = self;
-        let (by_many, by_few) = (many.server_values(), few.server_values());
-        let counts = |one: Option<u64>| one.map(|count| count as f64);
-        let all = [
-            Row::of("Client time, s", Some(many.client.seconds), Some(few.client.seconds)),
-            Row::of("Requests a second", many.client.mean_rate, few.client.mean_rate),
-            Row::of("Median response time, ms", many.client.p50_ms, few.client.p50_ms),
-            Row::of("Mean at the server, ms", by_many.mean_response_ms, by_few.mean_response_ms),
-            Row::of("p99 response time, ms", many.client.p99_ms, few.client.p99_ms),
-            Row::of("p99.9 response time, ms", many.client.p999_ms, few.client.p999_ms),
-            Row::of("Server CPU, s", by_many.cpu_seconds, by_few.cpu_seconds),
-            Row::of("Tasks created", counts(by_many.tasks_created), counts(by_few.tasks_created)),
-            Row::of(
-                "Additional tasks, peak",
-                counts(by_many.peak_additional_tasks),
-                counts(by_few.peak_additional_tasks),
-            ),
-            Row::of(
-                "Ready tasks, peak",
-                counts(by_many.peak_ready_tasks),
-                counts(by_few.peak_ready_tasks),
-            ),
-            Row::of(
-                "Waiting for the database, peak",
-                counts(by_many.peak_pool_pending),
-                counts(by_few.peak_pool_pending),
-            ),
-            Row::of(
-                "Server memory, MiB, peak",
-                by_many.peak_memory_bytes.map(mebibytes),
-                by_few.peak_memory_bytes.map(mebibytes),
-            ),
-        ];
-        all.into_iter().filter(|row| row.many != NONE || row.few != NONE).collect()
+        let row = |(name, number): Number| {
+            let (many, few) = (number(self.many), number(self.few));
+            let shown = |number: Option<f64>| number.map_or(NONE.to_owned(), plain);
+            Row { name, many: shown(many), few: shown(few), times: times(many, few) }
+        };
+        let rows = NUMBERS.into_iter().map(row);
+        rows.filter(|row| row.many != NONE || row.few != NONE).collect()
     }
 
     /// How the distribution changed, in words; none if one of the cases has no answers.
@@ -93,21 +89,6 @@ impl Pair<'_> {
             measured(before),
         ))
     }
-}
-
-impl Row {
-    fn of(name: &'static str, many: Option<f64>, few: Option<f64>) -> Self {
-        Self {
-            name,
-            many: many.map_or(NONE.to_owned(), plain),
-            few: few.map_or(NONE.to_owned(), plain),
-            times: times(many, few),
-        }
-    }
-}
-
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / (1024.0 * 1024.0)
 }
 
 /// How many times the second number the first one is: `1.42×`.
