@@ -1,7 +1,6 @@
 //! `talea completions` and `talea man`: what shells and `man` know of the commands, from the same
 //! definition as the command line itself.
 
-use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -10,19 +9,15 @@ use clap_complete::Shell;
 
 use crate::arguments::Arguments;
 use crate::ending::Ending;
+use crate::screen;
 
 /// Prints the completions for a shell.
 /// Fails if they cannot be written.
 pub(crate) fn print(shell: Shell) -> Result<Ending> {
     let mut all = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "talea", &mut all);
-    match std::io::stdout().write_all(&all) {
-        // A reader may take the beginning alone.
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(error).context("the completions cannot be written")
-        }
-        _ => Ok(Ending::Clean),
-    }
+    screen::write(&all).context("the completions cannot be written")?;
+    Ok(Ending::Clean)
 }
 
 /// Writes the manual pages.
@@ -30,11 +25,9 @@ pub(crate) fn print(shell: Shell) -> Result<Ending> {
 pub(crate) fn write_manual(folder: &Path) -> Result<Ending> {
     let written = std::fs::create_dir_all(folder)
         .and_then(|()| clap_mangen::generate_to(Arguments::command(), folder));
+    let folder = folder.display();
     written.with_context(|| {
-        format!(
-            "the manual pages cannot be written to {}; name a folder of yours",
-            folder.display()
-        )
+        format!("the manual pages cannot be written to {folder}; name a folder of yours")
     })?;
     Ok(Ending::Clean)
 }

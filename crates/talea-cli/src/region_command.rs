@@ -1,7 +1,5 @@
 //! The common parts of commands on one region: the arguments that name it, and printing the result.
 
-use std::io::{self, ErrorKind, Write};
-
 use anyhow::{Context, Result, bail};
 use talea::outside::{FamilyFacts, Look};
 use talea_load::stop::Stop;
@@ -9,9 +7,9 @@ use talea_load::stop::Stop;
 use crate::arguments::{RegionFamilies, RegionSource};
 use crate::ending::Ending;
 use crate::region_place::RegionPlace;
+use crate::screen;
 
 impl RegionSource {
-    /// The region that is named.
     pub(crate) fn place(&self) -> Result<RegionPlace<'_>> {
         match (&self.region, self.pid) {
             (Some(path), None) => Ok(RegionPlace::File(path)),
@@ -61,10 +59,6 @@ pub(crate) async fn print_result(
         said = receive => said.context("it could not be done")??,
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
-    match io::stdout().lock().write_all(said.as_bytes()) {
-        // The work is done, and the reader has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        printed => printed.context("standard output")?,
-    }
+    screen::write(said.as_bytes()).context("standard output")?;
     Ok(Ending::Clean)
 }

@@ -1,25 +1,30 @@
 //! The output of a command: its results, its notes, its tables.
 
 use std::fmt::Display;
-use std::io::{ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
-/// Prints a result to standard output. No error is a reader that has seen enough, such as `head`.
+/// Writes to standard output. No error is a reader that has seen enough, such as `head`.
+pub(crate) fn write(text: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
+/// Prints a result to standard output.
 /// Fails when it cannot be written, as to a full disk.
 pub(crate) fn print(text: impl Display) -> Result<()> {
-    let mut out = std::io::stdout().lock();
-    match writeln!(out, "{text}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
-        printed => printed.context("standard output"),
-    }
+    write(format!("{text}\n").as_bytes()).context("standard output")
 }
 
 /// Prints a line to standard error, unless it cannot be written: that ends no command.
 pub(crate) fn note(line: impl Display) {
-    let _ = writeln!(std::io::stderr(), "{line}");
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// A table with these headings, of which some columns hold numbers.

@@ -27,7 +27,6 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// The protocol.
     pub(crate) fn protocol(&self) -> Protocol {
         match (self.http2, self.no_keep_alive) {
             (true, _) => Protocol::Http2,

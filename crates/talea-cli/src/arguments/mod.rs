@@ -363,14 +363,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn the_command_line_is_consistent_and_help_says_more_of_a_command_than_its_line() {
         use clap::CommandFactory;
         Arguments::command().debug_assert();
-    }
-
-    #[test]
-    fn help_says_more_of_each_command_than_its_line() {
-        use clap::CommandFactory;
         for command in Arguments::command().get_subcommands() {
             let line = command.get_about().map(ToString::to_string).unwrap_or_default();
             let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
@@ -398,19 +393,5 @@ mod tests {
         assert_eq!(clients.collect::<Vec<_>>(), [10, 20, 100, 1000]);
         assert!(words.unwrap().starts_with("These are the long cases"), "{words:?}");
         assert_eq!(chosen(&["--cases", "A,5x1s"]).1, None);
-    }
-
-    #[test]
-    fn no_clients_is_refused() {
-        assert!(at_least_one("0").is_err());
-        assert!(at_least_one("-1").is_err());
-        assert_eq!(at_least_one("1000"), Ok(1000));
-    }
-
-    #[test]
-    fn a_timeout_has_a_unit() {
-        assert_eq!(duration("1500ms"), Ok(Duration::from_millis(1500)));
-        assert!(duration("0s").is_err());
-        assert!(duration("30").unwrap_err().contains("such as"));
     }
 }

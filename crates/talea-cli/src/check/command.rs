@@ -1,7 +1,5 @@
 //! `talea check`: reads, checks, prints.
 
-use std::io::{self, BufWriter, ErrorKind, Write};
-
 use anyhow::{Context, Result};
 use serde_json::json;
 use talea_load::figures::counted;
@@ -11,6 +9,7 @@ use talea_parse::{Finding, Severity, Syntax, check};
 use super::Source;
 use crate::arguments::CheckArguments;
 use crate::ending::Ending;
+use crate::screen;
 
 /// Checks a text and prints what was found to standard output.
 /// Fails when the text cannot be read: no such file, no answer, not UTF-8.
@@ -27,17 +26,11 @@ pub(crate) async fn run(arguments: &CheckArguments, mut stop: Stop) -> Result<En
         findings.push(empty());
     }
 
-    let mut out = BufWriter::new(io::stdout().lock());
-    let printed = if arguments.json {
-        print_json(&mut out, source, &findings)
-    } else {
-        print(&mut out, source, syntax, &read.text, &findings)
+    let printed = match arguments.json {
+        true => in_json(source, &findings),
+        false => in_words(source, syntax, &read.text, &findings),
     };
-    match printed.and_then(|()| out.flush()) {
-        // The reader has seen enough.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-        printed => printed.context("standard output")?,
-    }
+    screen::write(printed.as_bytes()).context("standard output")?;
     let fails = |finding: &Finding| arguments.strict || is_violation(finding);
     Ok(if findings.iter().any(fails) { Ending::Failures } else { Ending::Clean })
 }
@@ -60,39 +53,28 @@ fn empty() -> Finding {
     }
 }
 
-fn print(
-    out: &mut impl Write,
-    source: &Source,
-    syntax: Syntax,
-    text: &str,
-    findings: &[Finding],
-) -> io::Result<()> {
-    for finding in findings {
-        writeln!(out, "{source}:{finding}")?;
-    }
+fn in_words(source: &Source, syntax: Syntax, text: &str, findings: &[Finding]) -> String {
     let violations = findings.iter().filter(|finding| is_violation(finding)).count();
     let format = match syntax {
         Syntax::Text => "Prometheus text 0.0.4",
         Syntax::OpenMetrics => "OpenMetrics 1.0",
     };
-    writeln!(
-        out,
-        "{source}: {}, {} of advice in {} of {format}",
+    let sum = format!(
+        "{source}: {}, {} of advice in {} of {format}\n",
         counted(violations as u64, "violation"),
         counted((findings.len() - violations) as u64, "piece"),
         counted(text.lines().count() as u64, "line"),
-    )
+    );
+    findings.iter().map(|finding| format!("{source}:{finding}\n")).chain([sum]).collect()
 }
 
-fn print_json(out: &mut impl Write, source: &Source, findings: &[Finding]) -> io::Result<()> {
-    let source = source.to_string();
-    for Finding { line, column, severity, rule, found, instead } in findings {
-        let severity = severity.as_str();
+fn in_json(source: &Source, findings: &[Finding]) -> String {
+    let line = |Finding { line, column, severity, rule, found, instead }: &Finding| {
         let finding = json!({
-            "path": source, "line": line, "column": column, "severity": severity, "rule": rule,
-            "found": found, "instead": instead,
+            "path": source.to_string(), "line": line, "column": column,
+            "severity": severity.as_str(), "rule": rule, "found": found, "instead": instead,
         });
-        writeln!(out, "{finding}")?;
-    }
-    Ok(())
+        finding.to_string() + "\n"
+    };
+    findings.iter().map(line).collect()
 }

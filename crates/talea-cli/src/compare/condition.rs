@@ -94,7 +94,6 @@ impl Condition {
         self.judgement(self.is_beyond(low, high, limit), &format!("{ratio} times"))
     }
 
-    /// Judges one variant's cases.
     pub(crate) fn judge(&self, cases: &[CaseResult]) -> Vec<Judgement> {
         let Limit::Value(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
@@ -216,6 +215,7 @@ fn limit(text: &str, measure: Measure) -> Option<Limit> {
 mod tests {
     use super::super::comparison::tests::{of, study};
     use super::*;
+    use crate::study::Study;
 
     fn condition(text: &str) -> Condition {
         text.parse().unwrap()
@@ -250,32 +250,39 @@ mod tests {
 
     #[test]
     fn a_proven_slowdown_fails_and_noise_does_not() {
-        let judged = |base: &[f64], other: &[f64]| {
-            let comparison = of(Measure::P99, base, other, true);
-            condition("p99 > 1.1x").judge_comparison(&comparison).remove(0)
-        };
-        let slower = judged(&[1.0, 1.1, 0.9], &[1.5, 1.66, 1.34]);
-        assert!(slower.holds && slower.words.contains("p99 > 1.1x holds: 1.49"), "{slower:?}");
-        let noisy = judged(&[1.0, 1.1, 0.9], &[0.8, 2.5, 1.0]);
-        assert!(!noisy.holds && noisy.words.contains("is not shown"), "{noisy:?}");
-        assert!(judged(&[1.0], &[1.2]).holds, "without an interval the ratio itself decides");
+        for (text, measure, base, other, holds, words) in [
+            (
+                "p99 > 1.1x",
+                Measure::P99,
+                &[1.0, 1.1, 0.9][..],
+                &[1.5, 1.66, 1.34][..],
+                true,
+                "p99 > 1.1x holds: 1.49",
+            ),
+            ("p99 > 1.1x", Measure::P99, &[1.0, 1.1, 0.9], &[0.8, 2.5, 1.0], false, "is not shown"),
+            // Without an interval the ratio itself decides.
+            ("p99 > 1.1x", Measure::P99, &[1.0], &[1.2], true, "holds"),
+            // From none to some is more than any number of times.
+            ("failed > 2x", Measure::Failed, &[0.0, 0.0], &[0.0, 1.0], true, "holds"),
+        ] {
+            let judged = &condition(text).judge_comparison(&of(measure, base, other, true))[0];
+            assert!(judged.holds == holds && judged.words.contains(words), "{other:?}: {judged:?}");
+        }
     }
 
     #[test]
     fn a_case_without_the_number_is_an_error_beside_one_that_has_it() {
-        let mut with = study(Measure::P99, &[1.0, 1.0]);
-        let mut broken = study(Measure::Failed, &[5.0, 5.0]).cases.remove(0);
-        broken.id = "B".to_owned();
-        let mut base = with.cases[0].clone();
-        base.id = "B".to_owned();
-        let before = {
-            let mut before = with.clone();
-            before.cases.push(base);
-            before
+        let named = |id: &str, mut study: Study| {
+            study.cases[0].id = id.to_owned();
+            study.cases.remove(0)
         };
-        with.cases.push(broken);
-        let studies = [("a".to_owned(), before), ("b".to_owned(), with)];
-        let comparison = Comparison::apart(&studies).unwrap();
+        let good = || study(Measure::P99, &[1.0, 1.0]);
+        let broken = named("B", study(Measure::Failed, &[5.0, 5.0]));
+        let (mut before, mut after) = (good(), good());
+        before.cases.push(named("B", good()));
+        after.cases.push(broken);
+        let studies = [("a".to_owned(), before), ("b".to_owned(), after)];
+        let comparison = Comparison::of(&studies, false).unwrap();
         let (times, value) = (condition("p99 > 1.1x"), condition("p99 > 2ms"));
         let judge = |it: &Condition| it.judge_comparison(&comparison);
         let error = report_conditions(&[times], judge).unwrap_err().to_string();
@@ -286,24 +293,21 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_within_the_error_of_a_quantile_is_not_shown_to_be_passed() {
-        let cases = study(Measure::P50, &[50.4, 50.4, 50.4]).cases;
-        assert!(!condition("p50 > 50ms").judge(&cases)[0].holds);
-        assert!(condition("p50 > 49ms").judge(&cases)[0].holds);
-    }
-
-    #[test]
-    fn failures_from_none_to_some_are_more_than_any_number_of_times() {
-        let comparison = of(Measure::Failed, &[0.0, 0.0], &[0.0, 1.0], true);
-        assert!(condition("failed > 2x").judge_comparison(&comparison)[0].holds);
-    }
-
-    #[test]
     fn a_limit_of_its_own_needs_no_other_variant() {
-        let cases = study(Measure::P99, &[49.0, 50.0, 51.0]).cases;
-        assert!(condition("p99 > 40ms").judge(&cases)[0].holds);
-        assert!(!condition("p99 > 50ms").judge(&cases)[0].holds, "50 lies in the interval");
-        assert!(condition("p99 < 60ms").judge(&cases)[0].holds);
+        let (steady, spread) = ([50.4, 50.4, 50.4], [49.0, 50.0, 51.0]);
+        for (text, measure, rounds, holds) in [
+            // Within the error of a quantile, and beyond it.
+            ("p50 > 50ms", Measure::P50, steady, false),
+            ("p50 > 49ms", Measure::P50, steady, true),
+            ("p99 > 40ms", Measure::P99, spread, true),
+            // It lies in the interval.
+            ("p99 > 50ms", Measure::P99, spread, false),
+            ("p99 < 60ms", Measure::P99, spread, true),
+        ] {
+            let judged = condition(text).judge(&study(measure, &rounds).cases);
+            assert_eq!(judged[0].holds, holds, "{text}: {judged:?}");
+        }
+        let cases = study(Measure::P99, &spread).cases;
         assert!(condition("B: p99 > 40ms").judge(&cases).is_empty());
         assert!(condition("p50 > 40ms").judge(&cases)[0].lacks_number);
     }

@@ -8,18 +8,11 @@ use crate::study::Measure;
 
 /// The whole comparison for a screen.
 pub(crate) fn text(comparison: &Comparison) -> String {
-    let mut text = String::new();
-    for other in &comparison.others {
-        text += &format!("{} beside {}\n", other.name, comparison.base);
-        text += &table(other);
-        text += "\n\n";
-    }
-    for line in in_words(comparison) {
-        text += &line;
-        text += "\n";
-    }
-    text.truncate(text.trim_end().len());
-    text
+    let beside = |other: &VariantComparison| {
+        format!("{} beside {}\n{}\n\n", other.name, comparison.base, table(other))
+    };
+    let tables = comparison.others.iter().map(beside).collect::<String>();
+    (tables + &in_words(comparison).join("\n")).trim_end().to_owned()
 }
 
 fn table(other: &VariantComparison) -> String {
@@ -28,7 +21,7 @@ fn table(other: &VariantComparison) -> String {
     for case in &other.cases {
         for (n, line) in case.lines.iter().enumerate() {
             let id = if n == 0 { case.id.as_str() } else { "" };
-            let row = [
+            table.add_row([
                 id.to_owned(),
                 titled(line.measure),
                 value(line.measure, line.base),
@@ -36,8 +29,7 @@ fn table(other: &VariantComparison) -> String {
                 ratio(line),
                 interval(line),
                 verdict(line).to_owned(),
-            ];
-            table.add_row(row);
+            ]);
         }
     }
     table.to_string()
@@ -81,28 +73,22 @@ pub(crate) fn in_words(comparison: &Comparison) -> Vec<String> {
 fn sentence(line: &MeasureComparison) -> Option<String> {
     let ratio = line.ratio?;
     let (low, high) = ratio.interval?;
-    let better = match line.verdict {
+    let is_better = match line.verdict {
         Verdict::Better => true,
         Verdict::Worse => false,
         Verdict::NoDifferenceShown | Verdict::NotKnown => return None,
     };
-    let how = match (line.measure, better) {
-        (Measure::Rate, true) => "faster in requests a second".to_owned(),
-        (Measure::Rate, false) => "slower in requests a second".to_owned(),
-        (Measure::Cpu, true) => "cheaper in server CPU a request".to_owned(),
-        (Measure::Cpu, false) => "dearer in server CPU a request".to_owned(),
-        (Measure::Memory, true) => "smaller in memory".to_owned(),
-        (Measure::Memory, false) => "larger in memory".to_owned(),
-        (Measure::Failed, true) => "less often failing".to_owned(),
-        (Measure::Failed, false) => "more often failing".to_owned(),
-        (Measure::Time, true) => "faster in time".to_owned(),
-        (Measure::Time, false) => "slower in time".to_owned(),
-        (Measure::Mean, true) => "faster at the mean".to_owned(),
-        (Measure::Mean, false) => "slower at the mean".to_owned(),
-        (quantile, true) => format!("faster at {quantile}"),
-        (quantile, false) => format!("slower at {quantile}"),
+    let (better, worse, what) = match line.measure {
+        Measure::Rate => ("faster", "slower", "in requests a second".to_owned()),
+        Measure::Cpu => ("cheaper", "dearer", "in server CPU a request".to_owned()),
+        Measure::Memory => ("smaller", "larger", "in memory".to_owned()),
+        Measure::Failed => ("less often", "more often", "failing".to_owned()),
+        Measure::Time => ("faster", "slower", "in time".to_owned()),
+        Measure::Mean => ("faster", "slower", "at the mean".to_owned()),
+        quantile => ("faster", "slower", format!("at {quantile}")),
     };
-    Some(format!("{how} ({:.3} times, {low:.3} to {high:.3})", ratio.ratio))
+    let how = if is_better { better } else { worse };
+    Some(format!("{how} {what} ({:.3} times, {low:.3} to {high:.3})", ratio.ratio))
 }
 
 /// The name of a line, with its unit.
@@ -152,25 +138,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_difference_is_reported_with_its_numbers() {
-        let text = text(&of(Measure::P99, &[1.0, 1.1, 0.9], &[2.0, 2.2, 1.8], true));
-        assert!(
-            text.contains("Case A: b is slower at p99 (2.000 times, 1.957 to 2.044) than a."),
-            "{text}"
-        );
-        assert!(text.contains("3 rounds, pair by pair"), "{text}");
-    }
-
-    #[test]
-    fn no_difference_is_said_too() {
-        let text = text(&of(Measure::Rate, &[1.0, 1.1, 0.9], &[1.1, 0.9, 1.0], true));
-        assert!(text.contains("no difference between b and a is shown"), "{text}");
-    }
-
-    #[test]
-    fn a_single_round_claims_nothing() {
-        let text = text(&of(Measure::Rate, &[1.0], &[2.0], false));
-        assert!(text.contains("2.000×") && text.contains("use --rounds"), "{text}");
-        assert!(!text.contains("faster"), "{text}");
+    fn what_is_shown_is_said_with_its_numbers_and_no_more() {
+        let two = [2.0, 2.2, 1.8];
+        for (measure, base, other, paired, parts) in [
+            (
+                Measure::P99,
+                &[1.0, 1.1, 0.9][..],
+                &two[..],
+                true,
+                [
+                    "Case A: b is slower at p99 (2.000 times, 1.957 to 2.044) than a.",
+                    "3 rounds, pair by pair",
+                ],
+            ),
+            (
+                Measure::Rate,
+                &[1.0, 1.1, 0.9],
+                &[1.1, 0.9, 1.0],
+                true,
+                ["no difference between b and a is shown", ""],
+            ),
+            // A single round claims nothing.
+            (Measure::Rate, &[1.0], &[2.0], false, ["2.000×", "use --rounds"]),
+        ] {
+            let text = text(&of(measure, base, other, paired));
+            parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
+            assert!(!text.contains("faster"), "{text}");
+        }
     }
 }

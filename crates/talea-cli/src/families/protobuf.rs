@@ -29,7 +29,6 @@ pub(crate) struct Metric {
     pub(crate) histogram: Option<Histogram>,
 }
 
-/// The types of families.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, prost::Enumeration)]
 #[repr(i32)]
 pub(crate) enum Kind {

@@ -18,7 +18,6 @@ pub(crate) struct Times {
 #[derive(Clone, Debug, PartialEq)]
 struct Native {
     buckets: NativeDurations,
-    /// The seconds of that unit.
     seconds: f64,
 }
 

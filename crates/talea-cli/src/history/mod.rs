@@ -37,7 +37,6 @@ pub(crate) struct Extent {
 /// The steps of the two stores.
 const STEPS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
-/// The history of a page.
 #[derive(Debug)]
 pub(crate) struct History {
     stores: [Store; 2],
@@ -95,7 +94,6 @@ impl History {
         written
     }
 
-    /// The last seconds.
     pub(crate) fn last_seconds(&self, last: Duration) -> Stretch {
         self.stores[0].last(last)
     }
@@ -132,7 +130,6 @@ impl History {
         firsts.map(|time| time.unix_millis).min()
     }
 
-    /// The last minutes.
     #[cfg(test)]
     pub(crate) fn last_minutes(&self, last: Duration) -> Stretch {
         self.stores[1].last(last)

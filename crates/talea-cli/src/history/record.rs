@@ -39,7 +39,6 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    /// The next tick.
     pub(super) fn tick(&mut self, time: Time, families: &[MetricFamily]) -> Vec<u8> {
         let mut out = Vec::new();
         let before = self.before.replace(time).unwrap_or_default();
@@ -246,7 +245,6 @@ impl State {
         self.families_named(|_| true)
     }
 
-    /// The families of some names.
     pub(crate) fn families_named(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<MetricFamily> {
         let is_wanted = |(definition, cells): &&(Definition, Cells)| {
             !cells.is_empty() && is_wanted(&definition.family)

@@ -94,7 +94,6 @@ fn of_histogram(histogram: &Histogram, definition: &mut Definition) -> Cells {
     cells
 }
 
-/// The families of series.
 pub(super) fn to_families<'a>(
     series: impl Iterator<Item = (&'a Definition, &'a Cells)>,
 ) -> Vec<MetricFamily> {

@@ -139,7 +139,6 @@ impl Store {
         Stretch::new(self.blocks.iter().map(part).collect())
     }
 
-    /// The ticks whose times are wanted.
     pub(super) fn parts(&self, is_wanted: impl Fn(Time) -> bool) -> Vec<Part> {
         let part = |block: &Arc<Block>| {
             let ticks = block.times().iter().enumerate().filter(|(_, time)| is_wanted(**time));

@@ -22,7 +22,6 @@ pub(crate) struct Inspection {
     /// The series of the family that was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub series: Option<Vec<Series>>,
-    /// The unit of that family.
     #[serde(skip)]
     pub unit: Option<&'static str>,
 }

@@ -19,7 +19,6 @@ pub(crate) struct Counts {
     pub(crate) family: Option<Arc<str>>,
     /// In seconds, whatever the unit of the metric.
     pub(crate) times: Times,
-    /// The responses by status.
     pub(crate) statuses: BTreeMap<String, f64>,
     pub(crate) in_flight: Option<f64>,
     /// The requests by how they ended, such as `aborted`.

@@ -94,7 +94,6 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     Ok(if is_clean { Ending::Clean } else { Ending::Failures })
 }
 
-/// Judges all rounds by each condition, and returns whether one holds.
 fn judge(conditions: &[Condition], rounds: &[Summary]) -> Result<bool> {
     let rounds: Vec<_> = rounds.iter().map(measures).collect();
     report_conditions(conditions, |condition| condition.judge_load(&rounds).into_iter().collect())
@@ -121,7 +120,6 @@ async fn one(plan: &Plan, window: &Window, stop: &Stop) -> Result<Outcome> {
     outcome.map_err(|error| anyhow!(error))
 }
 
-/// How many requests it took.
 async fn warm_up(plan: &Plan, time: Duration, meters: &Meters, stop: &Stop) -> Result<u64> {
     let model = plan.model.only_for(time);
     let plan = Plan { model, samples: false, seed: !plan.seed, ..plan.clone() };

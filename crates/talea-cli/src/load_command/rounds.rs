@@ -12,7 +12,6 @@ use talea_statistics::Mean;
 /// The means over rounds; none if a round has no such number.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Rounds {
-    /// Requests sent a second.
     pub mean_rate: Option<Mean>,
     pub client_mean_ms: Option<Mean>,
     pub client_p50_ms: Option<Mean>,

@@ -46,7 +46,6 @@ pub(super) const SAFETY: [(HeaderName, HeaderValue); 4] = [
 ];
 
 impl Asset {
-    /// The file, or that the client has it already.
     pub(super) fn answer(&'static self, asked: &HeaderMap) -> Response {
         let (compressed, tag) = self.made.get_or_init(|| (gzip(self.content), tag(self.content)));
         let mut headers = HeaderMap::new();

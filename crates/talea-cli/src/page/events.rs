@@ -18,7 +18,6 @@ use super::series::Follower;
 /// The most streams at once: connections for scrapes are left.
 const MOST_STREAMS: usize = 32;
 
-/// The streams that are open.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Streams(Arc<AtomicUsize>);
 

@@ -57,7 +57,6 @@ struct State {
     latest: Latest,
 }
 
-/// The latest page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Latest {
     pub(super) unix_millis: i64,
@@ -74,11 +73,9 @@ pub(crate) struct Recorded {
     pub(crate) began: Instant,
     pub(crate) ended: Instant,
     pub(crate) families: Vec<MetricFamily>,
-    /// The processes that live.
     pub(crate) processes: Vec<Process>,
 }
 
-/// A process of a region.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Process {
     pub(crate) region: String,
@@ -188,7 +185,6 @@ impl Feed {
         }
     }
 
-    /// The bytes of memory that the history takes.
     pub(crate) fn history_bytes(&self) -> usize {
         self.history().bytes()
     }

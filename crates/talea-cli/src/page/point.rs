@@ -18,7 +18,6 @@ pub(super) struct Point {
     /// By how many seconds that may be wrong.
     #[serde(rename = "u")]
     uncertainty: Number,
-    /// The number of steps.
     #[serde(rename = "n")]
     steps: u64,
     #[serde(rename = "e")]

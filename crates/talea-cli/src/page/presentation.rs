@@ -66,7 +66,6 @@ struct Status {
     title: String,
     state: State,
     cases: Vec<CaseStatus>,
-    /// The path of the report.
     report: Option<String>,
 }
 

@@ -10,7 +10,6 @@ const SHORTEST_BIN: i64 = 1_000;
 /// No time is further from 1970.
 const FURTHEST: i64 = 1 << 50;
 
-/// The parameters of a query, by name.
 pub(super) fn parameters(query: Option<String>) -> HashMap<String, String> {
     let query = query.unwrap_or_default();
     form_urlencoded::parse(query.as_bytes()).into_owned().collect()

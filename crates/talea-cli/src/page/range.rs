@@ -100,7 +100,6 @@ impl Bin {
     }
 }
 
-/// A tick of the past.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tick {
     pub(super) time: Time,

@@ -121,7 +121,6 @@ impl Agent {
         self.0.label.as_deref()
     }
 
-    /// The names of regions.
     pub(super) fn names(&self) -> Vec<String> {
         self.0.state().regions.keys().cloned().collect()
     }

@@ -115,7 +115,6 @@ impl Recorder {
         has_large
     }
 
-    /// How many series were read of each family.
     fn series_read(&self) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for family in self.scraper.page().parts().flat_map(|part| part.families()) {

@@ -26,7 +26,6 @@ pub(super) struct Processes {
     living: BTreeSet<LivingProcess>,
     /// When one was found gone that had been seen alive, in seconds since 1970.
     last_death: Option<f64>,
-    /// When they were noted.
     noted: Option<Instant>,
 }
 

@@ -14,7 +14,6 @@ use crate::screen::note;
 /// Why a region or a directory cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SourceError {
-    /// In words.
     pub(super) reason: String,
     /// Whether the system has no descriptor or no memory left for it. It may have some at any time,
     /// and none again.

@@ -10,7 +10,7 @@ use super::server::Server;
 
 /// The numbers of one case. Client numbers come from the clients, server numbers from the server's
 /// metrics; neither is derived from the other.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct CaseResult {
     pub id: String,
     /// When its requests were made, in words.

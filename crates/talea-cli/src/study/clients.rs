@@ -35,7 +35,6 @@ pub(crate) struct Clients {
     pub max_ms: Option<f64>,
     #[serde(flatten)]
     pub phases: Phases,
-    /// The steps of the scenario.
     pub steps: Vec<StepSummary>,
     pub connections: u64,
     /// Connections that were opened to replace another.
@@ -53,7 +52,6 @@ pub(crate) struct Clients {
 pub(crate) struct Times {
     /// When each slice ended, since the baseline.
     pub seconds: Vec<f64>,
-    /// Answers a second.
     pub rate: Vec<f64>,
     /// Mean response time; none where nothing was answered.
     pub mean_ms: Vec<Option<f64>>,

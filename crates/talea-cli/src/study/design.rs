@@ -59,7 +59,6 @@ pub(crate) enum AddressSource {
     Beforehand(Box<Addresses>),
 }
 
-/// Where a service serves.
 #[derive(Clone, Debug)]
 pub(crate) struct Addresses {
     /// The URL that the scenario's paths stand behind.

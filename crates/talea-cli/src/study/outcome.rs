@@ -7,7 +7,7 @@ use super::study_run::StoppedStudy;
 use crate::machine::Machine;
 
 /// A study that is done: all that a report says.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Study {
     pub cases: Vec<CaseResult>,
     /// Where the service was, in words.
@@ -34,7 +34,7 @@ pub(crate) struct Study {
     pub sampled_every_ms: u64,
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Versions {
     pub talea: String,
     /// The version of the target, as it reports it.
@@ -43,7 +43,6 @@ pub(crate) struct Versions {
     pub build: String,
 }
 
-/// How a run ended.
 #[derive(Debug)]
 pub(crate) enum RunEnd<T> {
     Done(T),

@@ -59,7 +59,6 @@ impl Sampler {
         Ok(Self { end, thread })
     }
 
-    /// Takes the last sample.
     pub(super) async fn end(self) -> Result<Samples> {
         let Self { end, thread } = self;
         // It fails only when the thread is gone, which the join reports.

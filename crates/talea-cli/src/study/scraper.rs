@@ -31,7 +31,6 @@ pub(crate) struct Scraper {
 }
 
 impl Scraper {
-    /// Needs a tokio runtime.
     pub(super) fn new(target: Target, names: Arc<Names>) -> Self {
         Self {
             session: Session::new(target.clone(), HTTP1, ANSWERS_WITHIN),

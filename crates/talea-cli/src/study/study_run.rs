@@ -270,7 +270,6 @@ fn server(samples: &Samples, reset: bool) -> Server {
     server
 }
 
-/// Runs what is to be run before a case.
 async fn in_a_shell(command: &str) -> Result<()> {
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);

@@ -17,7 +17,6 @@ pub(crate) trait Watcher: Send + Sync {
     /// A case begins, by its number.
     fn begin_case(&self, number: usize, window: &Window, plan: &Plan);
 
-    /// A case has ended.
     fn end_case(&self, number: usize, end: &CaseEnd);
 }
 

@@ -63,7 +63,6 @@ pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {
     })))
 }
 
-/// The service as a variant has it.
 pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service> {
     match (Variant::parse(text)?, service(arguments)?) {
         (Variant::Urls(items, metrics), _) => {

@@ -38,7 +38,6 @@ pub(crate) async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending
     }
 }
 
-/// One service.
 async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
         bail!("--fail-if {condition} compares, and there is nothing to compare with: use --ab");
@@ -90,7 +89,7 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         folder.write(study, &judged(&arguments.fail_if, judge))?;
     }
     let named: Vec<_> = arguments.ab.iter().cloned().zip(studies.iter().cloned()).collect();
-    let comparison = Comparison::side_by_side(&named).context("variants were asked for")?;
+    let comparison = Comparison::of(&named, true).context("variants were asked for")?;
     let command = designs.first().map_or("", |design| &design.command);
     let judge = |condition: &Condition| {
         let mut judgements = condition.judge_comparison(&comparison);
@@ -112,12 +111,11 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
     Ok(ending(holds, &studies))
 }
 
-/// Studies that were made before.
 fn compare(arguments: &CompareArguments) -> Result<Ending> {
     let studies =
         arguments.reports.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
     let studies = studies.collect::<Result<Vec<(String, Study)>>>()?;
-    let comparison = Comparison::apart(&studies).context("reports were asked for")?;
+    let comparison = Comparison::of(&studies, false).context("reports were asked for")?;
     match arguments.json {
         true => print(serde_json::to_string_pretty(&comparison)?)?,
         false => print(compare::text(&comparison))?,

@@ -9,7 +9,6 @@ use anyhow::{Result, bail};
 pub(super) enum Variant {
     /// The URLs of a service that runs already: of its requests, and of its metrics.
     Urls(String, Option<String>),
-    /// How a program is started.
     Started {
         environment: Vec<(String, String)>,
         /// The program; none is the one that is studied otherwise.

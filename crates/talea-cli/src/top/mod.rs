@@ -9,7 +9,7 @@ mod plain;
 mod state;
 
 use std::convert::Infallible;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::pin::pin;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +25,7 @@ use self::state::{Next, State};
 use crate::arguments::TopArguments;
 use crate::ending::Ending;
 use crate::live::{Reading, Source, Window};
+use crate::screen;
 
 /// Shows a source until the user quits, or prints it once. Fails if the source cannot be read at first.
 pub(crate) async fn run(arguments: TopArguments, mut stop: Stop) -> Result<Ending> {
@@ -42,12 +43,8 @@ pub(crate) async fn run(arguments: TopArguments, mut stop: Stop) -> Result<Endin
             () = stop.requested() => return Ok(Ending::Interrupted),
         };
         window.add(&second);
-        let text = plain::text(&window.table());
-        return match io::stdout().lock().write_all(text.as_bytes()) {
-            // The reader has seen enough.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(Ending::Clean),
-            printed => printed.context("standard output").map(|()| Ending::Clean),
-        };
+        screen::write(plain::text(&window.table()).as_bytes()).context("standard output")?;
+        return Ok(Ending::Clean);
     }
     let state = State::new(source.to_string(), every);
     // It restores the terminal also if the program panics.

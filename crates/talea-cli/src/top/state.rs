@@ -58,7 +58,6 @@ impl Column {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum View {
     Endpoints,
-    /// One endpoint, by its name.
     Endpoint(String),
     Help,
 }
@@ -160,7 +159,6 @@ impl State {
         self.selected = rows.get(to).map(|row| row.name.clone());
     }
 
-    /// The endpoint at the cursor.
     pub(super) fn at_cursor(&self) -> Option<String> {
         let rows = self.rows();
         rows.get(self.cursor(&rows)).map(|row| row.name.clone())

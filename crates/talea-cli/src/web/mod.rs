@@ -49,7 +49,6 @@ struct WatchedFile {
     checked: Mutex<CheckedFiles>,
 }
 
-/// The state of the files at the last check.
 struct CheckedFiles {
     at: Instant,
     sources: Sources,

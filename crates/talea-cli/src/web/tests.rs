@@ -66,7 +66,6 @@ impl Folder {
     }
 }
 
-/// Whether headers are admitted from one address.
 async fn admits(rules: &Rules, headers: &HeaderMap) -> bool {
     admit_from(1, rules, headers).await.is_ok()
 }

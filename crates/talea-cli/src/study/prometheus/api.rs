@@ -16,7 +16,6 @@ use talea_load::{Protocol, Session, Target};
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
-/// A client of a Prometheus.
 pub(super) struct Api {
     target: Target,
     session: Session,
@@ -66,7 +65,6 @@ impl Series {
 }
 
 impl Api {
-    /// Needs a tokio runtime.
     pub(super) fn new(target: Target) -> Self {
         let protocol = Protocol::Http1 { keep_alive: true };
         Self { session: Session::new(target.clone(), protocol, ANSWERS_WITHIN), target }
