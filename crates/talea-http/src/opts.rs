@@ -181,10 +181,7 @@ setters! {
     /// other libraries for all. Any other method is `_OTHER`, or what the convention has for it. Those
     /// of RFC 9110, `PATCH` and (where the convention knows it) `QUERY` need not be named. Case matters,
     /// as in a request. Default: none. A text that is no method is an error where the options are used.
-    pub fn methods(mut self, methods: &[&str]) -> Self {
-        self.methods = methods.iter().map(|&method| method.to_owned()).collect();
-        self
-    }
+    methods(methods: &[&str]) = methods.iter().map(|&method| method.to_owned()).collect();
 
     /// Whether requests that do not name their scheme came by `https`, because a proxy ends TLS.
     /// Only [`Convention::OpenTelemetry`] has the label. Default: no.

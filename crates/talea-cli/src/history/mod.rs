@@ -144,6 +144,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::PathBuf;
 
     use proptest::prelude::*;
     use talea::{Bucketing, Counter, Escaping, Format, Opts, Registry, Seconds};
@@ -159,11 +160,26 @@ mod tests {
         Extent { seconds, minutes: seconds * 60, bytes }
     }
 
+    /// As long as any test records.
+    fn hours() -> Extent {
+        extent(3600, 1 << 20)
+    }
+
     fn at(second: u64) -> Time {
-        Time {
-            unix_millis: 1_700_000_000_000 + second as i64 * 1000,
-            steady: Duration::from_secs(second),
-        }
+        let steady = Duration::from_secs(second);
+        Time { unix_millis: 1_700_000_000_000 + second as i64 * 1000, steady }
+    }
+
+    /// A folder, the path of a history in it, and a service.
+    fn recording() -> (tempfile::TempDir, PathBuf, Service) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shop.history");
+        (folder, path, Service::new())
+    }
+
+    /// What a file has.
+    fn in_file(path: &Path) -> Vec<(Time, Vec<MetricFamily>)> {
+        seconds(&History::read(hours(), path).unwrap())
     }
 
     /// As they are kept: without help texts, empty buckets, and classic buckets beside native ones; by name.
@@ -260,10 +276,8 @@ mod tests {
 
         #[test]
         fn what_is_read_back_is_what_was_shown(events in prop::collection::vec(event(), 1..150)) {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("shop.history");
-            let (service, extent) = (Service::new(), extent(3600, 1 << 20));
-            let mut history = History::open(extent, &path).unwrap();
+            let (_folder, path, service) = recording();
+            let mut history = History::open(hours(), &path).unwrap();
             let (mut expected, mut second): (Vec<(Time, Vec<MetricFamily>)>, _) = (Vec::new(), 0);
             for event in events {
                 match event {
@@ -289,7 +303,7 @@ mod tests {
                         let before = fs::metadata(&path).unwrap().len();
                         let len = before.saturating_sub(cut as u64).max(16);
                         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(len).unwrap();
-                        history = History::open(extent, &path).unwrap();
+                        history = History::open(hours(), &path).unwrap();
                         let found = seconds(&history).len();
                         prop_assert!(cut > 0 || found == expected.len());
                         expected.truncate(found);
@@ -297,17 +311,15 @@ mod tests {
                 }
             }
             prop_assert_eq!(&seconds(&history), &expected);
-            prop_assert_eq!(seconds(&History::read(extent, &path).unwrap()), expected);
+            prop_assert_eq!(in_file(&path), expected);
         }
 
         #[test]
         fn a_file_that_is_damaged_is_read_up_to_there(
             damage in prop::collection::vec((0usize..3000, any::<u8>()), 1..4)
         ) {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("shop.history");
-            let (service, extent) = (Service::new(), extent(3600, 1 << 20));
-            let mut history = History::open(extent, &path).unwrap();
+            let (_folder, path, service) = recording();
+            let mut history = History::open(hours(), &path).unwrap();
             for second in 0..70 {
                 service.orders.with_values(&["a"]).add(second);
                 history.add(at(second), &service.families()).unwrap();
@@ -321,7 +333,7 @@ mod tests {
                 }
             }
             fs::write(&path, &bytes).unwrap();
-            match History::open(extent, &path) {
+            match History::open(hours(), &path) {
                 Ok(history) => prop_assert!(whole.starts_with(&seconds(&history))),
                 // Its first line.
                 Err(_) => prop_assert_eq!(fs::read(&path).unwrap(), bytes),
@@ -331,9 +343,7 @@ mod tests {
 
     #[test]
     fn memory_and_file_stay_within_their_bounds() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shop.history");
-        let service = Service::new();
+        let (_folder, path, service) = recording();
         (0..50).for_each(|n| service.orders.with_values(&[format!("{n:0>100}")]).inc());
         // By time, and by bytes.
         for (extent, most_ticks, most_bytes) in
@@ -342,11 +352,8 @@ mod tests {
             let mut history = History::open(extent, &path).unwrap();
             for second in 0..20_000 {
                 service.orders.with_values(&[format!("{:0>100}", second % 50)]).inc();
-                if second % 100 == 0 {
-                    history.add(at(second), &service.families()).unwrap();
-                } else {
-                    history.add(at(second), &[]).unwrap();
-                }
+                let families = if second % 100 == 0 { service.families() } else { Vec::new() };
+                history.add(at(second), &families).unwrap();
             }
             let found = seconds(&history);
             assert!(found.len() <= most_ticks && found.len() >= 120, "{}", found.len());
@@ -362,50 +369,46 @@ mod tests {
 
     #[test]
     fn a_record_that_could_not_be_written_comes_with_its_block() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shop.history");
-        let (service, extent) = (Service::new(), extent(3600, 1 << 20));
-        let mut history = History::open(extent, &path).unwrap();
-        let in_file = || seconds(&History::read(extent, &path).unwrap());
+        let (_folder, path, service) = recording();
+        let mut history = History::open(hours(), &path).unwrap();
         for second in 0..130 {
             service.orders.with_values(&["a"]).add(second);
             history.file.as_mut().unwrap().fail_next = (20..25).contains(&second);
             let written = history.add(at(second), &service.families());
             assert_eq!(written.is_err(), second == 20, "{second}: {written:?}");
             if second == 59 {
-                assert!(in_file() == seconds(&history)[..20], "what follows cannot be read yet");
+                assert!(
+                    in_file(&path) == seconds(&history)[..20],
+                    "what follows cannot be read yet"
+                );
             }
         }
         assert_eq!(seconds(&history).len(), 130, "memory has all");
-        assert!(in_file() == seconds(&history));
+        assert!(in_file(&path) == seconds(&history));
     }
 
     #[test]
     fn a_record_that_is_too_long_for_the_file_hides_none_behind_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shop.history");
-        let (service, extent) = (Service::new(), extent(3600, 8 << 20));
+        let (_folder, path, service) = recording();
         service.orders.with_values(&["a"]).inc();
         let usual = service.families();
         let mut long = usual.clone();
         long[0].metric[0].label[0].value = "x".repeat(2 << 20);
-        let mut history = History::open(extent, &path).unwrap();
+        let mut history = History::open(extent(3600, 8 << 20), &path).unwrap();
         for second in 0..70 {
             let families = if (10..12).contains(&second) { &long } else { &usual };
             let written = history.add(at(second), families);
             assert_eq!(written.is_err(), second == 10, "{second}: {written:?}");
         }
-        assert!(seconds(&History::read(extent, &path).unwrap()) == seconds(&history));
+        assert!(in_file(&path) == seconds(&history));
     }
 
     #[test]
     fn a_file_that_is_removed_is_written_anew_and_one_in_its_place_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shop.history");
-        let (service, extent) = (Service::new(), extent(3600, 1 << 20));
-        let mut history = History::open(extent, &path).unwrap();
+        let (folder, path, service) = recording();
+        let mut history = History::open(hours(), &path).unwrap();
         let mut add = |second| history.add(at(second), &service.families());
-        let in_file = || seconds(&History::read(extent, &path).unwrap()).len();
+        let in_file = || in_file(&path).len();
         (0..5).for_each(|second| add(second).unwrap());
         fs::remove_file(&path).unwrap();
         add(5).unwrap();
@@ -428,10 +431,8 @@ mod tests {
 
     #[test]
     fn a_file_of_another_kind_or_writer_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shop.history");
-        let reason =
-            |path: &Path| format!("{:#}", History::open(extent(60, 1 << 20), path).unwrap_err());
+        let (folder, path, _) = recording();
+        let reason = |path: &Path| format!("{:#}", History::open(hours(), path).unwrap_err());
         fs::write(&path, "precious").unwrap();
         assert!(reason(&path).contains("it is no history of this version"), "{}", reason(&path));
         assert_eq!(fs::read(&path).unwrap(), b"precious");
@@ -440,61 +441,54 @@ mod tests {
         assert!(reason(&link).contains("link"), "{}", reason(&link));
         assert!(reason(Path::new("/dev/null")).contains("no regular file"));
         fs::remove_file(&path).unwrap();
-        let _first = History::open(extent(60, 1 << 20), &path).unwrap();
+        let _first = History::open(hours(), &path).unwrap();
         assert!(reason(&path).contains("another agent writes to it"));
     }
 
     #[test]
     fn writing_a_file_anew_leaves_the_file_beside_it_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shop.history");
-        let service = Service::new();
+        let (folder, path, service) = recording();
         let beside = folder.path().join("shop.history.new");
         fs::write(&beside, "precious").unwrap();
         // Left by an agent that was killed while it wrote.
         fs::write(folder.path().join(".shop.history.new"), vec![0; 1 << 16]).unwrap();
-        let mut history = History::open(extent(60, 1 << 20), &path).unwrap();
+        let mut history = History::open(hours(), &path).unwrap();
         history.add(at(0), &service.families()).unwrap();
         fs::remove_file(&path).unwrap();
         history.add(at(1), &service.families()).unwrap();
-        assert_eq!(seconds(&History::read(extent(60, 1 << 20), &path).unwrap()).len(), 2);
+        assert_eq!(in_file(&path).len(), 2);
         assert_eq!(fs::read(&beside).ok().as_deref(), Some(&b"precious"[..]));
         assert!(!folder.path().join(".shop.history.new").exists());
     }
 
     #[test]
     fn a_file_beside_that_another_agent_writes_is_left_alone() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("shop.history");
-        let service = Service::new();
-        for beside in
-            [folder.path().join("shop.history.new"), folder.path().join(".shop.history.new")]
+        let (folder, path, service) = recording();
+        for beside in ["shop.history.new", ".shop.history.new"].map(|name| folder.path().join(name))
         {
-            let mut other = History::open(extent(60, 1 << 20), &beside).unwrap();
-            let mut history = History::open(extent(60, 1 << 20), &path).unwrap();
+            let mut other = History::open(hours(), &beside).unwrap();
+            let mut history = History::open(hours(), &path).unwrap();
             (0..2).for_each(|second| other.add(at(second), &service.families()).unwrap());
             fs::remove_file(&path).unwrap();
             let _ = history.add(at(1), &service.families());
-            let found = History::read(extent(60, 1 << 20), &beside).map(|it| seconds(&it).len());
-            assert_eq!(found.ok(), Some(2), "{}", beside.display());
+            assert_eq!(in_file(&beside).len(), 2, "{}", beside.display());
         }
     }
 
     #[test]
     fn a_clock_that_is_set_back_loses_no_tick() {
         let service = Service::new();
-        let mut history = History::new(extent(3600, 1 << 20));
+        let mut history = History::new(hours());
         for second in 0..100u64 {
             let wall = if second < 50 { second } else { second.saturating_sub(3_000) };
-            let time =
-                Time { unix_millis: wall as i64 * 1000, steady: Duration::from_secs(second) };
+            let steady = Duration::from_secs(second);
+            let time = Time { unix_millis: wall as i64 * 1000, steady };
             history.add(time, &service.families()).unwrap();
         }
         assert_eq!(seconds(&history).len(), 100);
         let mut last = Vec::new();
-        history
-            .last_seconds(Duration::from_secs(10))
-            .replay(|_, time, _| last.push(time.steady.as_secs()));
+        let stretch = history.last_seconds(Duration::from_secs(10));
+        stretch.replay(|_, time, _| last.push(time.steady.as_secs()));
         assert_eq!(last, (90..100).collect::<Vec<u64>>());
     }
 
@@ -510,41 +504,29 @@ mod tests {
     impl Endpoints {
         fn new(number: usize) -> Self {
             let registry = Registry::with_config(talea::Config::with_len(64 << 20)).unwrap();
-            let opts = Opts::new("http_request_duration_seconds", "D.");
-            let times = registry
-                .family::<talea::Histogram<Seconds>>(
-                    opts.bucketing(Bucketing::Dual),
-                    &["method", "route"],
-                )
-                .unwrap();
-            let counter = |name, label| {
-                let family =
-                    registry.family::<Counter>(Opts::new(name, "C."), &["method", "route", label]);
-                family.unwrap()
-            };
-            let statuses = counter("http_requests", "status");
-            let outcomes = counter("http_request_outcomes", "outcome");
-            let in_flight = registry
-                .family::<talea::Gauge>(
-                    Opts::new("http_requests_in_flight", "I."),
-                    &["method", "route"],
-                )
-                .unwrap();
-            let names = (0..number)
-                .map(|number| ["GET".to_owned(), format!("/api/resource/{number}/{{id}}")]);
-            let names: Vec<[String; 2]> = names.collect();
-            let by = |family: &talea::Family<talea::DynamicLabels, Counter>, values: [&str; 3]| {
+            let endpoint = ["method", "route"];
+            let opts = Opts::new("http_request_duration_seconds", "D.").bucketing(Bucketing::Dual);
+            let times = registry.family::<talea::Histogram<Seconds>>(opts, &endpoint).unwrap();
+            let opts = Opts::new("http_requests_in_flight", "I.");
+            let in_flight = registry.family::<talea::Gauge>(opts, &endpoint).unwrap();
+            let names = |number| ["GET".to_owned(), format!("/api/resource/{number}/{{id}}")];
+            let names: Vec<[String; 2]> = (0..number).map(names).collect();
+            let counters = |name, label, values: [&str; 3]| {
+                let labels = ["method", "route", label];
+                let family = registry.family::<Counter>(Opts::new(name, "C."), &labels).unwrap();
                 let of = |[method, route]: &[String; 2]| {
-                    values.map(|value| {
-                        family.with_values(&[method.as_str(), route.as_str(), value]).keep()
-                    })
+                    values.map(|value| family.with_values(&[method, route, value]).keep())
                 };
                 names.iter().map(of).collect()
             };
             Self {
                 times: names.iter().map(|names| times.with_values(names).keep()).collect(),
-                statuses: by(&statuses, ["2xx", "4xx", "5xx"]),
-                outcomes: by(&outcomes, ["complete", "aborted", "panicked"]),
+                statuses: counters("http_requests", "status", ["2xx", "4xx", "5xx"]),
+                outcomes: counters(
+                    "http_request_outcomes",
+                    "outcome",
+                    ["complete", "aborted", "panicked"],
+                ),
                 in_flight: names.iter().map(|names| in_flight.with_values(names).keep()).collect(),
                 registry,
             }

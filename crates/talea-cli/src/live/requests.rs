@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::families::protobuf::{Kind, Metric, MetricFamily, Number};
+use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily, Number};
 use crate::families::{Times, endpoint_of, is_of_endpoint, outcome_of, status_of};
 
 /// The requests to each endpoint, by its name.
@@ -67,13 +67,17 @@ impl Requests {
             let is_alike = |family: &&MetricFamily| family.name.starts_with(prefix);
             let has_statuses = durations.metric.iter().any(|it| status_of(&it.label).is_some());
             if !has_statuses {
-                let counter = families.iter().filter(is_alike).find(counts_by_status);
-                counter.into_iter().for_each(|family| all.add_statuses(family));
+                let counter = families.iter().filter(is_alike);
+                let counter = counter.clone().find(|it| counts_by(it, &COUNTED[..2], status_of));
+                counter
+                    .into_iter()
+                    .for_each(|it| all.add_counts(it, status_of, |it| &mut it.statuses));
             }
             let gauge = families.iter().filter(is_alike).find(counts_in_flight);
             gauge.into_iter().for_each(|family| all.add_in_flight(family));
-            let ended = families.iter().filter(is_alike).find(counts_by_outcome);
-            ended.into_iter().for_each(|family| all.add_outcomes(family));
+            let ended = families.iter().filter(is_alike);
+            let ended = ended.clone().find(|it| counts_by(it, &COUNTED, outcome_of));
+            ended.into_iter().for_each(|it| all.add_counts(it, outcome_of, |it| &mut it.outcomes));
         }
         all
     }
@@ -93,23 +97,19 @@ impl Requests {
         }
     }
 
-    /// Those of endpoints that have durations.
-    fn add_statuses(&mut self, family: &MetricFamily) {
+    /// Those of endpoints that have durations, by a label.
+    fn add_counts(
+        &mut self,
+        family: &MetricFamily,
+        value_of: LabelReader,
+        counts_of: fn(&mut Counts) -> &mut BTreeMap<String, f64>,
+    ) {
         for metric in of_endpoints(family) {
             let counts = self.0.get_mut(&endpoint_of(&metric.label));
             let (Some(counts), Some(count)) = (counts, finite(&metric.counter)) else { continue };
-            if let Some(status) = status_of(&metric.label) {
-                *counts.statuses.entry(status.to_owned()).or_default() += count;
+            if let Some(value) = value_of(&metric.label) {
+                *counts_of(counts).entry(value.to_owned()).or_default() += count;
             }
-        }
-    }
-
-    fn add_outcomes(&mut self, family: &MetricFamily) {
-        for metric in of_endpoints(family) {
-            let Some(outcome) = outcome_of(&metric.label) else { continue };
-            let counts = self.0.get_mut(&endpoint_of(&metric.label));
-            let (Some(counts), Some(count)) = (counts, finite(&metric.counter)) else { continue };
-            *counts.outcomes.entry(outcome.to_owned()).or_default() += count;
         }
     }
 
@@ -127,10 +127,14 @@ fn finite(number: &Option<Number>) -> Option<f64> {
     number.as_ref().map(|number| number.value).filter(|value| value.is_finite())
 }
 
-fn counts_by_outcome(family: &&MetricFamily) -> bool {
+/// Finds a status or an outcome among labels.
+type LabelReader = fn(&[LabelPair]) -> Option<&str>;
+
+/// Whether a family counts things with one of these names by a label.
+fn counts_by(family: &MetricFamily, names: &[&str], value_of: LabelReader) -> bool {
     let is_counter = family.kind == Kind::Counter as i32;
-    let is_named = COUNTED.iter().any(|word| family.name.contains(word));
-    is_counter && is_named && of_endpoints(family).any(|it| outcome_of(&it.label).is_some())
+    let is_named = names.iter().any(|word| family.name.contains(word));
+    is_counter && is_named && of_endpoints(family).any(|it| value_of(&it.label).is_some())
 }
 
 fn of_endpoints(family: &MetricFamily) -> impl Iterator<Item = &Metric> {
@@ -190,12 +194,6 @@ fn unit_seconds(name: &str) -> Option<f64> {
         .iter()
         .find(|(unit, _)| name.ends_with(unit))
         .map(|(_, seconds)| *seconds)
-}
-
-fn counts_by_status(family: &&MetricFamily) -> bool {
-    let is_counter = family.kind == Kind::Counter as i32;
-    let is_named = COUNTED[..2].iter().any(|word| family.name.contains(word));
-    is_counter && is_named && of_endpoints(family).any(|it| status_of(&it.label).is_some())
 }
 
 fn counts_in_flight(family: &&MetricFamily) -> bool {

@@ -268,17 +268,16 @@ mod tests {
     }
 
     #[test]
-    fn a_scale_holds_its_values_between_two_marks() {
-        let scale = |values: &[f64]| Scale::over(values.iter().copied()).marks;
-        assert_eq!(scale(&[0.7, 3.0]), [0.5, 1.0, 2.0, 5.0]);
-        assert_eq!(scale(&[1.0]), [1.0, 2.0]);
-        assert_eq!(scale(&[2.0, 2.0]), [2.0, 5.0]);
-        assert!(scale(&[]).is_empty());
-        assert!(scale(&[0.0, f64::INFINITY]).is_empty());
-    }
-
-    #[test]
-    fn values_lie_on_the_scale_by_their_logarithm() {
+    fn a_scale_holds_its_values_between_two_marks_by_their_logarithm() {
+        for (values, marks) in [
+            (&[0.7, 3.0][..], &[0.5, 1.0, 2.0, 5.0][..]),
+            (&[1.0], &[1.0, 2.0]),
+            (&[2.0, 2.0], &[2.0, 5.0]),
+            (&[], &[]),
+            (&[0.0, f64::INFINITY], &[]),
+        ] {
+            assert_eq!(Scale::over(values.iter().copied()).marks, marks, "{values:?}");
+        }
         let scale = Scale::over([1.0, 99.0].into_iter());
         assert_eq!(scale.marks.last(), Some(&100.0));
         assert!((scale.place(10.0) - 50.0).abs() < 1e-9);

@@ -198,33 +198,33 @@ pub(super) fn unsampled(result: &CaseResult) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::Clients;
 
     fn result(sent: u64, received: u64) -> CaseResult {
-        let disagreement = Server { requests_received: Some(received), ..Server::default() };
-        serde_json::from_value(serde_json::json!({
-            "id": "A", "model": "10 clients × 20 iterations", "clients": 10, "iterations": 20,
-            "client": { "requests_sent": sent, "seconds": 0.5, "mean_rate": 2000.0 },
-            "server": { "requests_received": received },
-            "disagreement": disagreement.disagreement(sent), "queries": [], "differences": [],
-            "rounds": []
-        }))
-        .unwrap()
+        let server = Server { requests_received: Some(received), ..Server::default() };
+        let mean_rate = Some(2000.0);
+        CaseResult {
+            id: "A".to_owned(),
+            clients: 10,
+            client: Clients { requests_sent: sent, mean_rate, ..Clients::default() },
+            disagreement: server.disagreement(sent),
+            server: Some(server),
+            ..CaseResult::default()
+        }
+    }
+
+    fn with_server(change: impl FnOnce(&mut Server)) -> CaseResult {
+        let mut result = result(1000, 1000);
+        change(result.server.as_mut().unwrap());
+        result
     }
 
     #[test]
-    fn a_rate_without_two_samples_is_a_dash() {
-        let mut other = result(1000, 1000);
-        other.server.as_mut().unwrap().peak_rate_2s = Some(77.0);
-        let text = table(&[result(1000, 1000), other]);
+    fn a_number_that_is_not_known_is_a_dash_and_a_column_that_no_case_has_is_named() {
+        let text = table(&[result(1000, 1000), with_server(|it| it.peak_rate_2s = Some(77.0))]);
         assert!(text.contains(" – ") && text.contains(" 77"), "{text}");
         assert!(text.contains("1,000"), "{text}");
-    }
-
-    #[test]
-    fn a_column_that_no_case_has_is_left_out_and_named() {
-        let mut result = result(1000, 1000);
-        result.server.as_mut().unwrap().tasks_created = Some(31);
-        let text = table(&[result]);
+        let text = table(&[with_server(|it| it.tasks_created = Some(31))]);
         assert!(!text.contains(" – "), "{text}");
         assert!(text.contains("created") && text.contains(" 31 ") && !text.contains("ready\n"));
         let line = "Not reported by the service: the rate of requests, response times, quantiles of \
@@ -248,46 +248,31 @@ mod tests {
     }
 
     #[test]
-    fn a_case_without_a_sample_says_so() {
-        let mut result = result(1000, 1000);
-        result.server.as_mut().unwrap().unsampled = true;
-        let text = table(&[result]);
-        assert!(text.contains("Case A ended before its first sample"), "{text}");
-    }
-
-    #[test]
-    fn what_limits_a_case_is_said_below_the_table() {
-        let mut result = result(1000, 1000);
-        result.client.limits = vec!["nothing was answered over HTTP/2".to_owned()];
-        let text = table(&[result]);
-        assert!(text.ends_with("Beware of A: nothing was answered over HTTP/2."), "{text}");
+    fn the_faults_and_limits_of_a_case_stand_below_the_table() {
+        let mut limited = result(1000, 1000);
+        limited.client.limits = vec!["nothing was answered over HTTP/2".to_owned()];
+        let unsampled = "Case A ended before its first sample: its peaks are known from high-water \
+                         marks alone (--long runs longer cases).";
+        for (result, words) in [
+            (with_server(|it| it.unsampled = true), unsampled),
+            (limited, "Beware of A: nothing was answered over HTTP/2."),
+            (with_server(|it| it.missed_samples = 1), "Case A: 1 sample could not be taken."),
+            (with_server(|it| it.missed_samples = 2), "Case A: 2 samples could not be taken."),
+            (result(1000, 1266), "266 more than were sent."),
+        ] {
+            let text = table(&[result]);
+            assert!(text.ends_with(words), "{words}: {text}");
+        }
+        assert!(!table(&[result(1000, 1000)]).contains("were sent"));
     }
 
     #[test]
     fn a_prometheus_has_a_row_of_its_own() {
         let mut result = result(1000, 1000);
-        result.prometheus =
-            Some(Server { requests_received: Some(999), ..result.server.clone().unwrap() });
+        result.prometheus = Some(Server { requests_received: Some(999), ..Server::default() });
         result.differences = vec!["Requests received: not the same.".to_owned()];
         let text = table(&[result]);
         assert!(text.contains("Prometheus") && text.contains(" 999 "), "{text}");
         assert!(text.ends_with("Case A: Requests received: not the same."), "{text}");
-    }
-
-    #[test]
-    fn one_sample_that_is_missing_has_no_plural() {
-        let mut result = result(1000, 1000);
-        for (missed, words) in [(1, "1 sample could"), (2, "2 samples could")] {
-            result.server.as_mut().unwrap().missed_samples = missed;
-            let text = table(std::slice::from_ref(&result));
-            assert!(text.ends_with(&format!("Case A: {words} not be taken.")), "{text}");
-        }
-    }
-
-    #[test]
-    fn a_disagreement_stands_below_the_table_in_words() {
-        let text = table(&[result(1000, 1266)]);
-        assert!(text.ends_with("266 more than were sent."), "{text}");
-        assert!(!table(&[result(1000, 1000)]).contains("were sent"));
     }
 }

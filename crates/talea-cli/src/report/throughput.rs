@@ -96,22 +96,17 @@ fn means(points: &[Point<'_>]) -> Vec<(f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::Clients;
 
     fn case(id: &str, clients: u64, rate: f64) -> CaseResult {
-        serde_json::from_value(serde_json::json!({
-            "id": id, "model": "x", "clients": clients, "iterations": 1,
-            "client": { "mean_rate": rate }, "server": null, "prometheus": null, "queries": [],
-            "disagreement": null, "differences": [], "rounds": [],
-        }))
-        .unwrap()
+        let client = Clients { mean_rate: Some(rate), ..Clients::default() };
+        CaseResult { id: id.to_owned(), clients, client, ..CaseResult::default() }
     }
 
     #[test]
     fn every_case_has_a_point_with_its_name() {
-        let cases = [case("<A>", 10, 100.0), case("B", 1000, 200.0), case("open", 5, 1.0)];
-        let mut open = cases[2].clone();
-        open.open = true;
-        let all = [cases[0].clone(), cases[1].clone(), open];
+        let open = CaseResult { open: true, ..case("open", 5, 1.0) };
+        let all = [case("<A>", 10, 100.0), case("B", 1000, 200.0), open];
         let closed = by_clients(&all);
         assert_eq!(closed.len(), 2, "arrivals at a rate are of no number of clients");
         for logarithmic in [true, false] {
