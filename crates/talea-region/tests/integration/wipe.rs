@@ -4,7 +4,7 @@
 use std::thread;
 
 use crate::support::region::{self, family, series, shown, sweep, values};
-use talea_region::{Combine, Config, Family, FamilySpec, Number, Region, Snapshot, Storage};
+use talea_region::{Combine, Config, Family, FamilySpec, Number, Region, Storage};
 
 fn region() -> &'static Region {
     region::region(2 << 20)
@@ -333,7 +333,7 @@ fn a_reader_outside_sees_the_same() {
     let f = family(region, "kept", FamilySpec::default());
     f.series(b"").unwrap().keep().unwrap().at(0).add(1);
     f.wipe();
-    let shown = |snapshot: &Snapshot| -> Vec<Vec<u64>> {
+    let shown = |snapshot: &talea_region::Snapshot| -> Vec<Vec<u64>> {
         let families = snapshot.families().iter();
         families.map(|f| snapshot.series(f).map(|s| s.values[0]).collect()).collect()
     };
