@@ -27,7 +27,7 @@ pub(super) struct PanicWatch<H>(pub(super) H);
 /// Adds a handler or a service to a router: with a meter if there is an endpoint, or else with a
 /// watch for panics.
 macro_rules! add {
-    ($endpoint:expr, $inner:ident => $add:expr) => {
+    ($endpoint:expr, |$inner:ident| $add:expr) => {
         match $endpoint {
             None => {
                 let $inner = PanicWatch($inner);

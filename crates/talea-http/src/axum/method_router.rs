@@ -134,7 +134,7 @@ where
         for (method, one) in methods_of(filter) {
             let (endpoint, service) = (self.declare::<T>(method), service.clone());
             self = self.and_then(move |inner, parts| {
-                add!(parts.declared.then_some(endpoint), service => inner.on_service(one, service))
+                add!(parts.declared.then_some(endpoint), |service| inner.on_service(one, service))
             });
         }
         self
@@ -147,10 +147,9 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.with_rest::<H>(
-            Methods::Rest,
-            move |inner, endpoint| add!(endpoint, handler => inner.fallback(handler)),
-        )
+        self.with_rest::<H>(Methods::Rest, move |inner, endpoint| {
+            add!(endpoint, |handler| inner.fallback(handler))
+        })
     }
 
     /// Answers the methods that have no handler with a service.
@@ -160,10 +159,9 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.with_rest::<T>(
-            Methods::Rest,
-            move |inner, endpoint| add!(endpoint, service => inner.fallback_service(service)),
-        )
+        self.with_rest::<T>(Methods::Rest, move |inner, endpoint| {
+            add!(endpoint, |service| inner.fallback_service(service))
+        })
     }
 
     /// Puts a layer around all handlers so far, and around the fallback.

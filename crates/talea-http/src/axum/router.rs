@@ -121,8 +121,10 @@ where
         T::Future: Send + 'static,
     {
         let route = path.to_owned();
-        let answer = move |router: ::axum::Router<S>, endpoint| add!(endpoint, service => router.route_service(&route, service));
-        self.routes.push(DeclaredRoute::single::<T>(path, Methods::Each, answer));
+        let answer = move |router: ::axum::Router<S>, endpoint| {
+            add!(endpoint, |service| router.route_service(&route, service))
+        };
+        self.routes.push(DeclaredRoute::single::<T, _>(path, Methods::Each, answer));
         self
     }
 
@@ -170,8 +172,10 @@ where
     {
         let route = format!("{}/{{*rest}}", prefix.trim_end_matches('/'));
         let prefix = prefix.to_owned();
-        let answer = move |router: ::axum::Router<S>, endpoint| add!(endpoint, service => router.nest_service(&prefix, service));
-        self.routes.push(DeclaredRoute::single::<T>(&route, Methods::Each, answer));
+        let answer = move |router: ::axum::Router<S>, endpoint| {
+            add!(endpoint, |service| router.nest_service(&prefix, service))
+        };
+        self.routes.push(DeclaredRoute::single::<T, _>(&route, Methods::Each, answer));
         self
     }
 
@@ -221,8 +225,10 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        let answer = move |router: ::axum::Router<S>, endpoint| add!(endpoint, service => router.fallback_service(service));
-        self.unmatched = DeclaredRoute::single::<T>(UNMATCHED, Methods::Rest, answer);
+        let answer = move |router: ::axum::Router<S>, endpoint| {
+            add!(endpoint, |service| router.fallback_service(service))
+        };
+        self.unmatched = DeclaredRoute::single::<T, _>(UNMATCHED, Methods::Rest, answer);
         self.own_fallback = true;
         self
     }
@@ -358,14 +364,13 @@ where
 {
     /// A route with one endpoint, which answers every request. `answer` adds the answer to axum's
     /// router, with the endpoint if that is to meter itself.
-    fn single<H>(
-        route: &str,
-        methods: Methods,
-        answer: impl FnOnce(::axum::Router<S>, Option<&'static DeclaredEndpoint>) -> ::axum::Router<S>
-        + Send
-        + Sync
-        + 'static,
-    ) -> Self {
+    fn single<H, A>(route: &str, methods: Methods, answer: A) -> Self
+    where
+        A: FnOnce(::axum::Router<S>, Option<&'static DeclaredEndpoint>) -> ::axum::Router<S>
+            + Send
+            + Sync
+            + 'static,
+    {
         let endpoint = DeclaredEndpoint::declare::<H>(methods);
         let mut endpoints = RouteEndpoints::default();
         endpoints.set_fallback(endpoint);
@@ -379,11 +384,9 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        Self::single::<H>(
-            UNMATCHED,
-            Methods::Rest,
-            move |router, endpoint| add!(endpoint, handler => router.fallback(handler)),
-        )
+        Self::single::<H, _>(UNMATCHED, Methods::Rest, move |router, endpoint| {
+            add!(endpoint, |handler| router.fallback(handler))
+        })
     }
 
     fn not_found() -> Self {
@@ -400,7 +403,7 @@ where
         let build = std::mem::replace(&mut self.build, Box::new(|_| ::axum::Router::new()));
         self.build = Box::new(move |metered| {
             let router = build(metered);
-            add!(metered.then_some(endpoint), handler => router.method_not_allowed_fallback(handler))
+            add!(metered.then_some(endpoint), |handler| router.method_not_allowed_fallback(handler))
         });
         self.endpoints.set_fallback(endpoint);
     }
