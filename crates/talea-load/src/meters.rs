@@ -132,7 +132,8 @@ impl Window {
     }
 
     fn count(&self, name: &str, counter: &Counter) -> u64 {
-        counter.get() - self.before.value(name, &[]).unwrap_or(0.0) as u64
+        let before = self.before.value(name, &[]).expect("the counter was registered by new()");
+        counter.get() - before as u64
     }
 
     fn times(&self, name: &str, labels: &[(&str, &str)]) -> HistogramSnapshot {
@@ -150,8 +151,12 @@ mod tests {
     #[test]
     fn quantiles_come_close_to_the_times_of_the_window() {
         let meters = Meters::new(2).unwrap();
-        meters.answered(0, Duration::ZERO, Duration::from_secs(9), 0);
+        meters.answered(0, Duration::ZERO, Duration::from_secs(9), 7);
+        meters.failed.inc();
+        meters.done.add(3);
         let window = meters.window();
+        meters.done.inc();
+        assert_eq!((window.requests_failed(), window.requests_done()), (0, 1));
         for micros in 1..=1000 {
             let took = Duration::from_micros(micros * 100);
             meters.answered(usize::from(micros > 500), took / 2, took, 3);
