@@ -95,6 +95,23 @@ pub(crate) fn work<S: Send + Sync + 'static>(
     Ok(Box::new(StatefulWork { state, run, done }))
 }
 
+/// Work that `once` does, within the loop.
+pub(crate) fn looped<S: Send + Sync + 'static, R: 'static>(
+    state: S,
+    once: impl Fn(&S) -> R + Send + Sync + 'static,
+    done: fn(&S) -> Result<u64>,
+) -> Result<Box<dyn Work>> {
+    work(
+        (state, once, done),
+        |(state, once, _), _, n| {
+            (0..n).for_each(|_| {
+                once(state);
+            })
+        },
+        |(state, _, done)| done(state),
+    )
+}
+
 /// Work that `once` does, in milliseconds and more; it returns how much of it succeeded.
 pub(crate) fn repeated<S: Send + Sync + 'static>(
     state: S,

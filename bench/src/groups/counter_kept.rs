@@ -7,7 +7,7 @@ use prometheus_client::metrics::counter::Counter as ClientCounter;
 use talea::{Counter, Opts, Registry};
 
 use crate::recorder;
-use crate::work::{Group, Place, Setting, Subject, TIME, Work, work};
+use crate::work::{Group, Place, Setting, Subject, TIME, Work, looped, work};
 
 pub(super) const GROUP: Group = Group {
     name: "counter-kept",
@@ -28,54 +28,36 @@ pub(super) const GROUP: Group = Group {
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
     let counter: Counter = Registry::new()?.register(Opts::new("kept", "Adds."))?;
-    work(counter, |counter, _, n| (0..n).for_each(|_| counter.inc()), |counter| Ok(counter.get()))
+    looped(counter, Counter::inc, |counter| Ok(counter.get()))
 }
 
 fn measured(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
-        measured::Counter::new(),
-        |counter, _, n| (0..n).for_each(|_| counter.inc()),
-        |counter| Ok(counter.get_metric().count.load(Relaxed)),
-    )
+    let counter = measured::Counter::new();
+    looped(counter, |one| one.inc(), |one| Ok(one.get_metric().count.load(Relaxed)))
 }
 
 fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
     let counter = prometheus::IntCounter::new("kept_total", "Adds.")?;
     prometheus::Registry::new().register(Box::new(counter.clone()))?;
-    work(counter, |counter, _, n| (0..n).for_each(|_| counter.inc()), |counter| Ok(counter.get()))
+    looped(counter, |counter| counter.inc(), |counter| Ok(counter.get()))
 }
 
 fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
     let counter = ClientCounter::<u64>::default();
     prometheus_client::registry::Registry::default().register("kept", "Adds.", counter.clone());
-    work(
-        counter,
-        |counter, _, n| {
-            (0..n).for_each(|_| {
-                counter.inc();
-            })
-        },
-        |counter| Ok(counter.get()),
-    )
+    looped(counter, |counter| counter.inc(), |counter| Ok(counter.get()))
 }
 
 fn metrics(_: &Setting) -> Result<Box<dyn Work>> {
     recorder::installed();
-    work(
-        metrics::counter!("kept_total"),
-        |counter, _, n| (0..n).for_each(|_| counter.increment(1)),
-        |_| recorder::total("kept_total"),
-    )
+    let counter = metrics::counter!("kept_total");
+    looped(counter, |counter| counter.increment(1), |_| recorder::total("kept_total"))
 }
 
 fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
+    looped(
         PaddedAtomic::default(),
-        |line, _, n| {
-            (0..n).for_each(|_| {
-                line.0.fetch_add(1, Relaxed);
-            })
-        },
+        |line| line.0.fetch_add(1, Relaxed),
         |line| Ok(line.0.load(Relaxed)),
     )
 }

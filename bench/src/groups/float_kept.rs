@@ -8,7 +8,7 @@ use prometheus_client::metrics::counter::Counter as ClientCounter;
 use talea::{FloatCounter, Opts, Registry};
 
 use super::counter_kept::PaddedAtomic;
-use crate::work::{Group, Place, Setting, Subject, Work, work};
+use crate::work::{Group, Place, Setting, Subject, Work, looped, work};
 
 pub(super) const GROUP: Group = Group {
     name: "float-kept",
@@ -36,44 +36,24 @@ fn steps(sum: f64) -> u64 {
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
     let counter: FloatCounter = Registry::new()?.register(Opts::new("kept_seconds", "Time."))?;
-    work(
-        counter,
-        |counter, _, n| (0..n).for_each(|_| counter.add(STEP)),
-        |counter| Ok(steps(counter.get())),
-    )
+    looped(counter, |counter| counter.add(STEP), |counter| Ok(steps(counter.get())))
 }
 
 fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
     let counter = prometheus::Counter::new("kept_seconds_total", "Time.")?;
     prometheus::Registry::new().register(Box::new(counter.clone()))?;
-    work(
-        counter,
-        |counter, _, n| (0..n).for_each(|_| counter.inc_by(STEP)),
-        |counter| Ok(steps(counter.get())),
-    )
+    looped(counter, |counter| counter.inc_by(STEP), |counter| Ok(steps(counter.get())))
 }
 
 fn prometheus_client(_: &Setting) -> Result<Box<dyn Work>> {
     let counter = ClientCounter::<f64, AtomicU64>::default();
     let mut registry = prometheus_client::registry::Registry::default();
     registry.register("kept_seconds", "Time.", counter.clone());
-    work(
-        counter,
-        |counter, _, n| {
-            (0..n).for_each(|_| {
-                counter.inc_by(STEP);
-            })
-        },
-        |counter| Ok(steps(counter.get())),
-    )
+    looped(counter, |counter| counter.inc_by(STEP), |counter| Ok(steps(counter.get())))
 }
 
 fn atomic(_: &Setting) -> Result<Box<dyn Work>> {
-    work(
-        PaddedAtomic::default(),
-        |line, _, n| (0..n).for_each(|_| add(line)),
-        |line| Ok(steps(f64::from_bits(line.0.load(Relaxed)))),
-    )
+    looped(PaddedAtomic::default(), add, |line| Ok(steps(f64::from_bits(line.0.load(Relaxed)))))
 }
 
 fn atomic_own(_: &Setting) -> Result<Box<dyn Work>> {
