@@ -1,7 +1,6 @@
 //! A server with a web configuration, as curl meets it.
 
 use std::fs;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -9,8 +8,8 @@ use std::time::Duration;
 use rcgen::SanType;
 
 use crate::support::keep_alive::KeepAlive;
-use crate::support::until;
 use crate::support::web_config::{Answer, Authority, Folder, PAGE, RunningServer, tls, users};
+use crate::support::{End, until};
 
 const CA: [&str; 2] = ["--cacert", "ca.pem"];
 
@@ -117,10 +116,11 @@ fn a_name_and_its_password_open_and_nothing_else_does() {
     let folder = Folder::new();
     let users = users(&[("alice", "right"), ("bob", "other")]);
     folder.write("huge", &format!("user = \"alice:{}\"\n", "x".repeat(9_000)));
-    for (served, ask) in [
-        (folder.serve(&users), plain as fn(&_, &_, &[&str]) -> Answer),
-        (folder.serve(&(users.clone() + &tls(""))), page),
-    ] {
+    for (web, ask) in
+        [(users.clone(), plain as fn(&_, &_, &[&str]) -> Answer), (users.clone() + &tls(""), page)]
+    {
+        // One after the other: a server follows the file.
+        let served = folder.serve(&web);
         for _ in 0..2 {
             assert!(is_page(&ask(&folder, &served, &["--user", "alice:right"])));
             for bad in [
@@ -155,21 +155,25 @@ fn clients_that_have_to_show_a_certificate_do() {
     let folder = Folder::new();
     folder.pair("a.pem", "a.key", &folder.authority.client(&[]));
     folder.pair("b.pem", "b.key", &Authority::new("another").client(&[]));
-    let (none, known, stranger): (&[_], _, _) =
-        (&[], &["--cert", "a.pem", "--key", "a.key"], &["--cert", "b.pem", "--key", "b.key"]);
-    let mine = "client_ca_file: ca.pem, client_auth_type:";
-    let required = folder.serve(&tls(&format!("{mine} RequireAndVerifyClientCert")));
-    let if_given = folder.serve(&tls(&format!("{mine} VerifyClientCertIfGiven")));
-    for version in ["1.2", "1.3"] {
-        let ask = |served, certificate: &[&str]| {
-            is_page(&page(&folder, served, &[certificate, &["--tls-max", version]].concat()))
-        };
-        assert!(ask(&required, known) && ask(&if_given, known) && ask(&if_given, none));
-        assert!(!ask(&required, none) && !ask(&required, stranger) && !ask(&if_given, stranger));
-    }
+    let shows = |cert, key| ["--cert", cert, "--key", key];
     // The certificate of a server is for nothing else.
-    let as_server = ["--cert", "cert.pem", "--key", "key.pem"];
-    assert!(!is_page(&page(&folder, &required, &as_server)));
+    let (known, bad) =
+        (shows("a.pem", "a.key"), [shows("b.pem", "b.key"), shows("cert.pem", "key.pem")]);
+    for (policy, admits_without) in
+        [("RequireAndVerifyClientCert", false), ("VerifyClientCertIfGiven", true)]
+    {
+        // One after the other: a server follows the file.
+        let policy = format!("client_ca_file: ca.pem, client_auth_type: {policy}");
+        let served = folder.serve(&tls(&policy));
+        for version in ["1.2", "1.3"] {
+            let ask = |certificate: &[&str]| {
+                is_page(&page(&folder, &served, &[certificate, &["--tls-max", version]].concat()))
+            };
+            assert!(ask(&known), "{policy}, {version}");
+            assert_eq!(ask(&[]), admits_without, "{policy}, {version}");
+            bad.iter().for_each(|bad| assert!(!ask(bad), "{policy}, {version}: {bad:?}"));
+        }
+    }
 }
 
 #[test]
@@ -248,33 +252,28 @@ fn a_changed_password_is_asked_for_at_once_even_where_a_connection_is_open() {
 fn a_flood_of_guesses_keeps_no_right_password_out() {
     let folder = Folder::new();
     let hash = bcrypt::hash("right", 6).unwrap();
-    let served = Arc::new(folder.serve(&format!("basic_auth_users: {{alice: {hash}}}\n")));
-    let is_over = Arc::new(AtomicBool::new(false));
-    let guessed = Arc::new(AtomicUsize::new(0));
-    let guessers: Vec<_> = (0..100)
-        .map(|guesser| {
-            let (served, is_over, guessed) = (served.clone(), is_over.clone(), guessed.clone());
-            thread::spawn(move || {
-                let mut connection = OpenConnection::to(&served);
-                while !is_over.load(Ordering::SeqCst) {
-                    let status = connection.status_for(&format!("alice:{guesser}"));
-                    assert!(matches!(status, 401 | 503), "{status}");
-                    guessed.fetch_add(1, Ordering::SeqCst);
-                    // A refusal comes at once; the machine is left to the server.
-                    thread::sleep(Duration::from_millis(50));
-                }
-            })
-        })
-        .collect();
-    until("100 guesses", || guessed.load(Ordering::SeqCst) >= 100);
-    for _ in 0..20 {
-        let mut scraper = OpenConnection::from([127, 0, 0, 2], &served);
-        assert_eq!(scraper.status_for("alice:right"), 200);
-    }
-    is_over.store(true, Ordering::SeqCst);
-    for guesser in guessers {
-        guesser.join().unwrap();
-    }
+    let served = folder.serve(&format!("basic_auth_users: {{alice: {hash}}}\n"));
+    let (is_over, guessed) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let guess = |guesser: u32| {
+        let mut connection = OpenConnection::to(&served);
+        while !is_over.load(Ordering::SeqCst) {
+            let status = connection.status_for(&format!("alice:{guesser}"));
+            assert!(matches!(status, 401 | 503), "{status}");
+            guessed.fetch_add(1, Ordering::SeqCst);
+            // A refusal comes at once; the machine is left to the server.
+            thread::sleep(Duration::from_millis(50));
+        }
+    };
+    thread::scope(|scope| {
+        let _end = End(&is_over);
+        let guess = &guess;
+        (0..100).for_each(|guesser| drop(scope.spawn(move || guess(guesser))));
+        until("100 guesses", || guessed.load(Ordering::SeqCst) >= 100);
+        for _ in 0..20 {
+            let mut scraper = OpenConnection::from([127, 0, 0, 2], &served);
+            assert_eq!(scraper.status_for("alice:right"), 200);
+        }
+    });
 }
 
 /// One that stays open over requests, without TLS.
