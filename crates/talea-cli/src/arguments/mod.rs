@@ -385,6 +385,7 @@ mod tests {
         assert_eq!(cases.iter().map(|case| &*case.id).collect::<String>(), "ABCDE");
         assert!(words.unwrap().starts_with("These are the short cases"), "{words:?}");
         let (cases, words) = chosen(&["--long"]);
+        assert!(cases.iter().map(|case| &*case.id).eq(crate::study::LONG));
         let clients = cases.iter().map(|case| match case.model {
             // Long enough for several scrapes, of one a second.
             Model::Closed { clients, until: Until::Time(time) } if time.as_secs() == 10 => clients,

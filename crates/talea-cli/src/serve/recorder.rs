@@ -26,7 +26,6 @@ pub(super) struct Recorder {
     agent: Agent,
     scraper: Scraper<Agent>,
     feed: Arc<Feed>,
-    /// Families that are left out.
     large: BTreeMap<String, Size>,
     rests_until: Option<Instant>,
     errors: ErrorLog,
@@ -53,7 +52,6 @@ impl Recorder {
         self.rests_until.is_none_or(|until| Instant::now() >= until)
     }
 
-    /// Records what is shown now.
     pub(super) fn record(&mut self) {
         let (began, cpu_before) = (Instant::now(), cpu_time());
         let time = now();
@@ -201,12 +199,8 @@ mod tests {
         let mut bytes = vec![0; 1 << 20];
         file.read_exact_at(&mut bytes, 0).unwrap();
         let is_count = |word: &[u8]| word == 12_345_u64.to_le_bytes();
-        let counts: Vec<usize> = bytes
-            .chunks(8)
-            .enumerate()
-            .filter(|(_, word)| is_count(word))
-            .map(|(n, _)| n)
-            .collect();
+        let words = bytes.chunks(8).enumerate();
+        let counts: Vec<usize> = words.filter(|it| is_count(it.1)).map(|(n, _)| n).collect();
         let [count] = counts[..] else { panic!("{counts:?}") };
         file.write_all_at(&[0; 8], count as u64 * 8).unwrap();
         let sources = Sources { files: vec![path], ..Sources::default() };

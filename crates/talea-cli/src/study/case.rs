@@ -137,43 +137,24 @@ mod tests {
     }
 
     #[test]
-    fn the_long_cases_are_cases_of_ten_seconds() {
-        for text in LONG {
-            let case: Case = text.parse().unwrap();
-            assert_eq!(case.id, text);
-            let Model::Closed { until: Until::Time(time), .. } = case.model else { panic!() };
-            assert_eq!(time, Duration::from_secs(10));
-        }
-    }
-
-    #[test]
-    fn a_letter_is_a_case() {
+    fn letters_clients_and_arrivals_are_cases() {
         for (id, clients, iterations) in KNOWN {
             let known = case(&id.to_lowercase());
-            assert_eq!((known.id.as_str(), known.model.clients()), (id, clients));
-            assert_eq!(known.iterations(), Some(iterations));
+            assert_eq!((known.id.as_str(), known.iterations()), (id, Some(iterations)));
             assert_eq!(known.to_string(), format!("case {id} ({clients}x{iterations})"));
+            assert_eq!(known.model.clients(), clients);
         }
-    }
-
-    #[test]
-    fn clients_and_iterations_are_a_case() {
-        let (own, known) = (case(" 500 x 5 "), case("10x20"));
-        assert_eq!((own.id.as_str(), own.iterations()), ("500x5", Some(5)));
-        assert_eq!(own.to_string(), "case 500x5");
-        assert_eq!(known.id, "10x20");
-    }
-
-    #[test]
-    fn clients_for_a_time_are_a_case() {
-        let timed = case("50x1m30s");
-        assert_eq!((timed.id.as_str(), timed.iterations()), ("50x1m30s", None));
-        let until = Until::Time(Duration::from_secs(90));
-        assert_eq!(timed.model, Model::Closed { clients: 50, until });
-    }
-
-    #[test]
-    fn arrivals_are_a_case() {
+        let time = |seconds| Until::Time(Duration::from_secs(seconds));
+        for (text, id, clients, until) in [
+            (" 500 x 5 ", "500x5", 500, Until::Iterations(5)),
+            ("10x20", "10x20", 10, Until::Iterations(20)),
+            ("50x1m30s", "50x1m30s", 50, time(90)),
+            (LONG[0], LONG[0], 10, time(10)),
+        ] {
+            let case = case(text);
+            assert_eq!((&*case.id, case.to_string()), (id, format!("case {id}")));
+            assert_eq!(case.model, Model::Closed { clients, until }, "{id}");
+        }
         let open = case("200/s:500ms");
         assert_eq!(open.id, "200/s:500ms");
         assert_eq!(open.model.iterations(), Some(100));
@@ -190,12 +171,5 @@ mod tests {
             );
         }
         assert!("0/s:1s".parse::<Case>().unwrap_err().contains("0.001 to 1000000"));
-    }
-
-    #[test]
-    fn a_case_that_is_there_twice_is_named() {
-        let twice = [case("A"), case("B"), case("A")];
-        assert!(Case::all_distinct(&twice).unwrap_err().to_string().contains("case A"));
-        assert!(Case::all_distinct(&twice[..2]).is_ok());
     }
 }
