@@ -268,7 +268,8 @@ fn an_address_that_is_taken_is_one_clear_line() {
     let serve = ["serve", region.to_str().unwrap(), "--listen", &agent.address];
     let stderr = assert_ends(&talea(serve), 2, &[]);
     let errors: Vec<_> = stderr.lines().filter(|line| line.starts_with("error: ")).collect();
-    assert!(errors.len() == 1 && errors[0].contains(&agent.address), "{stderr}");
+    let listen = format!("cannot listen on {}", agent.address);
+    assert!(errors.len() == 1 && errors[0].contains(&listen), "{stderr}");
     assert!(errors[0].contains("in use"), "{stderr}");
     assert!(agent.scrape().contains("orders_total 1"));
 }

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::thread::{scope, sleep};
@@ -19,7 +19,7 @@ use talea::{Config, Counter, Family, Labels, Opts, Registry, Seconds, Summary};
 use crate::support::agent::{Agent, Answer};
 use crate::support::items_api::{ItemsApi, LISTED, is_listed};
 use crate::support::region_folder::RegionFolder;
-use crate::support::{assert_refused, sample, talea, until};
+use crate::support::{Running, assert_refused, sample, talea, until};
 
 /// The values of a page in text 0.0.4, by name and labels as they are written.
 fn values(page: &str) -> BTreeMap<&str, f64> {
@@ -179,8 +179,8 @@ fn unix_seconds() -> f64 {
 fn a_process_that_has_no_region_in_memory_is_one_clear_line() {
     let place = RegionFolder::new();
     let service = ItemsApi::start(Some(&place.region()));
-    let mut sleeps = Command::new("sleep").arg("60").spawn().unwrap();
-    let (pid, other) = (service.pid().to_string(), sleeps.id().to_string());
+    let sleeps = Running(Command::new("sleep").arg("60").spawn().unwrap());
+    let (pid, other) = (service.pid().to_string(), sleeps.0.id().to_string());
     let region = place.region();
     let region = region.to_str().unwrap();
     for (arguments, parts) in [
@@ -192,8 +192,6 @@ fn a_process_that_has_no_region_in_memory_is_one_clear_line() {
         let process = format!("process {}:", arguments.last().unwrap());
         assert_refused(&talea(arguments), &[&[&*process], parts].concat());
     }
-    sleeps.kill().unwrap();
-    sleeps.wait().unwrap();
 }
 
 /// A service that counts in a file, which an agent serves.
@@ -294,7 +292,7 @@ fn a_process_that_observes_on_request() {
 
 /// A process with a summary.
 struct Observer {
-    child: Child,
+    process: Running,
     said: Box<dyn Iterator<Item = String>>,
 }
 
@@ -309,22 +307,15 @@ impl Observer {
             .unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
         let said = lines.filter(|line| line == "ready" || line == "observed");
-        let mut observer = Self { child, said: Box::new(said) };
+        let mut observer = Self { process: Running(child), said: Box::new(said) };
         assert_eq!(observer.said.next().as_deref(), Some("ready"));
         observer
     }
 
     /// Observes a time, a hundred times.
     fn observe(&mut self, millis: u64) {
-        writeln!(self.child.stdin.as_ref().unwrap(), "{millis}").unwrap();
+        writeln!(self.process.0.stdin.as_ref().unwrap(), "{millis}").unwrap();
         assert_eq!(self.said.next().as_deref(), Some("observed"));
-    }
-}
-
-impl Drop for Observer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

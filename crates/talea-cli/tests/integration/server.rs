@@ -1,11 +1,10 @@
 //! The server over real connections: the clients that it serves, those that it ends, and why.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::http::{Request, StatusCode};
-use talea_http::server::{Limits, OpenGate, Reason, Server};
+use talea_http::server::{Limits, Reason};
 use talea_load::stop::Stop;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, sleep};
@@ -308,13 +307,4 @@ async fn once_it_is_to_stop_it_ends_in_good_order() {
     ended.expect("not for ever").unwrap();
     assert_eq!(server.counts.open(), 0);
     server.none_ended();
-}
-
-#[tokio::test]
-async fn an_address_that_is_taken_is_named() {
-    let server = TestServer::start(wide()).await;
-    let error = Server::bind(server.address, wide(), Arc::new(OpenGate)).unwrap_err();
-    let error = format!("{error:#}");
-    assert!(error.contains(&format!("cannot listen on {}", server.address)), "{error}");
-    assert!(error.contains("in use"), "{error}");
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -35,13 +35,24 @@ fn metrics(requests: &str, received: u64) -> String {
     )
 }
 
-/// A folder with a program that says where the stand-in is, and then does as `then` says.
+/// A service, and a folder with a program that says where it is.
 struct Scene {
+    service: StandIn,
     folder: TempDir,
 }
 
 impl Scene {
-    fn new(service: &StandIn, then: &str) -> Self {
+    /// One whose service counts its requests, and whose program runs until its input ends.
+    fn counting() -> Self {
+        Self::of(service(REQUESTS))
+    }
+
+    fn of(service: StandIn) -> Self {
+        Self::new(service, "exec cat > /dev/null")
+    }
+
+    /// The program does as `then` says after it has said where the service is.
+    fn new(service: StandIn, then: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let script = format!(
             "#!/bin/sh\n\
@@ -56,7 +67,7 @@ impl Scene {
         let program = folder.path().join("stand-in");
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        Self { folder }
+        Self { service, folder }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -68,6 +79,14 @@ impl Scene {
         command.args(["study", "--cases", cases]).arg("--out").arg(self.path("out"));
         command.arg("--api").arg(self.path("stand-in"));
         command
+    }
+
+    /// Studies some cases, and asserts how that ends, as [`assert_ends`] does.
+    #[track_caller]
+    fn study(&self, cases: &str, more: &[&str], status: i32, parts: &[&str]) -> Output {
+        let output = self.command(cases).args(more).output().unwrap();
+        assert_ends(&output, status, parts);
+        output
     }
 
     fn report(&self) -> Value {
@@ -84,17 +103,13 @@ impl Scene {
     }
 }
 
-const UNTIL_ITS_INPUT_ENDS: &str = "exec cat > /dev/null";
-
 #[test]
 fn both_sides_are_counted_and_reported() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
-    let output = scene.command("3x4,10x2").output().unwrap();
-    assert_ends(&output, 0, &[]);
+    let scene = Scene::counting();
+    let output = scene.study("3x4,10x2", &[], 0, &[]);
     let stdout = stdout(&output);
     assert!(stdout.contains("10x2") && stdout.contains("report.html"), "{stdout}");
-    assert_eq!(service.requests(), 60 + 100);
+    assert_eq!(scene.service.requests(), 60 + 100);
 
     let report = scene.report();
     for (case, requests) in [(0, 60), (1, 100)] {
@@ -120,8 +135,7 @@ fn both_sides_are_counted_and_reported() {
 
 #[test]
 fn the_page_is_one_file_without_script_and_escapes_its_input() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scene = Scene::counting();
     assert!(scene.command("1x1").status().unwrap().success());
     let page = fs::read_to_string(scene.path("out/report.html")).unwrap();
     assert!(page.contains("stand-in &lt;1.0&gt;"));
@@ -147,38 +161,31 @@ fn the_page_is_one_file_without_script_and_escapes_its_input() {
 
 #[test]
 fn a_metric_that_is_missing_is_named() {
-    let service = service("hits_total");
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
-    let output = scene.command("1x1").output().unwrap();
-    assert_ends(&output, 2, &["no metric http_requests_total, also after a request"]);
+    let scene = Scene::of(service("hits_total"));
+    scene.study("1x1", &[], 2, &["no metric http_requests_total, also after a request"]);
     assert!(scene.child_is_gone());
 }
 
 #[test]
 fn a_target_that_dies_is_quoted() {
-    let service = silent();
-    let scene = Scene::new(&service, "sleep 0.5; echo 'out of <luck>' >&2; exit 3");
-    let output = scene.command("1x1,2x2").output().unwrap();
-    assert_ends(&output, 2, &["died", "out of <luck>", "stopped in 1x1", "not begun: 2x2"]);
+    let scene = Scene::new(silent(), "sleep 0.5; echo 'out of <luck>' >&2; exit 3");
+    scene.study("1x1,2x2", &[], 2, &["died", "out of <luck>", "stopped in 1x1", "not begun: 2x2"]);
     assert_eq!(scene.files_in_out(), 0);
 }
 
 #[test]
 fn a_target_that_says_something_else_is_quoted() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, "");
+    let scene = Scene::new(service(REQUESTS), "");
     fs::write(scene.path("stand-in"), "#!/bin/sh\necho hello\nexec cat\n").unwrap();
-    let output = scene.command("1x1").output().unwrap();
-    assert_ends(&output, 2, &["\"hello\", expected \"items on"]);
+    scene.study("1x1", &[], 2, &["\"hello\", expected \"items on"]);
 }
 
 #[test]
 fn ctrl_c_leaves_no_child_and_no_report() {
-    let service = silent();
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scene = Scene::of(silent());
     let mut command = scene.command("2x2,A");
     let study = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    until("two requests", || service.requests() >= 2);
+    until("two requests", || scene.service.requests() >= 2);
     assert!(!scene.child_is_gone());
     interrupt(&study);
     let output = study.wait_with_output().unwrap();
@@ -190,8 +197,7 @@ fn ctrl_c_leaves_no_child_and_no_report() {
 
 #[test]
 fn an_impossible_study_is_named_before_anything_is_started() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scene = Scene::counting();
     let scenario = scene.path("shop.toml");
     fs::write(&scenario, "[[step]]\nmethod = \"GET\"\npath = \"/{order}\"\n").unwrap();
     let output = scene.command("1x1").arg("--scenario").arg(&scenario).output().unwrap();
@@ -203,16 +209,15 @@ fn an_impossible_study_is_named_before_anything_is_started() {
         ("A,B,A", "case A is there twice"),
         ("", "unknown case \"\""),
     ] {
-        assert_ends(&scene.command(cases).output().unwrap(), 2, &[word]);
+        scene.study(cases, &[], 2, &[word]);
     }
     assert!(!scene.path("pid").exists() && scene.files_in_out() == 0);
-    assert_eq!(service.connections(), 0);
+    assert_eq!(scene.service.connections(), 0);
 }
 
 #[test]
 fn a_thousand_clients_under_a_hard_limit_of_1024_name_the_limit() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scene = Scene::counting();
     let program = scene.path("stand-in");
     let script = format!(
         "ulimit -n 1024; exec {TALEA} study --cases A,C --api {} --out {}",
@@ -227,17 +232,15 @@ fn a_thousand_clients_under_a_hard_limit_of_1024_name_the_limit() {
 
 #[test]
 fn a_folder_that_cannot_be_written_to_is_named_before_anything_is_started() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scene = Scene::counting();
     fs::write(scene.path("out"), "a file").unwrap();
-    assert_ends(&scene.command("1x1").output().unwrap(), 2, &["--out DIR"]);
+    scene.study("1x1", &[], 2, &["--out DIR"]);
     assert!(!scene.path("pid").exists());
 }
 
 #[test]
 fn a_full_disk_is_reported_and_leaves_no_half_of_a_report() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scene = Scene::counting();
     fs::create_dir(scene.path("out")).unwrap();
     let out = scene.path("out").display().to_string();
     let study = scene.command("2x2");
@@ -264,8 +267,7 @@ fn a_full_disk_is_reported_and_leaves_no_half_of_a_report() {
 
 #[test]
 fn names_of_metrics_come_with_the_scenario() {
-    let service = service("hits_total");
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scene = Scene::of(service("hits_total"));
     let scenario = scene.path("hits.toml");
     let steps = "[[step]]\nmethod = \"GET\"\n";
     let metrics = "[metrics]\nrequests = 'hits_total{status=\"2xx\"}'\ntasks = \"\"\n";
@@ -280,23 +282,19 @@ fn names_of_metrics_come_with_the_scenario() {
 
 #[test]
 fn a_command_before_a_case_runs_before_each() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
+    let scene = Scene::counting();
     let log = scene.path("log");
     let command = format!("echo emptied >> '{}'", log.display());
-    let output = scene.command("1x1,2x1").args(["--before-case", &command]).output().unwrap();
-    assert_ends(&output, 0, &[]);
+    scene.study("1x1,2x1", &["--before-case", &command], 0, &[]);
     assert_eq!(fs::read_to_string(log).unwrap(), "emptied\nemptied\n");
     let failing = ["--before-case", "echo no luck >&2; exit 3"];
-    assert_ends(&scene.command("1x1").args(failing).output().unwrap(), 2, &["no luck"]);
+    scene.study("1x1", &failing, 2, &["no luck"]);
 }
 
 #[test]
 fn a_warm_up_is_not_counted() {
-    let service = service(REQUESTS);
-    let scene = Scene::new(&service, UNTIL_ITS_INPUT_ENDS);
-    let output = scene.command("2x5").args(["--warm-up", "300ms"]).output().unwrap();
-    assert_ends(&output, 0, &[]);
+    let scene = Scene::counting();
+    scene.study("2x5", &["--warm-up", "300ms"], 0, &[]);
     let report = scene.report();
     let (client, server) = (&report["cases"][0]["client"], &report["cases"][0]["server"]);
     let counts = (&client["requests_sent"], &server["requests_received"]);
@@ -304,7 +302,7 @@ fn a_warm_up_is_not_counted() {
     let heat = client["times"]["heat"]["counts"].as_array().unwrap().iter();
     let answers = heat.flat_map(|slice| slice.as_array().unwrap()).map(|it| it.as_u64().unwrap());
     assert_eq!(answers.sum::<u64>(), 50);
-    assert!(service.requests() > 100, "it was warmed up: {}", service.requests());
+    assert!(scene.service.requests() > 100, "it was warmed up: {}", scene.service.requests());
 }
 
 #[test]

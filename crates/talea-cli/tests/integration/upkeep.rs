@@ -29,6 +29,14 @@ fn files(place: &RegionFolder) -> Vec<PathBuf> {
     files
 }
 
+/// A folder, and the path of a region in it, also as a text.
+fn region() -> (RegionFolder, PathBuf, String) {
+    let place = RegionFolder::new();
+    let region = place.region();
+    let path = region.to_str().unwrap().to_owned();
+    (place, region, path)
+}
+
 /// Runs `talea`, which must succeed: its output.
 fn done(arguments: &[&str]) -> String {
     let output = talea(arguments);
@@ -55,14 +63,12 @@ fn answered(service: &ItemsApi) -> Option<f64> {
 
 #[test]
 fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
-    let place = RegionFolder::new();
-    let region = place.region();
-    let path = region.to_str().unwrap();
+    let (place, region, path) = region();
     let service = ItemsApi::start(Some(&region));
     service.list(3);
     assert_eq!(answered(&service), Some(3.0));
-    let stdout = done(&["wipe", path]);
-    assert!(stdout.starts_with("wiped ") && stdout.contains(path), "{stdout}");
+    let stdout = done(&["wipe", &path]);
+    assert!(stdout.starts_with("wiped ") && stdout.contains(&path), "{stdout}");
     assert_eq!(answered(&service), Some(0.0));
     service.list(2);
     assert_eq!(answered(&service), Some(2.0));
@@ -70,7 +76,7 @@ fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
     assert!(value(&region, gauge).unwrap() > 1e9, "what is now stays");
 
     drop(service);
-    done(&["wipe", path, "--family", "http_requests_total"]);
+    done(&["wipe", &path, "--family", "http_requests_total"]);
     let service = ItemsApi::start(Some(&region));
     service.list(1);
     assert_eq!(answered(&service), Some(1.0));
@@ -87,9 +93,7 @@ fn requests(service: &ItemsApi) -> BTreeMap<String, f64> {
 
 #[test]
 fn a_wipe_leaves_all_declared_series_at_zero_now_and_after_a_restart() {
-    let place = RegionFolder::new();
-    let region = place.region();
-    let path = region.to_str().unwrap();
+    let (_place, region, path) = region();
     let mut service = ItemsApi::start(Some(&region));
     let declared: BTreeMap<String, f64> = requests(&service);
     assert!(declared.len() > 10 && declared.values().all(|value| *value == 0.0), "{declared:?}");
@@ -100,7 +104,7 @@ fn a_wipe_leaves_all_declared_series_at_zero_now_and_after_a_restart() {
     let expected = format!(
         "wiped 1 family of {path}: {count} series count from 0, 0 went until they are counted in again\n"
     );
-    assert_eq!(done(&["wipe", path, "--family", "http_requests_total"]), expected);
+    assert_eq!(done(&["wipe", &path, "--family", "http_requests_total"]), expected);
     assert_eq!(requests(&service), declared);
     assert_eq!(series(&region, "http_requests_total"), count as u64, "from outside too");
 
@@ -110,7 +114,7 @@ fn a_wipe_leaves_all_declared_series_at_zero_now_and_after_a_restart() {
     assert_eq!(requests(&service).len(), count);
     assert_eq!(answered(&service), Some(2.0));
     drop(service);
-    done(&["wipe", path]);
+    done(&["wipe", &path]);
     let service = ItemsApi::start(Some(&region));
     assert_eq!(requests(&service), declared);
 }
@@ -129,9 +133,7 @@ fn memory_of_a_process_is_wiped_by_its_id() {
 
 #[test]
 fn only_the_families_that_are_named_are_wiped() {
-    let place = RegionFolder::new();
-    let region = place.region();
-    let path = region.to_str().unwrap();
+    let (_place, region, path) = region();
     let registry = Registry::open(&region).unwrap();
     let counters = ["one", "two", "three"].map(|name| {
         let counter: Counter = registry.register(Opts::new(name, "One.")).unwrap();
@@ -142,12 +144,12 @@ fn only_the_families_that_are_named_are_wiped() {
     let expected = format!(
         "wiped 2 families of {path}: 2 series count from 0, 0 went until they are counted in again\n"
     );
-    let two = ["wipe", path, "--family", "one_total", "--family", "three_total"];
+    let two = ["wipe", &path, "--family", "one_total", "--family", "three_total"];
     assert_eq!(done(&two), expected);
     assert_eq!(values(), [0, 5, 0]);
 
     assert_refused(
-        &talea(["wipe", path, "--family", "two_total", "--family", "for"]),
+        &talea(["wipe", &path, "--family", "two_total", "--family", "for"]),
         &["no family \"for\"", "among the 3", "nothing was done", "talea inspect"],
     );
     assert_eq!(values(), [0, 5, 0]);
@@ -155,28 +157,24 @@ fn only_the_families_that_are_named_are_wiped() {
 
 #[test]
 fn a_gauge_is_not_wiped_and_a_request_to_do_so_says_that() {
-    let place = RegionFolder::new();
-    let region = place.region();
-    let path = region.to_str().unwrap();
+    let (_place, region, path) = region();
     let registry = Registry::open(&region).unwrap();
     let level: talea::Gauge = registry.register(Opts::new("level", "Now.")).unwrap();
     let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
     level.set(9);
     orders.add(9);
     assert_refused(
-        &talea(["wipe", path, "--family", "orders_total", "--family", "level"]),
+        &talea(["wipe", &path, "--family", "orders_total", "--family", "level"]),
         &["level is of type gauge", "nothing was done"],
     );
     assert_eq!((level.get(), orders.get()), (9, 9));
-    assert!(done(&["wipe", path]).contains("wiped 1 family of "));
+    assert!(done(&["wipe", &path]).contains("wiped 1 family of "));
     assert_eq!((level.get(), orders.get()), (9, 0));
 }
 
 #[test]
 fn concurrent_increments_count_before_or_after_and_never_twice_or_not_at_all() {
-    let place = RegionFolder::new();
-    let region = place.region();
-    let path = region.to_str().unwrap();
+    let (_place, region, path) = region();
     let registry = Registry::open(&region).unwrap();
     let orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
     let took: Histogram<Seconds> = registry.register(Opts::new("took", "Time.")).unwrap();
@@ -197,7 +195,7 @@ fn concurrent_increments_count_before_or_after_and_never_twice_or_not_at_all() {
         for _ in 0..5 {
             sleep(Duration::from_millis(20));
             let before = ended.load(SeqCst);
-            done(&["wipe", path]);
+            done(&["wipe", &path]);
             let after = begun.load(SeqCst);
             // Whatever of them is shown by now: those since the wipe began at most.
             let shown = orders.get();
@@ -212,7 +210,7 @@ fn concurrent_increments_count_before_or_after_and_never_twice_or_not_at_all() {
     });
     let counted = ended.load(SeqCst);
     assert!(orders.get() < counted);
-    done(&["wipe", path]);
+    done(&["wipe", &path]);
     let observed = || look(&region).snapshot.histogram("took_seconds", &[]).unwrap().count();
     assert_eq!((orders.get(), observed()), (0, 0));
     (0..11).for_each(|_| orders.inc());
@@ -235,9 +233,7 @@ fn with_an_idle_series(region: &Path) -> (Registry, Family<By<'static>, Counter>
 
 #[test]
 fn idle_series_go_when_somebody_asks_and_others_stay() {
-    let place = RegionFolder::new();
-    let region = place.region();
-    let path = region.to_str().unwrap();
+    let (_place, region, path) = region();
     let (_registry, _users) = with_an_idle_series(&region);
     for (more, expected) in [
         (
@@ -253,30 +249,28 @@ fn idle_series_go_when_somebody_asks_and_others_stay() {
             "removed 1 of 2 series in 1 family of PATH, which nobody had looked up for 2m\n",
         ),
     ] {
-        let said = done(&[&["expire", path], more].concat());
-        assert_eq!(said, expected.replace("PATH", path), "{more:?}");
+        let said = done(&[&["expire", &path], more].concat());
+        assert_eq!(said, expected.replace("PATH", &path), "{more:?}");
     }
     let left = look(&region).snapshot;
     assert_eq!(left.value("users_total", &[("user", "bob")]), Some(2.0));
     assert_eq!(left.value("users_total", &[("user", "ann")]), None);
-    let other = talea(["expire", path, "--family", "users"]);
+    let other = talea(["expire", &path, "--family", "users"]);
     assert_refused(&other, &["no family \"users\"", "talea inspect"]);
-    assert_ends(&talea(["expire", path, "--idle", "0s"]), 2, &["such as 30s"]);
+    assert_ends(&talea(["expire", &path, "--idle", "0s"]), 2, &["such as 30s"]);
 }
 
 #[test]
 fn families_that_keep_their_series_are_gone_through_only_by_name() {
-    let place = RegionFolder::new();
-    let region = place.region();
-    let path = region.to_str().unwrap();
+    let (_place, region, path) = region();
     let registry = Registry::open(&region).unwrap();
     let opts = Opts::new("kept", "For good.").expires_after(None);
     let kept: Family<By<'static>, Counter> = registry.register(opts).unwrap();
     kept.with(By { user: "ann" }).inc();
     (0..3).for_each(|_| registry.sweep());
-    done(&["expire", path, "--idle", "1m"]);
+    done(&["expire", &path, "--idle", "1m"]);
     assert_eq!(series(&region, "kept_total"), 1);
-    done(&["expire", path, "--idle", "1m", "--family", "kept_total"]);
+    done(&["expire", &path, "--idle", "1m", "--family", "kept_total"]);
     assert_eq!(series(&region, "kept_total"), 0);
 }
 

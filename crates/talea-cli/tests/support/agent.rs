@@ -3,18 +3,18 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::process::{ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{TALEA, wait_for};
+use super::{Running, TALEA, wait_for};
 
 /// An agent that serves on a port of its own; it is killed when it is dropped.
 pub(crate) struct Agent {
-    child: Child,
+    process: Running,
     /// Where it listens, as `127.0.0.1:9465`.
     pub(crate) address: String,
     /// Whether clients have to speak TLS.
@@ -39,7 +39,8 @@ impl Agent {
         let stderr = child.stderr.take().unwrap();
         let noted = lines.clone();
         thread::spawn(move || note(stderr, &noted));
-        let mut agent = Self { child, address: String::new(), is_encrypted: false, lines };
+        let process = Running(child);
+        let mut agent = Self { process, address: String::new(), is_encrypted: false, lines };
         let line = agent.says("listening on ");
         let (_, url) = line.split_once("listening on ").unwrap();
         let (scheme, rest) = url.split_once("://").unwrap();
@@ -88,20 +89,13 @@ impl Agent {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.0.id()
     }
 
     /// Stops it by SIGTERM, and waits: its exit status.
     pub(crate) fn stop(mut self) -> Option<i32> {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        wait_for(|| self.child.try_wait().unwrap().ok_or("it does not end")).code()
-    }
-}
-
-impl Drop for Agent {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        kill_process(Pid::from_child(&self.process.0), Signal::TERM).unwrap();
+        wait_for(|| self.process.0.try_wait().unwrap().ok_or("it does not end")).code()
     }
 }
 

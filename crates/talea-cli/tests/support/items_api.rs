@@ -3,12 +3,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::TALEA;
+use super::{Running, TALEA};
 
 /// The series that counts lists of items which were answered well.
 pub(crate) const LISTED: &str =
@@ -27,7 +27,7 @@ pub(crate) fn program() -> PathBuf {
 
 /// The items API, killed when dropped.
 pub(crate) struct ItemsApi {
-    child: Child,
+    process: Running,
     /// Where it answers requests, as `127.0.0.1:4000`.
     pub(crate) items: String,
     /// Where it shows its metrics.
@@ -68,7 +68,7 @@ impl ItemsApi {
             let url = line.split("http://").nth(1).unwrap();
             url.split('/').next().unwrap().to_owned()
         };
-        Self { items: address(), metrics: address(), child }
+        Self { items: address(), metrics: address(), process: Running(child) }
     }
 
     pub(crate) fn list(&self, times: usize) {
@@ -90,24 +90,17 @@ impl ItemsApi {
     }
 
     pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
+        self.process.0.id()
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(Pid::from_child(&self.process.0), signal).unwrap();
     }
 
     /// Ends it by SIGKILL, and waits until it is gone.
     pub(crate) fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for ItemsApi {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.process.0.kill().unwrap();
+        self.process.0.wait().unwrap();
     }
 }
 

@@ -3,18 +3,18 @@
 use std::fs::File;
 use std::net::TcpListener;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::wait_for;
+use super::{Running, wait_for};
 
 /// One that runs; it ends when it is dropped.
 pub(crate) struct Prometheus {
-    child: Child,
+    _process: Running,
     pub(crate) url: String,
     data: TempDir,
 }
@@ -33,7 +33,7 @@ impl Prometheus {
             .stderr(log)
             .spawn()
             .expect("setpriv runs prometheus; scripts/setup --test installs it");
-        Self { child, url: format!("http://{free}"), data }
+        Self { _process: Running(child), url: format!("http://{free}"), data }
     }
 
     /// Its answer; none while it does not answer.
@@ -84,12 +84,5 @@ impl Prometheus {
             let log = std::fs::read_to_string(self.data.path().join("log")).unwrap();
             Err(format!("{query}: {found:?}; {log}"))
         })
-    }
-}
-
-impl Drop for Prometheus {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
