@@ -18,7 +18,6 @@ pub(super) const PACKED: u8 = 2;
 
 /// The most bytes that a whole block may have; a file may be damaged.
 const MOST: u64 = 256 << 20;
-/// The most ticks in a whole block.
 const MOST_TICKS: usize = 1_000;
 
 /// Records that belong together, one behind the other.
@@ -27,14 +26,11 @@ pub(super) struct Block {
     /// The records; or the one that stands for all of them, and where its compressed part begins.
     bytes: Vec<u8>,
     packed_at: Option<usize>,
-    /// Where each record ends.
     ends: Vec<usize>,
-    /// When each tick was.
     times: Vec<Time>,
 }
 
 impl Block {
-    /// The number of ticks.
     pub(super) fn len(&self) -> usize {
         self.ends.len()
     }
@@ -44,7 +40,6 @@ impl Block {
         self.bytes.len()
     }
 
-    /// When each tick was.
     pub(super) fn times(&self) -> &[Time] {
         &self.times
     }

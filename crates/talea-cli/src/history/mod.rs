@@ -135,7 +135,6 @@ impl History {
         self.stores[1].last(last)
     }
 
-    /// The bytes of memory that it takes.
     pub(crate) fn bytes(&self) -> usize {
         self.stores.iter().map(Store::bytes).sum()
     }
@@ -177,7 +176,6 @@ mod tests {
         (folder, path, Service::new())
     }
 
-    /// What a file has.
     fn in_file(path: &Path) -> Vec<(Time, Vec<MetricFamily>)> {
         seconds(&History::read(hours(), path).unwrap())
     }

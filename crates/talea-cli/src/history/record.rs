@@ -12,7 +12,6 @@ use super::series::{Cells, Definition, of_family, to_families, value_of};
 use crate::families::protobuf::{LabelPair, MetricFamily};
 use crate::live::CREATED;
 
-/// When a tick was.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Time {
     /// On the wall clock, in milliseconds since 1970. It may be set meanwhile.

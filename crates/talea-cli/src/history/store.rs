@@ -120,7 +120,6 @@ impl Store {
         self.blocks.iter().map(|block| block.bytes()).sum()
     }
 
-    /// All records, in their order.
     pub(super) fn records(&self) -> impl Iterator<Item = &[u8]> {
         self.blocks.iter().flat_map(|block| block.records())
     }
@@ -147,7 +146,6 @@ impl Store {
         self.blocks.iter().map(part).collect()
     }
 
-    /// The times of all ticks, in their order.
     pub(super) fn times(&self) -> impl DoubleEndedIterator<Item = Time> {
         self.blocks.iter().flat_map(|block| block.times().iter().copied())
     }

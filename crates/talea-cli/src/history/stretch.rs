@@ -23,7 +23,6 @@ impl Stretch {
         Self(parts)
     }
 
-    /// When each tick was.
     pub(crate) fn times(&self) -> Vec<Time> {
         let of_part = |part: &Part| -> Vec<Time> {
             part.ticks.iter().filter_map(|tick| part.block.times().get(*tick).copied()).collect()

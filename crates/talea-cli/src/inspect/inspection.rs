@@ -63,7 +63,6 @@ pub(crate) struct Usage {
     pub cell_bytes_without_owner: u64,
 }
 
-/// How much of a part is in use.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct PartUsage {
     pub used: u64,

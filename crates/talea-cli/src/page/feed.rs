@@ -92,7 +92,6 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Whether it is that one.
     fn is(&self, other: &Self) -> bool {
         let key = |of: &Self| (of.pid, of.started_boot_nanos);
         self.region == other.region && key(self) == key(other)

@@ -15,13 +15,11 @@ pub(crate) use self::command::run;
 pub(crate) use self::record::Record;
 pub(crate) use self::region::Remains;
 
-/// All that is known.
 #[derive(Debug, Serialize)]
 pub(crate) struct Postmortem {
     /// The seconds that the agent recorded; `None` if it was not there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) record: Option<Record>,
-    /// The values that the region holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) region: Option<Remains>,
 }

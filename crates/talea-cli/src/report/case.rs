@@ -124,7 +124,6 @@ fn figure(metric: &Metric<'_>) -> Markup {
     titled(metric.title, metric.unit, Some(&html! { (metric.headline) }), &drawing)
 }
 
-/// Answers by status, and failures by kind.
 fn answers(client: &Clients) -> Markup {
     html! {
         div.card.kinds {

@@ -41,7 +41,6 @@ pub(crate) struct Curve<'a> {
 
 /// The lines of a chart over the seconds of a case.
 pub(crate) struct Chart<'a> {
-    /// When each value was taken.
     pub(crate) seconds: &'a [f64],
     /// The values; gaps are left where there is none.
     pub(crate) values: Vec<Option<f64>>,

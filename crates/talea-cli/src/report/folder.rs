@@ -29,7 +29,6 @@ pub(crate) struct ReportFiles {
 struct Judged<'a, T> {
     #[serde(flatten)]
     of: &'a T,
-    /// The results of `--fail-if`.
     conditions: &'a [Judgement],
 }
 

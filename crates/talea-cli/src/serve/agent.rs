@@ -44,9 +44,7 @@ struct Inner {
 #[derive(Debug, Default)]
 struct State {
     regions: BTreeMap<String, Slot>,
-    /// Directories that cannot be listed, and why.
     unlisted: BTreeMap<PathBuf, SourceError>,
-    /// The conflicts that were reported.
     conflicts: BTreeSet<String>,
     /// When a page had no region because descriptors or memory ran out.
     starved: Option<Instant>,

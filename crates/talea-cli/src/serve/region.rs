@@ -43,17 +43,14 @@ impl Processes {
         self.noted = Some(Instant::now());
     }
 
-    /// Those that live.
     pub(super) fn living(&self) -> impl Iterator<Item = &LivingProcess> {
         self.living.iter()
     }
 
-    /// How many live.
     pub(super) fn count(&self) -> usize {
         self.living.len()
     }
 
-    /// How many live and add in this way.
     pub(super) fn count_by(&self, path: AddPath) -> usize {
         self.living.iter().filter(|process| process.adds == path).count()
     }

@@ -33,7 +33,6 @@ impl From<&Error> for SourceError {
     }
 }
 
-/// Whether there is no such file.
 pub(super) fn is_missing(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }

@@ -45,7 +45,6 @@ fn text_of(name: &OsStr) -> Cow<'_, str> {
 }
 
 impl Source {
-    /// Whether it is a file of that directory.
     fn is_in(&self, directory: &Path) -> bool {
         matches!(self, Self::File(path) if path.parent() == Some(directory))
     }

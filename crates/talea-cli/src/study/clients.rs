@@ -57,7 +57,6 @@ pub(crate) struct Times {
     pub mean_ms: Vec<Option<f64>>,
     pub p50_ms: Vec<Option<f64>>,
     pub p99_ms: Vec<Option<f64>>,
-    /// Requests that failed in the slice.
     pub failed: Vec<u64>,
     pub heat: Heat,
 }

@@ -49,7 +49,6 @@ pub(crate) struct Program {
     pub addresses: AddressSource,
 }
 
-/// How the addresses of a program are found.
 #[derive(Clone, Debug)]
 pub(crate) enum AddressSource {
     /// It prints `items on URL` and `metrics on URL`, empties its database at `POST /study/reset`

@@ -85,7 +85,6 @@ impl<'a> StudyRun<'a> {
         self.scrapes
     }
 
-    /// Removes what the study started beside its target.
     pub(super) async fn end(&mut self) {
         if let Some(prometheus) = self.prometheus.take() {
             prometheus.stop().await;

@@ -154,7 +154,6 @@ async fn ensure_free(target: &Target) -> Result<()> {
     }
 }
 
-/// Waits until connections are accepted.
 async fn accepts(target: &Target) {
     while target.connect().await.is_err() {
         tokio::time::sleep(Duration::from_millis(20)).await;

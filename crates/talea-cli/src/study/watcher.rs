@@ -28,7 +28,6 @@ pub(crate) struct CaseEnd {
     pub(crate) seconds: f64,
     pub(crate) sent: u64,
     pub(crate) failed: u64,
-    /// Requests a second.
     pub(crate) rate: Option<f64>,
     /// By the clients' clocks.
     pub(crate) p50_ms: Option<f64>,

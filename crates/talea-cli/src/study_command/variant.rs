@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 
-/// One variant, as it was typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
     /// The URLs of a service that runs already: of its requests, and of its metrics.

@@ -30,7 +30,6 @@ pub enum Refusal {
     Busy,
 }
 
-/// The users that are let in, by name.
 pub(super) struct Passwords {
     users: HashMap<Vec<u8>, Arc<User>>,
     /// Their names, to take one by number.
@@ -49,7 +48,6 @@ struct User {
 }
 
 impl Passwords {
-    /// From names and bcrypt hashes.
     pub(super) fn new(users: BTreeMap<String, String>, checks: Turns) -> Result<Self> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
             .map_err(|_| anyhow!("the system has no random numbers"))?;
@@ -146,7 +144,6 @@ fn check(name: &str, hash: &str) -> Result<()> {
     Ok(())
 }
 
-/// The name and the password that are given.
 fn given(headers: &HeaderMap) -> Option<(Vec<u8>, Vec<u8>)> {
     let value = headers.get(AUTHORIZATION)?.as_bytes();
     let (scheme, encoded) = value.split_at_checked(6)?;
