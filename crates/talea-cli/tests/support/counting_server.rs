@@ -24,15 +24,14 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 /// A running server; it ends when it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    pub(crate) counts: Arc<Counts>,
+    counts: Arc<Counts>,
     _runtime: Runtime,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) connections: AtomicU64,
-    pub(crate) requests: AtomicU64,
-    pub(crate) http2: AtomicU64,
+struct Counts {
+    requests: AtomicU64,
+    http2: AtomicU64,
 }
 
 /// A certificate for 127.0.0.1 in a file, and what serves it.
@@ -79,7 +78,6 @@ impl Server {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
-                counted.connections.fetch_add(1, SeqCst);
                 let (answer, counts, tls) = (answer.clone(), counted.clone(), tls.clone());
                 tokio::spawn(async move {
                     match tls {
@@ -98,10 +96,6 @@ impl Server {
 
     pub(crate) fn requests(&self) -> u64 {
         self.counts.requests.load(SeqCst)
-    }
-
-    pub(crate) fn connections(&self) -> u64 {
-        self.counts.connections.load(SeqCst)
     }
 
     pub(crate) fn http2(&self) -> u64 {
