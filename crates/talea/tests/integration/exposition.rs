@@ -2,13 +2,12 @@
 use std::time::{Duration, SystemTime};
 
 use crate::support::metrics::{self, By, Users, opts, register, registry};
-use crate::support::pages::{Circuit, TEXTS, escaped, scraped};
+use crate::support::pages::{Circuit, escaped, scraped};
 use crate::support::protobuf::{self, MetricFamily, Time};
 use talea::{
     Combine, Counter, Escaping, FloatCounter, FloatGauge, Format, Gauge, Histogram, Info, Opts,
     Registry, Seconds, StateSet, UpDownCounter,
 };
-use talea_parse::Syntax;
 
 const FORMATS: [Format; 4] =
     [Format::Text, Format::OpenMetrics, Format::OpenMetricsDraft, Format::Protobuf];
