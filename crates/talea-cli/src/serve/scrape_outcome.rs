@@ -125,3 +125,33 @@ impl hyper::body::Body for RecordedBody {
         self.inner.size_hint()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::task::Waker;
+
+    use axum::Router;
+    use axum::middleware::from_fn_with_state;
+    use axum::routing::get;
+    use hyper::service::Service;
+    use hyper_util::service::TowerToHyperService;
+
+    use super::*;
+    use crate::serve::sources::Sources;
+
+    #[test]
+    fn a_client_that_leaves_before_its_turn_has_broken_off() {
+        let agent = Agent::new(Sources::default(), Vec::new(), None).unwrap();
+        let waits = Router::new().route("/", get(pending::<()>));
+        let record = from_fn_with_state(agent.clone(), record_outcome);
+        let service = TowerToHyperService::new(waits.layer(record));
+        let broken_off =
+            || agent.meters().scrapes.with(OutcomeLabel { outcome: Outcome::BrokenOff }).get();
+        let mut scrape = Box::pin(service.call(Request::new(Body::empty())));
+        assert!(scrape.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending());
+        assert_eq!(broken_off(), 0);
+        drop(scrape);
+        assert_eq!(broken_off(), 1);
+    }
+}
