@@ -104,15 +104,9 @@ impl Turns {
     ///
     /// Too many clients wait, and this one's source has at least as many as any other.
     pub fn turn(&self, client: Client) -> impl Future<Output = Result<Turn, Busy>> + Send + use<> {
-        let place = self.0.enter(client);
-        async move {
-            match place {
-                Ok(Place::Turn(turn)) => Ok(turn),
-                // The sender is dropped when the client is refused after all.
-                Ok(Place::Queue(turn)) => turn.await.map_err(|_| Busy),
-                Err(busy) => Err(busy),
-            }
-        }
+        let turn = self.0.enter(client);
+        // The sender is dropped when the client is refused after all.
+        async move { turn?.await.map_err(|_| Busy) }
     }
 
     /// The number of clients that wait.
@@ -121,47 +115,40 @@ impl Turns {
     }
 }
 
-enum Place {
-    Turn(Turn),
-    Queue(oneshot::Receiver<Turn>),
-}
-
 impl Shared {
-    fn enter(self: &Arc<Self>, client: Client) -> Result<Place, Busy> {
+    fn enter(self: &Arc<Self>, client: Client) -> Result<oneshot::Receiver<Turn>, Busy> {
+        let (turn, waits) = oneshot::channel();
         let mut state = self.state();
         state.waiting.retain(|waiting| !waiting.turn.is_closed());
         if state.held < self.at_once && state.waiting.is_empty() {
             state.held += 1;
             state.note_served(client);
-            return Ok(Place::Turn(Turn(Some(self.clone()))));
+            // It cannot fail: the receiver is here.
+            let _ = turn.send(Turn(Some(self.clone())));
+            return Ok(waits);
         }
         if state.waiting.len() >= self.waiting {
             let refused = state.refused_for(&client).ok_or(Busy)?;
             // Dropping its sender informs the client.
             state.waiting.remove(refused);
         }
-        let (turn, waits) = oneshot::channel();
         state.waiting.push(WaitingClient { client, turn });
-        Ok(Place::Queue(waits))
+        Ok(waits)
     }
 
     /// Hands a turn that ended to the next client.
     fn pass_on(self: Arc<Self>) {
         let mut turn = Turn(Some(self.clone()));
         loop {
-            let next = {
-                let mut state = self.state();
-                match state.take_next() {
-                    Some(next) => next,
-                    None => {
-                        state.held -= 1;
-                        // It must not be passed on again.
-                        turn.0 = None;
-                        return;
-                    }
-                }
+            let mut state = self.state();
+            let Some(next) = state.take_next() else {
+                state.held -= 1;
+                // It must not be passed on again.
+                turn.0 = None;
+                return;
             };
-            // Without the lock: a client that has gone away gives the turn back here.
+            // A client that has gone away gives the turn back here.
+            drop(state);
             match next.turn.send(turn) {
                 Ok(()) => return,
                 Err(back) => turn = back,
