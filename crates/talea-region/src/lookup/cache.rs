@@ -420,7 +420,7 @@ impl LookupCache {
     /// How many series went, and which sweep it is: read under a guard.
     #[inline]
     fn when(&self, guard: &Guard) -> u64 {
-        let sweep = guard.sweep() & ((1 << SWEEP_BITS) - 1);
+        let sweep = guard.sweep & ((1 << SWEEP_BITS) - 1);
         self.removals.load(Acquire) << SWEEP_BITS | sweep
     }
 

@@ -56,33 +56,25 @@ impl SeriesGuard {
 /// A record that is built and not needed costs more than the wait that it fills. So where new series
 /// and others come by turns, as keys do that are drawn at random, none is built beforehand.
 mod expectation {
-    #[cfg(not(loom))]
     thread_local! {
         static NEW_IN_A_ROW: std::cell::Cell<u8> = const { std::cell::Cell::new(0) };
     }
 
-    #[cfg(not(loom))]
     #[inline]
     pub(super) fn is_new() -> bool {
+        // The model checker tries both.
+        if cfg!(loom) {
+            return crate::threads::thread_number() == 1;
+        }
         NEW_IN_A_ROW.try_with(|row| row.get() >= 8).unwrap_or(false)
     }
 
-    #[cfg(not(loom))]
     #[inline]
     pub(super) fn was_new(new: bool) {
         // A thread that is ending expects nothing.
         let _ =
             NEW_IN_A_ROW.try_with(|row| row.set(if new { row.get().saturating_add(1) } else { 0 }));
     }
-
-    /// The model checker tries both.
-    #[cfg(loom)]
-    pub(super) fn is_new() -> bool {
-        crate::threads::thread_number() == 1
-    }
-
-    #[cfg(loom)]
-    pub(super) fn was_new(_: bool) {}
 }
 
 /// Why a series that was found has no cells.
@@ -344,7 +336,7 @@ impl Family {
     pub(crate) fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), LookupFailure> {
         let word = self.region.series(id).word(SERIES_HEAD);
         let mut seen = word.load(Acquire);
-        let sweep = guard.sweep() as u16;
+        let sweep = guard.sweep as u16;
         while record::state(seen) != PUBLISHED || Head::unpack(seen).looked_up != sweep {
             let head = match record::state(seen) {
                 PUBLISHED => Head { looked_up: sweep, ..Head::unpack(seen) },

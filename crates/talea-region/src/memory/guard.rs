@@ -77,7 +77,7 @@ pub struct Guard {
     /// (store-to-load forwarding fails).
     slot: u64,
     /// The number of the sweep, read after the announcement.
-    sweep: u64,
+    pub(crate) sweep: u64,
     /// It is the thread's.
     bound: PhantomData<*const dyn EndsBeforeTheNextAwait>,
 }
@@ -89,12 +89,6 @@ trait EndsBeforeTheNextAwait {}
 impl fmt::Debug for Guard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Guard").field("sweep", &self.sweep).finish_non_exhaustive()
-    }
-}
-
-impl Guard {
-    pub(crate) fn sweep(&self) -> u64 {
-        self.sweep
     }
 }
 

@@ -62,7 +62,7 @@ fn add_more_slowly(memory: &'static Memory, cell: Word, n: u64) {
     if claim_plain(memory) && restartable::add(cell, &memory.adds.table, n) {
         return;
     }
-    copy_at(cell, atomic_plane(memory)).fetch_add(n, Relaxed);
+    copy_at(cell, atomic_plane_of(memory, current_cpu())).fetch_add(n, Relaxed);
 }
 
 /// Completes an operation that adds 1 to one cell and `n` to another.
@@ -93,16 +93,13 @@ pub(crate) fn add_float_slowly(memory: &'static Memory, cell: Word, x: f64) {
     if claim_plain(memory) && restartable::add_float(cell, &memory.adds.table, x) {
         return;
     }
-    add_float_atomically(copy_at(cell, atomic_plane(memory)), x);
+    add_float_atomically(copy_at(cell, atomic_plane_of(memory, current_cpu())), x);
 }
 
 /// Gives the running CPU a plane for plain adds if there is one left; true if it has one now.
 #[inline]
 fn claim_plain(memory: &'static Memory) -> bool {
-    match restartable::cpu() {
-        Some(cpu) => claim(memory, cpu).is_some_and(|delta| delta != 0),
-        None => false,
-    }
+    restartable::cpu().and_then(|cpu| claim(memory, cpu)).is_some_and(|delta| delta != 0)
 }
 
 /// The distance of the plane that this thread adds to atomically if the process has no restartable
@@ -114,12 +111,6 @@ fn known_atomic_plane(memory: &'static Memory) -> Option<u64> {
     }
     let entry = memory.atomic_entries.get(known_cpu()? as usize)?.load(Relaxed);
     (entry & KNOWN != 0).then_some(entry & !KNOWN)
-}
-
-/// The distance of the plane that this thread may add to atomically.
-#[inline]
-fn atomic_plane(memory: &'static Memory) -> u64 {
-    atomic_plane_of(memory, current_cpu())
 }
 
 /// The distance of the plane of a CPU for atomic adds.

@@ -7,13 +7,15 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::clock::boot_nanos;
+
 /// Nanoseconds in which the same is not asked for again.
 const PAUSE: u64 = 1_000_000_000;
 
 /// The last refusal that this process met in a region.
 #[derive(Debug, Default)]
 pub(crate) struct Refusal {
-    /// Until when it counts, in nanoseconds by the monotonic clock; 0 if as much was had since.
+    /// Until when it counts, in nanoseconds by the boot clock; 0 if as much was had since.
     until: AtomicU64,
     /// How many bytes were asked for.
     len: AtomicU64,
@@ -23,14 +25,14 @@ impl Refusal {
     /// Whether the system refused as many bytes less than a second ago.
     pub(super) fn is_about(&self, len: u64) -> bool {
         let until = self.until.load(Relaxed);
-        until != 0 && len >= self.len.load(Relaxed) && now() < until
+        until != 0 && len >= self.len.load(Relaxed) && boot_nanos() < until
     }
 
     /// Two threads that are refused at once may leave the time of one and the length of the other;
     /// either is of a refusal just now.
     pub(super) fn note(&self, len: u64) {
         self.len.store(len, Relaxed);
-        self.until.store(now() + PAUSE, Relaxed);
+        self.until.store(boot_nanos() + PAUSE, Relaxed);
     }
 
     /// A success with less memory does not show that as much as was refused is available.
@@ -39,21 +41,6 @@ impl Refusal {
             self.until.store(0, Relaxed);
         }
     }
-}
-
-/// Nanoseconds by the monotonic clock, exact to a tick of the kernel (1 to 10 ms).
-#[cfg(target_os = "linux")]
-fn now() -> u64 {
-    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the result is ours to write; the clock is one that Linux has.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &mut now) };
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
-}
-
-/// Elsewhere nothing is ever refused.
-#[cfg(not(target_os = "linux"))]
-fn now() -> u64 {
-    0
 }
 
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
@@ -71,7 +58,7 @@ mod tests {
         refused_calls(|calls| {
             // Memory that is backed already is used up first.
             let before = (0..1_000_000).take_while(|&n| make(n)).count() as u64;
-            let began = now();
+            let began = boot_nanos();
             assert!((0..10_000).all(|n| !make(before + n)));
             assert!(calls() <= most_calls(began), "{} calls", calls());
             // Once the pause is over, the system is asked again.
@@ -88,7 +75,7 @@ mod tests {
     fn adds_on_a_cpu_that_gets_no_plane_on_a_full_tmpfs_cost_no_system_calls() {
         let (_, cell) = cell(FamilySpec { storage: Storage::Striped, ..FamilySpec::default() });
         refused_calls(|calls| {
-            let began = now();
+            let began = boot_nanos();
             (0..10_000).for_each(|_| cell.add(1));
             assert!(calls() <= most_calls(began), "{} calls", calls());
         });
@@ -97,6 +84,6 @@ mod tests {
 
     /// The calls of some pauses, which are as many as the machine took time.
     fn most_calls(began: u64) -> u64 {
-        8 * (2 + (now() - began) / PAUSE)
+        8 * (2 + (boot_nanos() - began) / PAUSE)
     }
 }

@@ -49,9 +49,7 @@ impl Region {
             map.back(at, len).map_err(no_memory)?;
         }
         let put = |at, value| {
-            if let Some(word) = map.word(at) {
-                word.store(value, Relaxed);
-            }
+            map.word(at).into_iter().for_each(|word| word.store(value, Relaxed));
         };
         put(H_MAGIC, MAGIC);
         put(H_LEN, limits.len);

@@ -34,7 +34,7 @@ impl Series<'_> {
         };
         let since_last = now.saturating_sub(self.region.memory.word_at(M_SWEPT_AT).load(Relaxed));
         let idle = u128::from(sweeps - 1) * u128::from(SWEEP_INTERVAL) + u128::from(since_last);
-        let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(sweeps));
+        let stamp = last_stamp_of_sweep(guard.sweep.saturating_sub(sweeps));
         idle >= wanted
             && !head.permanent
             && self.region.memory.is_unreachable(stamp, may_search)

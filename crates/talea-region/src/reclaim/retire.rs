@@ -54,13 +54,13 @@ impl Series<'_> {
             if hidden {
                 let _ = self.set_hidden(seen, false);
             }
-        } else if !hidden && guard.sweep().saturating_sub(since) > idle_limit {
+        } else if !hidden && guard.sweep.saturating_sub(since) > idle_limit {
             let _ = self.set_hidden(seen, true);
         }
     }
 
     fn note_value(self, guard: &Guard, digest: u64) {
-        self.word(SERIES_SINCE).store(guard.sweep(), Relaxed);
+        self.word(SERIES_SINCE).store(guard.sweep, Relaxed);
         if let Some(seen) = self.seen() {
             seen.store(digest, Release);
         }

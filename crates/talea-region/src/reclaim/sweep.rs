@@ -155,7 +155,7 @@ impl Series<'_> {
         };
         // First the guards are searched, then the pins: a thread pins a series before it leaves its
         // guard.
-        let stamp = last_stamp_of_sweep(guard.sweep().saturating_sub(idle));
+        let stamp = last_stamp_of_sweep(guard.sweep.saturating_sub(idle));
         // At the first sweep after a look-up no time may have passed at all.
         if idle <= idle_limit || !self.region.memory.is_unreachable(stamp, may_search) {
             return;
@@ -173,7 +173,7 @@ impl Series<'_> {
 
 /// How many sweeps began since a series was last looked up; `None` where none did.
 pub(crate) fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
-    let sweeps = u64::from((guard.sweep() as u16).wrapping_sub(head.looked_up));
+    let sweeps = u64::from((guard.sweep as u16).wrapping_sub(head.looked_up));
     // Another thread may be a sweep ahead.
     (1..=u64::from(u16::MAX / 2)).contains(&sweeps).then_some(sweeps)
 }
