@@ -185,8 +185,24 @@ impl<'a> Copy<'a> {
         (span.len > 0 && text.end <= pool.end).then_some(text)
     }
 
+    /// The pages with names and definitions may have texts of series too, younger than the copies of
+    /// these pages. A snapshot has read the names by now; for all else the pages are read again.
+    fn renew_names(&mut self) -> io::Result<()> {
+        let arena = self.s.arena.at..self.s.singles.at;
+        if !self.is_whole {
+            self.fixed.retain(|part| !arena.contains(&part.first));
+        }
+        let file = self.locks.file();
+        for part in self.fixed.iter_mut().filter(|part| arena.contains(&part.first)) {
+            let len = part.pages.words().len() as u64 * WORD;
+            file.read_exact_at(part.pages.bytes(len), part.first)?;
+        }
+        Ok(())
+    }
+
     /// Copies the texts and cells that the records of the window name.
     fn follow(&mut self) -> io::Result<()> {
+        self.renew_names()?;
         let shown = self.records.shown.clone();
         let (mut texts, mut cells) = (Extent::default(), Extent::default());
         // Whether a record names cells that are only found by following it.
@@ -263,6 +279,10 @@ impl<'a> Copy<'a> {
     }
 
     fn fixed_slice(&self, at: u64, count: u64) -> Option<&[u64]> {
+        // A text without bytes has no place.
+        if count == 0 {
+            return Some(&[]);
+        }
         let behind = self.fixed.partition_point(|part| part.first <= at);
         let Part { first, pages } = self.fixed.get(behind.checked_sub(1)?)?;
         cut(pages.words(), *first, at, count)

@@ -190,6 +190,25 @@ mod tests {
     }
 
     #[test]
+    fn a_series_whose_text_is_younger_than_the_copy_is_not_shown_without_it() {
+        let path = format!("/dev/shm/talea-younger-{}", std::process::id());
+        let region = Region::open(&path, Config::with_len(1 << 20)).unwrap().region;
+        let reader = Reader::open(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let spec = FamilySpec { name: b"x", ..FamilySpec::default() };
+        let family = region.family(spec).unwrap().family;
+        // Its record is free again, and the next series gets it.
+        assert!(family.series(b"a").is_ok() && family.remove(b"a"));
+        (0..3).for_each(|_| region.sweep());
+        let copy = Copy::begin(&reader.locks, &reader.s, |_| Vec::new()).unwrap();
+        family.series(b"a text beyond all that were there").unwrap();
+        let mut snapshot = Snapshot::default();
+        snapshot::take(copy, &|_| true, &mut snapshot).unwrap();
+        let texts: Vec<_> = snapshot.series(&snapshot.families()[0]).map(|one| one.text).collect();
+        assert!(texts.is_empty(), "{texts:?}");
+    }
+
+    #[test]
     fn a_series_that_is_removed_and_made_again_meanwhile_is_shown_once() {
         // More than a window.
         const SERIES: u64 = 5_000;
