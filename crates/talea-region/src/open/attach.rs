@@ -212,7 +212,7 @@ impl Region {
     }
 }
 
-/// What an attach does, for errors.
+/// The purpose of an attach, for errors.
 const TAKE_PART: &str = "take part in the region";
 
 /// How often one of them is looked at, all together: others may start and move files meanwhile.

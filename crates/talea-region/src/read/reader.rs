@@ -21,7 +21,7 @@ use crate::read::overview::{self, Overview};
 use crate::snapshot::{self, FamilyCopy, Snapshot};
 use crate::source::Source;
 
-/// What a reader does, for errors.
+/// The purpose of a reader, for errors.
 pub(crate) const DOING: &str = "read the region";
 
 /// A region that is read from outside the processes that use it.

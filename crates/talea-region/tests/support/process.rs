@@ -57,7 +57,7 @@ pub(crate) fn by_shell(script: &str, command: &Command) -> Command {
     started_by("sh", &["-c", &format!("{script} && exec \"$@\""), "sh"], command)
 }
 
-/// What a command says that ends well.
+/// The output of a command that ends well.
 pub(crate) fn output_of(command: &mut Command) -> String {
     let done = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
     let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();

@@ -97,7 +97,7 @@ impl Labels for () {
     fn add_to_key<K: KeyWriter>(&self, _: &mut K) {}
 }
 
-/// What a pointer to labels, or to the value of one, has of them.
+/// The parts of labels, or of the value of one, that a pointer to them has too.
 macro_rules! as_pointed_to {
     () => {
         #[inline]

@@ -146,16 +146,24 @@ impl<T: ObserveDuration> Drop for Timer<T> {
     }
 }
 
+// Written out, since the compiler shows it to users.
+impl ObserveDuration for Histogram<Seconds> {
+    #[inline]
+    fn observe_duration(&self, duration: Duration) {
+        self.observe(duration);
+    }
+}
+
+impl ObserveDuration for Summary<Seconds> {
+    #[inline]
+    fn observe_duration(&self, duration: Duration) {
+        self.observe(duration);
+    }
+}
+
 /// With the bound at each function and not at the block, the compiler shows what the trait says.
 macro_rules! timed {
     ($metric:ident) => {
-        impl ObserveDuration for $metric<Seconds> {
-            #[inline]
-            fn observe_duration(&self, duration: Duration) {
-                self.observe(duration);
-            }
-        }
-
         impl<U: Unit> $metric<U> {
             /// Starts a timer, which observes when it is stopped or dropped. Of a family, use
             /// [`Family::start_timer`](crate::Family::start_timer). Cost: that of [`Timer`].

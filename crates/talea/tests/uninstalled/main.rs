@@ -203,7 +203,7 @@ mod reports {
         text.lines().filter(|line| line.starts_with("talea: ")).map(str::to_owned).collect()
     }
 
-    /// What holds, how it is seen, and what the one line has; none if there is no line. Behind `at:`
+    /// The claim, how it is seen, and what the one line has; none if there is no line. Behind `at:`
     /// is code that makes a metric, whose place the line names.
     type Case = (&'static str, fn() -> Result<(), Error>, Option<&'static [&'static str]>);
     const CASES: [Case; 9] = [
