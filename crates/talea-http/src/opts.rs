@@ -35,7 +35,7 @@ pub struct Opts {
     pub(crate) convention: Convention,
     pub(crate) prefix: String,
     pub(crate) server: Option<String>,
-    pub(crate) status_label: StatusLabel,
+    pub(crate) status: StatusLabel,
     pub(crate) durations_by_status: bool,
     pub(crate) durations: Option<Vec<f64>>,
     pub(crate) sizes: Option<Vec<f64>>,
@@ -58,11 +58,37 @@ impl Opts {
         Self::default()
     }
 
+    /// The names and labels of the metrics. Default: [`Convention::Prometheus`].
+    pub fn convention(mut self, convention: Convention) -> Self {
+        self.convention = convention;
+        self
+    }
+
+    /// A prefix of each metric's name, joined by `_`. Default: none.
+    pub fn prefix(mut self, prefix: &str) -> Self {
+        self.prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}_") };
+        self
+    }
+
     /// Records all that [`Convention::Prometheus`] has: [`exchange_durations`](Self::exchange_durations)
     /// and [`body_sizes`](Self::body_sizes). That makes a page 2.6 times as long. Other conventions
     /// always record all of theirs.
     pub fn detailed(self) -> Self {
         self.exchange_durations(true).body_sizes(true)
+    }
+
+    /// Whether [`Convention::Prometheus`] records the time to the end of the response's body, in
+    /// `http_exchange_duration_seconds`: downloads and streams. Default: no.
+    pub fn exchange_durations(mut self, recorded: bool) -> Self {
+        self.exchange_durations = recorded;
+        self
+    }
+
+    /// Whether [`Convention::Prometheus`] records the bytes of bodies, in
+    /// `http_request_body_size_bytes` and `http_response_body_size_bytes`. Default: no.
+    pub fn body_sizes(mut self, recorded: bool) -> Self {
+        self.body_sizes = recorded;
+        self
     }
 
     /// The metrics of the convention that are recorded.
@@ -74,6 +100,58 @@ impl Opts {
             set.response_size = set.response_size.filter(|_| self.body_sizes);
         }
         set
+    }
+
+    /// The label `server` of [`Convention::Caddy`]. Default: `srv0`, Caddy's name for its first
+    /// server. Other conventions have no such label.
+    pub fn server(mut self, name: &str) -> Self {
+        self.server = Some(name.to_owned());
+        self
+    }
+
+    /// The values of the label `status` in [`Convention::Prometheus`]. Default:
+    /// [`StatusLabel::Class`]. Other conventions define their own.
+    pub fn status_label(mut self, status: StatusLabel) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// Whether durations have a label for the status, so that an objective can cover successes
+    /// only: a histogram for each endpoint and status. Default: no, in
+    /// [`Convention::Prometheus`] and [`Convention::Servant`]; other conventions always do.
+    pub fn durations_by_status(mut self, by_status: bool) -> Self {
+        self.durations_by_status = by_status;
+        self
+    }
+
+    /// Thresholds of the histograms of durations, in seconds, as for
+    /// [`talea::Opts::buckets`]. Default: those of the convention.
+    pub fn durations(mut self, seconds: &[f64]) -> Self {
+        self.durations = Some(seconds.to_vec());
+        self
+    }
+
+    /// Thresholds of the histograms of sizes, in bytes. Default: 256 B to 4 MiB, each four
+    /// times the one before.
+    pub fn sizes(mut self, bytes: &[f64]) -> Self {
+        self.sizes = Some(bytes.to_vec());
+        self
+    }
+
+    /// The kinds of buckets that the histograms have. Default: [`Bucketing::Dual`], both classic
+    /// and native ones.
+    pub fn bucketing(mut self, bucketing: Bucketing) -> Self {
+        self.bucketing = bucketing;
+        self
+    }
+
+    /// Quantiles to show of the last ten minutes' durations, from 0 to 1, ascending:
+    /// those of `http_request_duration_seconds` in `http_request_duration_recent_seconds`,
+    /// and so on. They cost a request nothing; the reader of a snapshot computes them, see
+    /// [`Summary`](talea::Summary). Default: none.
+    pub fn quantiles(mut self, quantiles: &[f64]) -> Self {
+        self.quantiles = quantiles.to_vec();
+        self
     }
 
     /// A label with a constant value on every metric.
@@ -106,74 +184,15 @@ impl Opts {
         self.response_labels.push(ExtensionLabel::new::<T>(name));
         self
     }
-}
-
-/// Methods that set the option of their name.
-macro_rules! setters {
-    ($($(#[$docs:meta])* $option:ident($argument:ident: $type:ty) = $value:expr;)*) => {
-        impl Opts {
-            $(
-                $(#[$docs])*
-                pub fn $option(mut self, $argument: $type) -> Self {
-                    self.$option = $value;
-                    self
-                }
-            )*
-        }
-    };
-}
-
-setters! {
-    /// The names and labels of the metrics. Default: [`Convention::Prometheus`].
-    convention(convention: Convention) = convention;
-
-    /// A prefix of each metric's name, joined by `_`. Default: none.
-    prefix(prefix: &str) = if prefix.is_empty() { String::new() } else { format!("{prefix}_") };
-
-    /// Whether [`Convention::Prometheus`] records the time to the end of the response's body, in
-    /// `http_exchange_duration_seconds`: downloads and streams. Default: no.
-    exchange_durations(recorded: bool) = recorded;
-
-    /// Whether [`Convention::Prometheus`] records the bytes of bodies, in
-    /// `http_request_body_size_bytes` and `http_response_body_size_bytes`. Default: no.
-    body_sizes(recorded: bool) = recorded;
-
-    /// The label `server` of [`Convention::Caddy`]. Default: `srv0`, Caddy's name for its first
-    /// server. Other conventions have no such label.
-    server(name: &str) = Some(name.to_owned());
-
-    /// The values of the label `status` in [`Convention::Prometheus`]. Default:
-    /// [`StatusLabel::Class`]. Other conventions define their own.
-    status_label(status: StatusLabel) = status;
-
-    /// Whether durations have a label for the status, so that an objective can cover successes
-    /// only: a histogram for each endpoint and status. Default: no, in
-    /// [`Convention::Prometheus`] and [`Convention::Servant`]; other conventions always do.
-    durations_by_status(by_status: bool) = by_status;
-
-    /// Thresholds of the histograms of durations, in seconds, as for
-    /// [`talea::Opts::buckets`]. Default: those of the convention.
-    durations(seconds: &[f64]) = Some(seconds.to_vec());
-
-    /// Thresholds of the histograms of sizes, in bytes. Default: 256 B to 4 MiB, each four
-    /// times the one before.
-    sizes(bytes: &[f64]) = Some(bytes.to_vec());
-
-    /// The kinds of buckets that the histograms have. Default: [`Bucketing::Dual`], both classic
-    /// and native ones.
-    bucketing(bucketing: Bucketing) = bucketing;
-
-    /// Quantiles to show of the last ten minutes' durations, from 0 to 1, ascending:
-    /// those of `http_request_duration_seconds` in `http_request_duration_recent_seconds`,
-    /// and so on. They cost a request nothing; the reader of a snapshot computes them, see
-    /// [`Summary`](talea::Summary). Default: none.
-    quantiles(quantiles: &[f64]) = quantiles.to_vec();
 
     /// Adds a label for the host that requests name (without a port, in any case). Its values
     /// are these hosts; any other is `_other`. An IPv6 address has its brackets: `[::1]`. The label
     /// is `host`, in [`Convention::OpenTelemetry`] `server_address`. Default: no such label. A host
     /// that no request can name, such as one with a port, is an error where the options are used.
-    hosts(hosts: &[&str]) = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+    pub fn hosts(mut self, hosts: &[&str]) -> Self {
+        self.hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
+        self
+    }
 
     /// Methods of extensions of HTTP that have their own name in the label of the method, such as
     /// `PROPFIND` of WebDAV, wherever that is the method that was sent: in each convention for an
@@ -181,11 +200,17 @@ setters! {
     /// other libraries for all. Any other method is `_OTHER`, or what the convention has for it. Those
     /// of RFC 9110, `PATCH` and (where the convention knows it) `QUERY` need not be named. Case matters,
     /// as in a request. Default: none. A text that is no method is an error where the options are used.
-    methods(methods: &[&str]) = methods.iter().map(|&method| method.to_owned()).collect();
+    pub fn methods(mut self, methods: &[&str]) -> Self {
+        self.methods = methods.iter().map(|&method| method.to_owned()).collect();
+        self
+    }
 
     /// Whether requests that do not name their scheme came by `https`, because a proxy ends TLS.
     /// Only [`Convention::OpenTelemetry`] has the label. Default: no.
-    https(https: bool) = https;
+    pub fn https(mut self, https: bool) -> Self {
+        self.https = https;
+        self
+    }
 
     /// The time after which something outside of the meter, such as a proxy, gives requests up:
     /// a request that is dropped after that time counts as timed out, one that is dropped earlier
@@ -193,5 +218,8 @@ setters! {
     /// clock starts later. Default: never. A time-out inside of the meter, such as a
     /// [layer](crate::axum::Router::layer), does not need it: it responds, and responses of
     /// status 408 and 504 count as timed out.
-    timed_out_after(limit: Duration) = Some(limit);
+    pub fn timed_out_after(mut self, limit: Duration) -> Self {
+        self.timed_out_after = Some(limit);
+        self
+    }
 }

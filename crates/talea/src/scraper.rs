@@ -70,6 +70,18 @@ impl<S: Scrapable> Scraper<S> {
 
     /// Leaves the samples `_created` out of OpenMetrics' text, until [`format`](Self::format) is called
     /// again.
+    ///
+    /// ```
+    /// # use talea::{Counter, Escaping, Format, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// # let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// let mut scraper = registry.scraper();
+    /// scraper.format(Format::OpenMetrics, Escaping::default());
+    /// assert!(String::from_utf8_lossy(scraper.scrape()).contains("orders_created "));
+    /// scraper.hide_created();
+    /// assert!(!String::from_utf8_lossy(scraper.scrape()).contains("orders_created "));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn hide_created(&mut self) {
         self.encoder.hide_created();
     }
@@ -77,6 +89,16 @@ impl<S: Scrapable> Scraper<S> {
     /// Shows the samples `_created` in Prometheus' text too, as a family of gauges beside each counter,
     /// histogram and summary, until [`format`](Self::format) is called again. For readers that expect
     /// what Python's official client writes.
+    ///
+    /// ```
+    /// # use talea::{Counter, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// # let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// let mut scraper = registry.scraper();
+    /// scraper.show_created();
+    /// assert!(String::from_utf8_lossy(scraper.scrape()).contains("# TYPE orders_created gauge\n"));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn show_created(&mut self) {
         self.encoder.show_created();
     }
@@ -86,18 +108,12 @@ impl<S: Scrapable> Scraper<S> {
     /// compared does not differ. A page takes about twice as long.
     ///
     /// ```
-    /// # use talea::{Counter, Escaping, Format, Opts, Registry};
+    /// # use talea::{Counter, Opts, Registry};
     /// # let registry = Registry::for_test()?;
     /// # let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
     /// let mut scraper = registry.scraper();
     /// scraper.write_decimals();
     /// assert!(scraper.scrape().ends_with(b"\norders_total 0.0\n"));
-    /// scraper.show_created();
-    /// assert!(String::from_utf8_lossy(scraper.scrape()).contains("# TYPE orders_created gauge\n"));
-    /// scraper.format(Format::OpenMetrics, Escaping::default());
-    /// assert!(String::from_utf8_lossy(scraper.scrape()).contains("orders_created "));
-    /// scraper.hide_created();
-    /// assert!(!String::from_utf8_lossy(scraper.scrape()).contains("orders_created "));
     /// # Ok::<(), talea::Error>(())
     /// ```
     pub fn write_decimals(&mut self) {

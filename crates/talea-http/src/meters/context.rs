@@ -57,7 +57,7 @@ impl LabelTexts {
             }
         }
         Ok(Self {
-            statuses: match (set.statuses, opts.status_label) {
+            statuses: match (set.statuses, opts.status) {
                 (Statuses::Classes, StatusLabel::Code) => {
                     Statuses::Codes { odd: OTHER, none: OTHER }
                 }

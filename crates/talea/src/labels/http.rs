@@ -2,15 +2,111 @@
 
 use super::{LabelText, LabelValue};
 
-/// Labels of few values: an enum, with texts that need no escape.
-macro_rules! values {
-    ($(#[$doc:meta])* $type:ident: $($(#[$of_value:meta])* $value:ident = $text:literal,)*) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        pub enum $type {
-            $($(#[$of_value])* $value,)*
-        }
+/// The class of a response's status code: `1xx` to `5xx`, and `_OTHER` for what is
+/// no status code.
+///
+/// Cost: an index into a table; a family of it is looked up by arithmetic.
+///
+/// ```
+/// use talea::StatusClass;
+///
+/// assert_eq!(StatusClass::of(404), StatusClass::ClientError);
+/// assert_eq!(StatusClass::of(404).as_str(), "4xx");
+/// assert_eq!(StatusClass::of(999).as_str(), "_OTHER");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum StatusClass {
+    /// `1xx`.
+    Informational,
+    /// `2xx`.
+    Successful,
+    /// `3xx`.
+    Redirection,
+    /// `4xx`.
+    ClientError,
+    /// `5xx`.
+    ServerError,
+    /// Below 100 or above 599.
+    Other,
+}
 
+impl StatusClass {
+    /// The class of a status code.
+    #[inline]
+    pub const fn of(status: u16) -> Self {
+        match status {
+            100..=199 => Self::Informational,
+            200..=299 => Self::Successful,
+            300..=399 => Self::Redirection,
+            400..=499 => Self::ClientError,
+            500..=599 => Self::ServerError,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// A request's method: those of the standards, and `_OTHER` for the rest, as
+/// OpenTelemetry names it. A client that makes up methods makes no series.
+///
+/// Cost: a comparison or two with texts of its length; a family of it is looked up
+/// by arithmetic.
+///
+/// ```
+/// use talea::HttpMethod;
+///
+/// assert_eq!(HttpMethod::of("GET"), HttpMethod::Get);
+/// // Methods are case-sensitive (RFC 9110, 9.1).
+/// assert_eq!(HttpMethod::of("get").as_str(), "_OTHER");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum HttpMethod {
+    /// `GET`.
+    Get,
+    /// `HEAD`.
+    Head,
+    /// `POST`.
+    Post,
+    /// `PUT`.
+    Put,
+    /// `DELETE`.
+    Delete,
+    /// `CONNECT`.
+    Connect,
+    /// `OPTIONS`.
+    Options,
+    /// `TRACE`.
+    Trace,
+    /// `PATCH` (RFC 5789).
+    Patch,
+    /// `QUERY`: a `GET` with content.
+    Query,
+    /// Any other.
+    Other,
+}
+
+impl HttpMethod {
+    /// The method of a request's first line.
+    #[inline]
+    pub fn of(method: &str) -> Self {
+        match method {
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "POST" => Self::Post,
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            "CONNECT" => Self::Connect,
+            "OPTIONS" => Self::Options,
+            "TRACE" => Self::Trace,
+            "PATCH" => Self::Patch,
+            "QUERY" => Self::Query,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The values in the order of the enum, with texts that need no escape.
+macro_rules! values {
+    ($type:ident: $($value:ident $text:literal,)*) => {
         impl $type {
             /// Each value, in the order of their numbers.
             pub const ALL: &'static [Self] = &[$(Self::$value),*];
@@ -45,106 +141,27 @@ macro_rules! values {
     };
 }
 
-values! {
-    /// The class of a response's status code: `1xx` to `5xx`, and `_OTHER` for what is
-    /// no status code.
-    ///
-    /// Cost: an index into a table; a family of it is looked up by arithmetic.
-    ///
-    /// ```
-    /// use talea::StatusClass;
-    ///
-    /// assert_eq!(StatusClass::of(404), StatusClass::ClientError);
-    /// assert_eq!(StatusClass::of(404).as_str(), "4xx");
-    /// assert_eq!(StatusClass::of(999).as_str(), "_OTHER");
-    /// ```
-    StatusClass:
-    /// `1xx`.
-    Informational = "1xx",
-    /// `2xx`.
-    Successful = "2xx",
-    /// `3xx`.
-    Redirection = "3xx",
-    /// `4xx`.
-    ClientError = "4xx",
-    /// `5xx`.
-    ServerError = "5xx",
-    /// Below 100 or above 599.
-    Other = "_OTHER",
+values! { StatusClass:
+    Informational "1xx",
+    Successful "2xx",
+    Redirection "3xx",
+    ClientError "4xx",
+    ServerError "5xx",
+    Other "_OTHER",
 }
 
-values! {
-    /// A request's method: those of the standards, and `_OTHER` for the rest, as
-    /// OpenTelemetry names it. A client that makes up methods makes no series.
-    ///
-    /// Cost: a comparison or two with texts of its length; a family of it is looked up
-    /// by arithmetic.
-    ///
-    /// ```
-    /// use talea::HttpMethod;
-    ///
-    /// assert_eq!(HttpMethod::of("GET"), HttpMethod::Get);
-    /// // Methods are case-sensitive (RFC 9110, 9.1).
-    /// assert_eq!(HttpMethod::of("get").as_str(), "_OTHER");
-    /// ```
-    HttpMethod:
-    /// `GET`.
-    Get = "GET",
-    /// `HEAD`.
-    Head = "HEAD",
-    /// `POST`.
-    Post = "POST",
-    /// `PUT`.
-    Put = "PUT",
-    /// `DELETE`.
-    Delete = "DELETE",
-    /// `CONNECT`.
-    Connect = "CONNECT",
-    /// `OPTIONS`.
-    Options = "OPTIONS",
-    /// `TRACE`.
-    Trace = "TRACE",
-    /// `PATCH` (RFC 5789).
-    Patch = "PATCH",
-    /// `QUERY`: a `GET` with content.
-    Query = "QUERY",
-    /// Any other.
-    Other = "_OTHER",
-}
-
-impl StatusClass {
-    /// The class of a status code.
-    #[inline]
-    pub const fn of(status: u16) -> Self {
-        match status {
-            100..=199 => Self::Informational,
-            200..=299 => Self::Successful,
-            300..=399 => Self::Redirection,
-            400..=499 => Self::ClientError,
-            500..=599 => Self::ServerError,
-            _ => Self::Other,
-        }
-    }
-}
-
-impl HttpMethod {
-    /// The method of a request's first line.
-    #[inline]
-    pub fn of(method: &str) -> Self {
-        match method {
-            "GET" => Self::Get,
-            "HEAD" => Self::Head,
-            "POST" => Self::Post,
-            "PUT" => Self::Put,
-            "DELETE" => Self::Delete,
-            "CONNECT" => Self::Connect,
-            "OPTIONS" => Self::Options,
-            "TRACE" => Self::Trace,
-            "PATCH" => Self::Patch,
-            "QUERY" => Self::Query,
-            _ => Self::Other,
-        }
-    }
+values! { HttpMethod:
+    Get "GET",
+    Head "HEAD",
+    Post "POST",
+    Put "PUT",
+    Delete "DELETE",
+    Connect "CONNECT",
+    Options "OPTIONS",
+    Trace "TRACE",
+    Patch "PATCH",
+    Query "QUERY",
+    Other "_OTHER",
 }
 
 #[cfg(test)]

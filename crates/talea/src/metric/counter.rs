@@ -2,17 +2,21 @@
 
 use talea_region::{Cell, Number};
 
+use super::slot::Slot;
 use super::{Shape, single_cell_metric, words};
 use crate::exemplar::{self, ExemplarError};
 
-single_cell_metric! {
-    /// A total, a whole number. It starts at 0 and only goes up; at 2⁶⁴ it starts anew, as Prometheus
-    /// expects of a counter.
-    ///
-    /// Cost of an add: if it is striped, less than half of an uncontended atomic add, on any number of
-    /// threads (`make bench ONLY=counter-kept`); otherwise one atomic add.
-    pub Counter, |opts| Shape::counter(Number::Integer, opts)
+/// A total, a whole number. It starts at 0 and only goes up; at 2⁶⁴ it starts anew, as Prometheus
+/// expects of a counter.
+///
+/// Cost of an add: if it is striped, less than half of an uncontended atomic add, on any number of
+/// threads (`make bench ONLY=counter-kept`); otherwise one atomic add.
+#[derive(Clone, Debug)]
+pub struct Counter {
+    cell: Slot<Cell>,
 }
+
+single_cell_metric!(pub Counter, |opts| Shape::counter(Number::Integer, opts));
 words!(Counter, "whole numbers");
 
 impl Counter {
@@ -62,14 +66,17 @@ impl Counter {
     }
 }
 
-single_cell_metric! {
-    /// A total that is not a whole number, such as seconds. It starts at 0 and only goes up; very small
-    /// amounts are lost beside a very large total.
-    ///
-    /// Cost of an add: if it is striped, about a [`Counter`]'s and the addition; else a
-    /// compare-and-swap, and another for each concurrent update that came first.
-    pub FloatCounter, |opts| Shape::counter(Number::Float, opts)
+/// A total that is not a whole number, such as seconds. It starts at 0 and only goes up; very small
+/// amounts are lost beside a very large total.
+///
+/// Cost of an add: if it is striped, about a [`Counter`]'s and the addition; else a
+/// compare-and-swap, and another for each concurrent update that came first.
+#[derive(Clone, Debug)]
+pub struct FloatCounter {
+    cell: Slot<Cell>,
 }
+
+single_cell_metric!(pub FloatCounter, |opts| Shape::counter(Number::Float, opts));
 words!(FloatCounter, "the bits of an `f64`");
 
 impl FloatCounter {

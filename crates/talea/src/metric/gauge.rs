@@ -2,22 +2,26 @@
 
 use talea_region::{Cell, Combine, Incarnation, Number, Storage};
 
+use super::slot::Slot;
 use super::{Shape, single_cell_metric, words};
 use crate::definition::kind::Kind;
 
-single_cell_metric! {
-    /// A whole number that is set, or goes up and down. Processes that share the
-    /// region share the value, and the latest write counts; or each has its own, see
-    /// [`Opts::combine`](crate::Opts::combine).
-    ///
-    /// Cost of each operation: one atomic operation on a word that all threads share; of
-    /// [`set_max`](Self::set_max) and [`set_min`](Self::set_min) a load, and a compare-and-swap if they
-    /// change something.
-    ///
-    /// Where each process has its own value, the smallest `i64` is kept as the one after
-    /// it.
-    pub Gauge, |opts| Shape::gauge(Number::Integer, opts)
+/// A whole number that is set, or goes up and down. Processes that share the
+/// region share the value, and the latest write counts; or each has its own, see
+/// [`Opts::combine`](crate::Opts::combine).
+///
+/// Cost of each operation: one atomic operation on a word that all threads share; of
+/// [`set_max`](Self::set_max) and [`set_min`](Self::set_min) a load, and a compare-and-swap if they
+/// change something.
+///
+/// Where each process has its own value, the smallest `i64` is kept as the one after
+/// it.
+#[derive(Clone, Debug)]
+pub struct Gauge {
+    cell: Slot<Cell>,
 }
+
+single_cell_metric!(pub Gauge, |opts| Shape::gauge(Number::Integer, opts));
 words!(Gauge, "whole numbers", "There is none either if the value may be absent in a process.");
 
 impl Gauge {
@@ -70,13 +74,16 @@ impl Gauge {
     }
 }
 
-single_cell_metric! {
-    /// A [`Gauge`] of any float, NaN and the infinities included.
-    ///
-    /// Cost: of [`set`](Self::set) and [`get`](Self::get) one atomic operation, of
-    /// [`add`](Self::add) a compare-and-swap, and another for each thread that was faster.
-    pub FloatGauge, |opts| Shape::gauge(Number::Float, opts)
+/// A [`Gauge`] of any float, NaN and the infinities included.
+///
+/// Cost: of [`set`](Self::set) and [`get`](Self::get) one atomic operation, of
+/// [`add`](Self::add) a compare-and-swap, and another for each thread that was faster.
+#[derive(Clone, Debug)]
+pub struct FloatGauge {
+    cell: Slot<Cell>,
 }
+
+single_cell_metric!(pub FloatGauge, |opts| Shape::gauge(Number::Float, opts));
 words!(
     FloatGauge,
     "the bits of an `f64`",
@@ -125,19 +132,22 @@ impl FloatGauge {
     }
 }
 
-single_cell_metric! {
-    /// The number of things that exist right now: requests in flight, open connections. Each process
-    /// has its own count, and a scrape shows the sum over the living processes. So the count of a
-    /// killed process goes with it. Each increment needs a decrement in the same process, also if a
-    /// task is cancelled or panics.
-    ///
-    /// Cost of an add: one atomic add on a word of this process.
-    pub UpDownCounter, |opts| {
-        Shape::without_choice(opts)?;
-        let (number, storage) = (Number::Integer, Some(Storage::Owned));
-        Ok(Shape::single_cell(Kind::Gauge, number, storage, Combine::Sum, ""))
-    }
+/// The number of things that exist right now: requests in flight, open connections. Each process
+/// has its own count, and a scrape shows the sum over the living processes. So the count of a
+/// killed process goes with it. Each increment needs a decrement in the same process, also if a
+/// task is cancelled or panics.
+///
+/// Cost of an add: one atomic add on a word of this process.
+#[derive(Clone, Debug)]
+pub struct UpDownCounter {
+    cell: Slot<Cell>,
 }
+
+single_cell_metric!(pub UpDownCounter, |opts| {
+    Shape::without_choice(opts)?;
+    let (number, storage) = (Number::Integer, Some(Storage::Owned));
+    Ok(Shape::single_cell(Kind::Gauge, number, storage, Combine::Sum, ""))
+});
 words!(UpDownCounter, "whole numbers, of this process: a child made by `fork` has others");
 
 impl UpDownCounter {

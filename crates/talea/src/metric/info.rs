@@ -2,22 +2,26 @@
 
 use std::borrow::Cow;
 
-use talea_region::{Combine, Number, Storage};
+use talea_region::{Cell, Combine, Number, Storage};
 
+use super::slot::Slot;
 use super::{Shape, single_cell_metric};
 use crate::definition::kind::Kind;
 use crate::family::Family;
 use crate::family::values::{self, DynamicLabels};
 use crate::labels::{LabelText, Labels};
 
-single_cell_metric! {
-    /// The series of an [`Info`], which is 1.
-    pub(crate) InfoSeries, |opts| {
-        Shape::without_choice(opts)?;
-        let (number, storage) = (Number::Integer, Some(Storage::Single));
-        Ok(Shape::single_cell(Kind::Info, number, storage, Combine::Latest, "_info"))
-    }
+/// The series of an [`Info`], which is 1.
+#[derive(Clone, Debug)]
+pub(crate) struct InfoSeries {
+    cell: Slot<Cell>,
 }
+
+single_cell_metric!(pub(crate) InfoSeries, |opts| {
+    Shape::without_choice(opts)?;
+    let (number, storage) = (Number::Integer, Some(Storage::Single));
+    Ok(Shape::single_cell(Kind::Info, number, storage, Combine::Latest, "_info"))
+});
 
 /// A fact that does not change while the process runs, such as its version: a series that is always
 /// 1, with the fact in its labels.

@@ -127,15 +127,9 @@ impl Shape {
     }
 }
 
-/// A metric of one cell.
+/// The parts that every metric of one cell has in common.
 macro_rules! single_cell_metric {
-    ($(#[$doc:meta])* $vis:vis $name:ident, $shape:expr) => {
-        $(#[$doc])*
-        #[derive(Clone, Debug)]
-        $vis struct $name {
-            cell: crate::metric::slot::Slot<talea_region::Cell>,
-        }
-
+    ($vis:vis $name:ident, $shape:expr) => {
         impl $name {
             /// A metric that is not installed yet: until then, its updates are discarded. Its
             /// clones are installed with it.

@@ -161,34 +161,37 @@ fn shape(opts: &Opts<'_>, states: Vec<String>) -> Result<Shape, String> {
     Ok(Shape { states, ..shape })
 }
 
-single_cell_metric! {
-    /// A [`StateSet`] whose states are known at run time: those of [`Opts::states`], by their numbers
-    /// from 0.
-    ///
-    /// ```
-    /// use talea::{DynamicStateSet, Opts, Registry};
-    ///
-    /// let registry = Registry::for_test()?;
-    /// let opts = Opts::new("payment_circuit", "State of the payment provider's circuit.");
-    /// let circuit: DynamicStateSet = registry.register(opts.states(&["closed", "open"]))?;
-    /// circuit.set(1);
-    /// let snapshot = registry.snapshot();
-    /// assert_eq!(snapshot.value("payment_circuit", &[("payment_circuit", "open")]), Some(1.0));
-    /// # Ok::<(), talea::Error>(())
-    /// ```
-    pub DynamicStateSet, |opts| {
-        let count = opts.states.len();
-        if !(1..=64).contains(&count) {
-            return Err(number_of_states(&count.to_string()));
-        }
-        let as_label_text = |state: &&str| {
-            let mut text = LabelText::new();
-            text.push_escaped(state);
-            String::from_utf8_lossy(text.as_bytes()).into_owned()
-        };
-        shape(opts, opts.states.iter().map(as_label_text).collect())
-    }
+/// A [`StateSet`] whose states are known at run time: those of [`Opts::states`], by their numbers
+/// from 0.
+///
+/// ```
+/// use talea::{DynamicStateSet, Opts, Registry};
+///
+/// let registry = Registry::for_test()?;
+/// let opts = Opts::new("payment_circuit", "State of the payment provider's circuit.");
+/// let circuit: DynamicStateSet = registry.register(opts.states(&["closed", "open"]))?;
+/// circuit.set(1);
+/// let snapshot = registry.snapshot();
+/// assert_eq!(snapshot.value("payment_circuit", &[("payment_circuit", "open")]), Some(1.0));
+/// # Ok::<(), talea::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DynamicStateSet {
+    cell: Slot<Cell>,
 }
+
+single_cell_metric!(pub DynamicStateSet, |opts| {
+    let count = opts.states.len();
+    if !(1..=64).contains(&count) {
+        return Err(number_of_states(&count.to_string()));
+    }
+    let as_label_text = |state: &&str| {
+        let mut text = LabelText::new();
+        text.push_escaped(state);
+        String::from_utf8_lossy(text.as_bytes()).into_owned()
+    };
+    shape(opts, opts.states.iter().map(as_label_text).collect())
+});
 
 impl DynamicStateSet {
     /// This state holds, and no other.

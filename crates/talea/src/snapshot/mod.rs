@@ -25,40 +25,6 @@ pub(crate) use self::shown::Shown;
 
 /// All values of a registry at one instant, copied out of the region. Later updates do not change
 /// it, and it can be sent to any thread. A clone copies all of it.
-///
-/// ```
-/// use talea::{Bytes, Counter, Gauge, Histogram, Kind, Opts, Registry};
-///
-/// let registry = Registry::for_test()?;
-/// let sales = registry.family::<Counter>(Opts::new("sales", "Sales."), &["country", "gift"])?;
-/// sales.with_values(&["pe", "true"]).inc();
-/// sales.with_values(&["pe", "false"]).add(2);
-/// sales.with_values(&["ch", "true"]).add(4);
-/// registry.register::<Gauge>(Opts::new("depth", "Depth."))?.set(-3);
-/// let pages = registry.family::<Histogram<Bytes>>(Opts::new("page", "Pages."), &["country"])?;
-/// pages.with_values(&["pe"]).observe(100);
-/// pages.with_values(&["ch"]).observe(300);
-///
-/// let snapshot = registry.snapshot();
-/// // The value of one series is asked for by all of its labels, in any order.
-/// assert_eq!(snapshot.value("depth", &[]), Some(-3.0));
-/// assert_eq!(snapshot.value("sales_total", &[("gift", "true"), ("country", "ch")]), Some(4.0));
-/// assert_eq!(snapshot.value("sales_total", &[("gift", "true")]), None);
-/// // Totals and histograms are over all series that carry some labels.
-/// assert_eq!(snapshot.total("sales_total", &[("country", "pe")]), Some(3.0));
-/// assert_eq!(snapshot.total("sales_total", &[("country", "de")]), None);
-/// let all = snapshot.histogram("page_bytes", &[]).unwrap();
-/// assert_eq!((all.count(), all.sum()), (2, 400.0));
-/// // So are those that are selected, each with its labels and its value.
-/// let gifts: Vec<_> = snapshot.select("sales_total", &[("gift", "true")]).collect();
-/// assert_eq!((gifts[0].label("country").as_deref(), gifts[0].as_f64()), (Some("pe"), Some(1.0)));
-/// assert!(gifts[1].carries(&[("country", "ch")]) && gifts[1].label("town").is_none());
-/// // A family has the name that its samples have.
-/// let family = snapshot.family("sales_total").unwrap();
-/// assert_eq!((family.kind(), family.select(&[]).count()), (Kind::Counter, 3));
-/// assert!(snapshot.family("sales").is_none());
-/// # Ok::<(), talea::Error>(())
-/// ```
 #[derive(Clone, Default)]
 pub struct Snapshot {
     raw: talea_region::Snapshot,

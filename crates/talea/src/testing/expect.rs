@@ -1,25 +1,9 @@
 //! Assertions on snapshots, for tests.
 
-use super::failure::{self, Wanted};
+use super::failure;
 use crate::histogram::snapshot::HistogramSnapshot;
 use crate::snapshot::Snapshot;
 
-/// Assertions for tests: what they ask for, they find or panic with the nearest series.
-///
-/// ```
-/// # use talea::{Counter, Histogram, Opts, Registry, Seconds};
-/// # let registry = Registry::for_test()?;
-/// let sales = registry.family::<Counter>(Opts::new("sales", "Sales."), &["country"])?;
-/// let pricing: Histogram<Seconds> = registry.register(Opts::new("pricing", "Pricing."))?;
-/// sales.with_values(&["pe"]).inc();
-/// pricing.observe(std::time::Duration::from_millis(250));
-/// let snapshot = registry.snapshot();
-/// snapshot.assert_value("sales_total", &[("country", "pe")], 1.0);
-/// snapshot.assert_no_series("sales_total", &[("country", "ch")]);
-/// assert!(snapshot.expect_value("sales_total", &[("country", "pe")]) > 0.0);
-/// assert_eq!(snapshot.expect_histogram("pricing_seconds", &[]).sum(), 0.25);
-/// # Ok::<(), talea::Error>(())
-/// ```
 impl Snapshot {
     /// Asserts that the counter or gauge series with exactly these labels, in any
     /// order, has this value; NaN equals NaN. Cost: linear in the family's series.
@@ -28,6 +12,17 @@ impl Snapshot {
     ///
     /// There is no such series, or it has another value; the message shows the
     /// nearest series.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Sale { country: &'static str }
+    /// # let registry = Registry::for_test()?;
+    /// # let sales: Family<Sale, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    /// sales.with(Sale { country: "pe" }).inc();
+    /// registry.snapshot().assert_value("sales_total", &[("country", "pe")], 1.0);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     #[track_caller]
     pub fn assert_value(&self, name: &str, labels: &[(&str, &str)], expected: f64) {
         let same = |found: f64| found == expected || (found.is_nan() && expected.is_nan());
@@ -42,10 +37,19 @@ impl Snapshot {
     /// # Panics
     ///
     /// There is no such series; the message shows the nearest ones.
+    ///
+    /// ```
+    /// # use talea::{Counter, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// let orders: Counter = registry.register(Opts::new("orders", "Orders."))?;
+    /// orders.add(5);
+    /// assert!(registry.snapshot().expect_value("orders_total", &[]) > 4.0);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     #[track_caller]
     pub fn expect_value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let Some(value) = self.value(name, labels) else {
-            panic!("{}", failure::none(self, name, labels, Wanted::Value));
+            panic!("{}", failure::no_value(self, name, labels));
         };
         value
     }
@@ -56,10 +60,21 @@ impl Snapshot {
     /// # Panics
     ///
     /// There is no such series; the message shows the nearest ones.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use talea::{Histogram, Opts, Registry, Seconds};
+    /// # let registry = Registry::for_test()?;
+    /// let times: Histogram<Seconds> = registry.register(Opts::new("pricing", "Pricing."))?;
+    /// times.observe(Duration::from_millis(250));
+    /// let pricing = registry.snapshot().expect_histogram("pricing_seconds", &[]);
+    /// assert_eq!((pricing.count(), pricing.sum()), (1, 0.25));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     #[track_caller]
     pub fn expect_histogram(&self, name: &str, labels: &[(&str, &str)]) -> HistogramSnapshot {
         let Some(histogram) = self.histogram(name, labels) else {
-            panic!("{}", failure::none(self, name, labels, Wanted::Histogram));
+            panic!("{}", failure::no_histogram(self, name, labels));
         };
         histogram
     }
@@ -71,6 +86,17 @@ impl Snapshot {
     /// # Panics
     ///
     /// There is such a series; the message shows it.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Sale { country: &'static str }
+    /// # let registry = Registry::for_test()?;
+    /// # let sales: Family<Sale, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    /// sales.with(Sale { country: "pe" }).inc();
+    /// registry.snapshot().assert_no_series("sales_total", &[("country", "ch")]);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     #[track_caller]
     pub fn assert_no_series(&self, name: &str, labels: &[(&str, &str)]) {
         let found: Vec<_> = self.select(name, labels).collect();

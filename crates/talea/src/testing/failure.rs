@@ -32,22 +32,20 @@ impl fmt::Display for Failure {
     }
 }
 
-/// The message of [`Snapshot::expect_value`] and [`Snapshot::expect_histogram`].
-pub(crate) fn none(
-    snapshot: &Snapshot,
-    name: &str,
-    labels: &[(&str, &str)],
-    wanted: Wanted,
-) -> Failure {
-    let what = match wanted {
-        Wanted::Value => "the value of",
-        Wanted::Histogram => "the histogram",
-    };
-    missing(snapshot, format!("{what} {}", selector_of(name, labels)), name, labels, wanted)
+/// The message of [`Snapshot::expect_value`].
+pub(crate) fn no_value(snapshot: &Snapshot, name: &str, labels: &[(&str, &str)]) -> Failure {
+    let asked = format!("the value of {}", selector_of(name, labels));
+    missing(snapshot, asked, name, labels, Wanted::Value)
+}
+
+/// The message of [`Snapshot::expect_histogram`].
+pub(crate) fn no_histogram(snapshot: &Snapshot, name: &str, labels: &[(&str, &str)]) -> Failure {
+    let asked = format!("the histogram {}", selector_of(name, labels));
+    missing(snapshot, asked, name, labels, Wanted::Histogram)
 }
 
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Wanted {
+enum Wanted {
     Value,
     Histogram,
 }

@@ -13,6 +13,16 @@ use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot,
 impl Snapshot {
     /// The family of this name, as samples have it (a counter's with `_total`).
     /// Cost: a look at each family's name.
+    ///
+    /// ```
+    /// # use talea::{Counter, Kind, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// let orders: Counter = registry.register(Opts::new("orders", "Orders."))?;
+    /// let snapshot = registry.snapshot();
+    /// assert_eq!(snapshot.family("orders_total").unwrap().kind(), Kind::Counter);
+    /// assert!(snapshot.family("orders").is_none());
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn family(&self, name: &str) -> Option<FamilySnapshot<'_>> {
         self.families().find(|family| family.name() == name)
     }
@@ -21,6 +31,20 @@ impl Snapshot {
     /// there is no such series, or it is a histogram. Of a summary, the quantile that is among the
     /// labels, as in a scrape. Whole numbers above 2⁵³ are rounded. Cost: linear in the family's
     /// series.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Sale { country: &'static str, gift: bool }
+    /// # let registry = Registry::for_test()?;
+    /// # let sales: Family<Sale, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    /// sales.with(Sale { country: "pe", gift: true }).inc();
+    /// let snapshot = registry.snapshot();
+    /// let labels = [("gift", "true"), ("country", "pe")];
+    /// assert_eq!(snapshot.value("sales_total", &labels), Some(1.0));
+    /// assert_eq!(snapshot.value("sales_total", &[("gift", "true")]), None);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         if self.family(name)?.kind() == Kind::Summary {
             return self.quantile(name, labels);
@@ -39,6 +63,22 @@ impl Snapshot {
 
     /// The sum over all counter or gauge series of a family that carry these labels among others;
     /// `None` if there are none. Cost: linear in the family's series.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Sale { country: &'static str, gift: bool }
+    /// # let registry = Registry::for_test()?;
+    /// # let sales: Family<Sale, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    /// sales.with(Sale { country: "pe", gift: true }).inc();
+    /// sales.with(Sale { country: "pe", gift: false }).add(2);
+    /// sales.with(Sale { country: "ch", gift: false }).add(4);
+    /// let snapshot = registry.snapshot();
+    /// assert_eq!(snapshot.total("sales_total", &[("country", "pe")]), Some(3.0));
+    /// assert_eq!(snapshot.total("sales_total", &[]), Some(7.0));
+    /// assert_eq!(snapshot.total("sales_total", &[("country", "de")]), None);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn total(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         self.select(name, labels)
             .filter_map(|series| series.as_f64())
@@ -47,6 +87,21 @@ impl Snapshot {
 
     /// The histogram over all series of a family that carry these labels; `None` if there are none.
     /// Cost: linear in the family's series.
+    ///
+    /// ```
+    /// # use talea::{Bytes, Family, Histogram, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Page { country: &'static str, cached: bool }
+    /// # let registry = Registry::for_test()?;
+    /// # let pages: Family<Page, Histogram<Bytes>> =
+    /// #     registry.register(Opts::new("page", "Pages."))?;
+    /// pages.with(Page { country: "pe", cached: true }).observe(100);
+    /// pages.with(Page { country: "pe", cached: false }).observe(300);
+    /// let snapshot = registry.snapshot();
+    /// let pages = snapshot.histogram("page_bytes", &[("country", "pe")]).unwrap();
+    /// assert_eq!((pages.count(), pages.sum()), (2, 400.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn histogram(&self, name: &str, labels: &[(&str, &str)]) -> Option<HistogramSnapshot> {
         self.select(name, labels)
             .filter_map(|series| match series.value() {
@@ -62,6 +117,21 @@ impl Snapshot {
 
     /// The series of a family that carry these labels among others; none if there is no such
     /// family. Cost: linear in the family's series.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Sale { country: &'static str, gift: bool }
+    /// # let registry = Registry::for_test()?;
+    /// # let sales: Family<Sale, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    /// sales.with(Sale { country: "pe", gift: true }).inc();
+    /// sales.with(Sale { country: "ch", gift: true }).inc();
+    /// let snapshot = registry.snapshot();
+    /// let gifts = snapshot.select("sales_total", &[("gift", "true")]);
+    /// let countries: Vec<_> = gifts.filter_map(|series| series.label("country")).collect();
+    /// assert_eq!(countries, ["pe", "ch"]);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn select<'a, 'l>(
         &'a self,
         name: &str,
@@ -84,6 +154,21 @@ impl Snapshot {
 impl<'a> FamilySnapshot<'a> {
     /// The series that carry these labels among others, in the order of their
     /// birth. Cost: linear in the family's series.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Sale { country: &'static str, gift: bool }
+    /// # let registry = Registry::for_test()?;
+    /// # let sales: Family<Sale, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    /// sales.with(Sale { country: "pe", gift: true }).inc();
+    /// sales.with(Sale { country: "ch", gift: false }).inc();
+    /// let snapshot = registry.snapshot();
+    /// let family = snapshot.family("sales_total").unwrap();
+    /// assert_eq!(family.select(&[("gift", "true")]).count(), 1);
+    /// assert_eq!(family.select(&[]).count(), 2);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn select<'l>(
         &self,
         labels: &'l [(&'l str, &'l str)],
@@ -94,11 +179,39 @@ impl<'a> FamilySnapshot<'a> {
 
 impl SeriesSnapshot<'_> {
     /// The plain value of one label; `None` if there is no such label.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Sale { country: &'static str }
+    /// # let registry = Registry::for_test()?;
+    /// # let sales: Family<Sale, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    /// sales.with(Sale { country: "\"pe\"" }).inc();
+    /// let snapshot = registry.snapshot();
+    /// let series = snapshot.select("sales_total", &[]).next().unwrap();
+    /// assert_eq!(series.label("country").as_deref(), Some("\"pe\""));
+    /// assert_eq!(series.label("town"), None);
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn label(&self, name: &str) -> Option<String> {
         self.labels().into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
 
     /// Whether the series carries these labels, among others or not.
+    ///
+    /// ```
+    /// # use talea::{Counter, Family, Labels, Opts, Registry};
+    /// # #[derive(Labels)]
+    /// # struct Sale { country: &'static str, gift: bool }
+    /// # let registry = Registry::for_test()?;
+    /// # let sales: Family<Sale, Counter> = registry.register(Opts::new("sales", "Sales."))?;
+    /// sales.with(Sale { country: "pe", gift: true }).inc();
+    /// let snapshot = registry.snapshot();
+    /// let series = snapshot.select("sales_total", &[]).next().unwrap();
+    /// assert!(series.carries(&[("country", "pe")]) && series.carries(&[]));
+    /// assert!(!series.carries(&[("country", "pe"), ("gift", "false")]));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn carries(&self, labels: &[(&str, &str)]) -> bool {
         let found = self.labels();
         labels.iter().all(|(name, value)| found.iter().any(|(n, v)| n == name && v == value))
@@ -106,6 +219,16 @@ impl SeriesSnapshot<'_> {
 
     /// The value of a counter or a gauge; `None` for a histogram. Whole numbers
     /// above 2⁵³ are rounded.
+    ///
+    /// ```
+    /// # use talea::{Gauge, Opts, Registry};
+    /// # let registry = Registry::for_test()?;
+    /// let depth: Gauge = registry.register(Opts::new("depth", "Depth."))?;
+    /// depth.set(-3);
+    /// let snapshot = registry.snapshot();
+    /// assert_eq!(snapshot.select("depth", &[]).next().unwrap().as_f64(), Some(-3.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
     pub fn as_f64(&self) -> Option<f64> {
         match self.value() {
             Value::Unsigned(n) => Some(n as f64),
