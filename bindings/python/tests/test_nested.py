@@ -112,6 +112,22 @@ def test_a_router_that_is_mounted_twice_has_two_routes(registry):
     }
 
 
+def test_routes_that_two_applications_share_are_each_ones_own(registry):
+    shared = [Route("/a", lambda request: PlainTextResponse("hello"))]
+    shared.append(Mount("/of", Router([shared[0]])))
+    applications = {}
+    for name in ["first", "second"]:
+        app = applications[name] = Starlette(routes=[Mount(f"/{name}", routes=shared)])
+        app.add_middleware(Middleware, registry=registry, prefix=name)
+    # The routes of the second are read between two requests of the first.
+    for name in ["first", "second", "first"]:
+        for path in ["a", "of/a"]:
+            assert request(applications[name], f"/{name}/{path}") == (200, b"hello")
+    for name, times in [("first", 2), ("second", 1)]:
+        found = series(registry, f"{name}_http_requests_total", "route")
+        assert found == {(f"/{name}/a",): times, (f"/{name}/of/a",): times}
+
+
 def test_a_request_that_is_made_again_is_recorded_again(registry):
     async def app(scope, receive, send):
         if scope["path"] != "/error":

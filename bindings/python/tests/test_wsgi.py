@@ -4,6 +4,7 @@ import contextlib
 
 import django
 import flask
+import flask.views
 import pytest
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 from django.conf import settings
@@ -62,6 +63,31 @@ def test_flask_is_metered_at_its_rules(registry):
     assert series(registry, "http_request_body_size_bytes_sum", "route") == {("/fail",): 5}
     sent = series(registry, "http_response_body_size_bytes_sum", "route")
     assert sent[("/stream",)] == len("onetwo") + len("one")
+
+
+def test_rules_of_one_path_and_one_view_have_their_own_methods(registry):
+    app = flask.Flask("shop")
+
+    class Items(flask.views.MethodView):
+        def get(self):
+            return "hello"
+
+        def post(self):
+            return "added"
+
+    view = Items.as_view("items")
+    app.add_url_rule("/items/", view_func=view, methods=["GET"])
+    app.add_url_rule("/items/", view_func=view, methods=["POST"])
+    meter_flask(app, registry=registry)
+    app.add_url_rule("/later/", view_func=view, methods=["GET"])
+    app.add_url_rule("/later/", view_func=view, methods=["POST"])
+    client = app.test_client()
+    for path in ["/items/", "/later/"]:
+        assert client.get(path).data == b"hello"
+        assert client.post(path).data == b"added"
+    assert statuses(registry) == {
+        (method, path, "2xx"): 1 for method in ["GET", "POST"] for path in ["/items/", "/later/"]
+    }
 
 
 def counted(registry):

@@ -100,11 +100,13 @@ def meter_flask(app: Any, **options: Any) -> None:
     """
     middleware = Middleware(app.wsgi_app, **options)
     meter = middleware._meter
-    routes: dict[tuple[str, str], HttpRoute] = {}
+    # By the rule's id: rules of one path and one view differ by their methods. The rule is kept, so that no other
+    # gets its id.
+    routes: dict[int, tuple[HttpRoute, Any]] = {}
 
-    def declared(rule: Any) -> HttpRoute:
+    def declared(rule: Any) -> tuple[HttpRoute, Any]:
         route = meter.route(rule.rule, sorted(rule.methods or ()))
-        return routes.setdefault((rule.rule, rule.endpoint), route)
+        return routes.setdefault(id(rule), (route, rule))
 
     # Without a function ``before_request``: Flask asks of each whether it is async, which costs more than this.
     current: Callable[[], Any] = import_module("flask").request._get_current_object
@@ -115,7 +117,7 @@ def meter_flask(app: Any, **options: Any) -> None:
         rule = request.url_rule
         exchange = request.environ.get(KEY)
         if rule is not None and exchange is not None:
-            exchange.enter(routes.get((rule.rule, rule.endpoint)) or declared(rule))
+            exchange.enter((routes.get(id(rule)) or declared(rule))[0])
         return preprocess(*arguments)
 
     # Called with an exception that nothing in the application handles, before it is a response of status 500.
