@@ -103,7 +103,7 @@ impl AsgiMiddleware {
         let py = slf.py();
         let Some(application) = scope.get_item(intern!(py, "app"))? else { return Ok(()) };
         let by_outer = match scope.get_item(key(py))? {
-            Some(exchange) => exchange.cast::<HttpExchange>()?.get().has_routes,
+            Some(exchange) => exchange.cast::<HttpExchange>()?.get().reader.is_some(),
             // A message without an exchange, such as that of the start.
             None => scope.contains(intern!(py, "talea.declared"))?,
         };
@@ -145,7 +145,7 @@ impl ThreeArguments for AsgiRoute {
             return Err(PyTypeError::new_err("the scope of a request is not a dict"));
         };
         if let Some(exchange) = scope.get_item(key(py))? {
-            exchange.cast::<HttpExchange>()?.get().enter(py, this.route.get());
+            exchange.cast::<HttpExchange>()?.get().enter_read(py, this.route.get());
         }
         // The coroutine of the application, not one around it.
         this.app.call(arguments)

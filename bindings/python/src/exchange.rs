@@ -17,8 +17,8 @@ use crate::route::HttpRoute;
 /// A request in flight.
 #[pyclass(frozen, module = "talea._talea")]
 pub(crate) struct HttpExchange {
-    /// Whether its meter knew routes when it arrived.
-    pub(crate) has_routes: bool,
+    /// Its meter, if that had read the routes of an application when it arrived.
+    pub(crate) reader: Option<u64>,
     state: StateLock<State>,
 }
 
@@ -128,9 +128,9 @@ impl State {
 }
 
 impl HttpExchange {
-    pub(crate) fn new(request: IncomingRequest, has_routes: bool, send: Option<Py<PyAny>>) -> Self {
+    pub(crate) fn new(request: IncomingRequest, reader: Option<u64>, send: Option<Py<PyAny>>) -> Self {
         let state = State { request, send, coroutine: None, status: None, is_closed: false };
-        Self { has_routes, state: StateLock::new(state) }
+        Self { reader, state: StateLock::new(state) }
     }
 
     pub(crate) fn begin(&self, coroutine: Bound<'_, PyAny>) {
@@ -172,6 +172,14 @@ impl HttpExchange {
         let mut state = self.state.lock(py);
         let endpoint = route.endpoint(&state.request.method);
         state.enter(endpoint);
+    }
+
+    /// The request is for this route, which was read from an application. Without effect if it belongs to
+    /// another meter, and this request's has read routes too: applications may share a route.
+    pub(crate) fn enter_read(&self, py: Python<'_>, route: &HttpRoute) {
+        if self.reader.is_none_or(|reader| reader == route.meter) {
+            self.enter(py, route);
+        }
     }
 
     /// The status of the response. A request that no route has taken is unmatched.

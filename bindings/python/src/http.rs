@@ -1,7 +1,7 @@
 //! The metrics of the middleware, and requests as they arrive.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use ::http::{Method, Version};
 use pyo3::exceptions::PyValueError;
@@ -23,7 +23,10 @@ pub(crate) struct HttpMeter {
     has_sizes: bool,
     /// Whether the protocol's version and the scheme are labels.
     has_protocol: bool,
-    has_routes: AtomicBool,
+    /// From 1 on: each has its own.
+    number: u64,
+    /// Whether it read the routes of an application.
+    has_read_routes: AtomicBool,
     region: Py<Region>,
 }
 
@@ -73,8 +76,10 @@ impl HttpMeter {
         // Exchanges and routes have handles, and no region.
         region.get().pin();
         let unmatched = endpoints.unmatched();
-        let has_routes = AtomicBool::new(false);
-        Ok(Self { endpoints, unmatched, has_sizes, has_protocol, has_routes, region })
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Relaxed) + 1;
+        let has_read_routes = AtomicBool::new(false);
+        Ok(Self { endpoints, unmatched, has_sizes, has_protocol, number, has_read_routes, region })
     }
 
     /// The region that has the metrics.
@@ -83,9 +88,14 @@ impl HttpMeter {
         self.region.clone_ref(py)
     }
 
+    /// Declares a route that was read from an application.
+    fn read_route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
+        self.has_read_routes.store(true, Relaxed);
+        self.route(route, methods)
+    }
+
     /// Declares a route with the methods that it answers; without methods it answers all.
     fn route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
-        self.has_routes.store(true, Relaxed);
         let mut known: Vec<(Method, Endpoint)> = Vec::new();
         let methods = methods.unwrap_or_default();
         let parsed = methods.iter().filter_map(|method| method.to_uppercase().parse().ok());
@@ -100,7 +110,7 @@ impl HttpMeter {
             true => self.endpoints.declare_any(route),
             false => self.endpoints.declare_rest(route),
         };
-        HttpRoute { route: route.to_owned(), methods: known, rest }
+        HttpRoute { route: route.to_owned(), meter: self.number, methods: known, rest }
     }
 
     /// A request of another interface than ASGI that arrives now.
@@ -167,7 +177,8 @@ impl HttpMeter {
     ) -> HttpExchange {
         let unmatched = self.unmatched;
         let request = IncomingRequest { exchange, unmatched, method, version, is_https };
-        HttpExchange::new(request, self.has_routes.load(Relaxed), send)
+        let reader = self.has_read_routes.load(Relaxed).then_some(self.number);
+        HttpExchange::new(request, reader, send)
     }
 }
 

@@ -8,6 +8,8 @@ use talea_http::Endpoint;
 #[pyclass(frozen, module = "talea._talea")]
 pub(crate) struct HttpRoute {
     pub(crate) route: String,
+    /// The number of the meter that has it.
+    pub(crate) meter: u64,
     pub(crate) methods: Vec<(Method, Endpoint)>,
     /// For the other methods.
     pub(crate) rest: Endpoint,

@@ -103,14 +103,14 @@ class Middleware(AsgiMiddleware):
                 mounted = prefix
                 if hasattr(route, "methods"):
                     methods = sorted(route.methods) if route.methods else None
-                    declared = self._meter.route(_http.template(prefix, route), methods)
+                    declared = self._meter.read_route(_http.template(prefix, route), methods)
                 elif hasattr(route, "endpoint"):
                     # A WebSocket.
                     continue
                 else:
                     # A mount of an application without routes, such as files.
                     mounted = prefix + route.path
-                    declared = self._meter.route(f"{mounted}/{{path}}", None)
+                    declared = self._meter.read_route(f"{mounted}/{{path}}", None)
                 of = places.setdefault(id(route), _Places(route))
                 route.app = of.application_at(mounted, declared)
 
@@ -139,5 +139,5 @@ class _Places:
             # Without the path of the server, below which the whole application is.
             mounted = root[len(scope.get("app_root_path", root)) :]
             found = (declared for pattern, declared in self._declared if pattern.fullmatch(mounted))
-            exchange.enter(next(found, self._declared[-1][1]))
+            exchange.enter_read(next(found, self._declared[-1][1]))
         return self._application(scope, receive, send)
