@@ -481,3 +481,19 @@ def test_a_registry_of_the_official_client_shows_each_kind(kind):
         "build_total" if kind is talea.Counter else "build_info"
     ]
     assert list(metric.collect())[0].name == "build"
+
+
+@pytest.mark.parametrize("kind", [talea.Summary, talea.Histogram])
+@pytest.mark.parametrize("value", [-1.0, float("nan")])
+def test_a_sum_that_openmetrics_has_apart_is_collected(registry, kind, value):
+    theirs = prometheus_client.CollectorRegistry()
+    metrics = [kind("change", "Change.", ["of"], registry=one) for one in (registry, theirs)]
+    for metric in metrics:
+        metric.labels("a").observe(value)
+        metric.labels("b").observe(2)
+    (family,) = metrics[0].labels("b").collect()
+    assert {sample.name: sample.value for sample in family.samples}["change_sum"] == 2
+    restricted = registry.restricted_registry(["change_sum"])
+    assert len([sample for family in restricted.collect() for sample in family.samples]) == 2
+    page = prometheus_client.generate_latest(theirs)
+    assert b'change_count{of="a"} 1.0' in page and b'change_sum{of="b"} 2.0' in page

@@ -16,7 +16,7 @@ from talea._talea import (
     enable_created_metrics,
 )
 from talea.metrics_core import Metric
-from talea.registry import REGISTRY, CollectorRegistry, families_of
+from talea.registry import REGISTRY, CollectorRegistry, families_of, names_of
 
 __all__ = [
     "Counter",
@@ -49,9 +49,12 @@ def _describe(metric: Any) -> list[Metric]:
 def _collect(metric: Any) -> list[Metric]:
     """The family with its samples; of a child, its own samples without their label names."""
     family = _describe(metric)[0]
+    # OpenMetrics has the parts of a summary or a histogram apart, as families of no type, if its sum may fall.
+    parts = names_of(family.name, family.type)
     labels = dict(zip(metric._labelnames, metric._labelvalues))
     for found in families_of(metric._region, [family.name]):
-        for sample in found.samples if found.name == family.name else ():
+        is_own = found.name == family.name or (found.type == "unknown" and found.name in parts)
+        for sample in found.samples if is_own else ():
             if all(sample.labels.get(name) == value for name, value in labels.items()):
                 own = {name: value for name, value in sample.labels.items() if name not in labels}
                 family.samples.append(sample._replace(labels=own))

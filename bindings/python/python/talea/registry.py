@@ -45,7 +45,7 @@ class DuplicateTimeseries(ValueError):
         self.duplicates = duplicates
 
 
-def _names(name: str, kind: str) -> list[str]:
+def names_of(name: str, kind: str) -> list[str]:
     return [name, *(name + ending for ending in _ENDINGS.get(kind, ()))]
 
 
@@ -145,7 +145,7 @@ class CollectorRegistry:
     def _region_for(self, kind: str, name: str) -> Region:
         """The region for a metric that is about to be defined."""
         with self._lock:
-            self._check(_names(name, kind))
+            self._check(names_of(name, kind))
         return self._region
 
     def _check(self, names: Iterable[str]) -> None:
@@ -188,7 +188,7 @@ class CollectorRegistry:
         if describe is None and self._auto_describe:
             describe = collector.collect
         families = describe() if describe else []
-        return [name for family in families for name in _names(family.name, family.type)]
+        return [name for family in families for name in names_of(family.name, family.type)]
 
     def collect(self) -> Iterator[Metric]:
         """All families, with their samples."""
