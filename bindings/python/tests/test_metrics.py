@@ -440,3 +440,19 @@ def test_a_gauge_that_was_removed_counts_from_0(registry, mode, way):
     (level if "only" in way else level.labels("a")).inc()
     (family,) = level.collect()
     assert [sample.value for sample in family.samples] == [1]
+
+
+@pytest.mark.parametrize("library", [talea, prometheus_client])
+def test_facts_are_removed_by_some_of_their_labels(library):
+    info = library.Info("parts", "Parts.", ["of", "at"], registry=library.CollectorRegistry())
+    for of, at in [("a", "1"), ("a", "2"), ("b", "1")]:
+        info.labels(of, at).info({"version": of})
+    info.remove_by_labels({})
+    info.remove_by_labels({"of": "none"})
+    info.remove_by_labels({"at": 1})
+    (family,) = info.collect()
+    assert [sample.labels["at"] for sample in family.samples] == ["2"]
+    with pytest.raises(ValueError):
+        info.remove_by_labels({"color": "x"})
+    with pytest.raises(ValueError):
+        library.Info("build", "Build.", registry=None).remove_by_labels({"of": "a"})

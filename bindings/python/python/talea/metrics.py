@@ -140,10 +140,23 @@ class Info:
         self._metrics.pop(key, None)
         self._family.remove(list(key))
 
+    def remove_by_labels(self, labels: Mapping[str, object]) -> None:
+        """Removes the facts of all label values that have these among others, in all processes."""
+        unknown = set(labels).difference(self._labelnames)
+        if unknown or not self._labelnames:
+            raise ValueError(f"the labels of {self._name} are {self._labelnames}, not {sorted(unknown)}")
+        if labels:
+            self._remove_matching({name: str(value) for name, value in labels.items()})
+
     def clear(self) -> None:
         """Removes all facts of label values, in all processes."""
-        for sample in _collect(self)[0].samples if self._labelnames else ():
-            self.remove(*(sample.labels[name] for name in self._labelnames))
+        if self._labelnames:
+            self._remove_matching({})
+
+    def _remove_matching(self, labels: Mapping[str, str]) -> None:
+        for sample in _collect(self)[0].samples:
+            if all(sample.labels[name] == value for name, value in labels.items()):
+                self.remove(*(sample.labels[name] for name in self._labelnames))
 
     def describe(self) -> list[Metric]:
         """The metric without samples."""
