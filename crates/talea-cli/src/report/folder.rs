@@ -26,10 +26,11 @@ pub(crate) struct ReportFiles {
 
 /// The JSON of a report.
 #[derive(Serialize)]
-struct Judged<'a, T> {
+pub(crate) struct Judged<'a, T> {
     #[serde(flatten)]
-    of: &'a T,
-    conditions: &'a [Judgement],
+    pub of: &'a T,
+    /// The results of `--fail-if`.
+    pub conditions: &'a [Judgement],
 }
 
 impl ReportFolder {

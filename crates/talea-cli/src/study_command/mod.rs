@@ -14,7 +14,7 @@ use crate::compare::{self, Comparison, Condition, Judgement, report_conditions};
 use crate::descriptors;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
-use crate::report::{self, ReportFolder};
+use crate::report::{self, Judged, ReportFolder};
 use crate::screen::{note, print};
 use crate::study::{Case, CaseResult, RunEnd, Study, rounds};
 
@@ -116,16 +116,20 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
         arguments.reports.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
     let studies = studies.collect::<Result<Vec<(String, Study)>>>()?;
     let comparison = Comparison::of(&studies, false).context("reports were asked for")?;
-    match arguments.json {
-        true => print(serde_json::to_string_pretty(&comparison)?)?,
-        false => print(compare::text(&comparison))?,
-    }
-    let holds = report_conditions(&arguments.fail_if, |condition| {
+    let judge = |condition: &Condition| {
         let mut judgements = condition.judge_comparison(&comparison);
         let others = studies.iter().skip(1);
         judgements.extend(others.flat_map(|variant| judge_variant(condition, variant)));
         judgements
-    })?;
+    };
+    match arguments.json {
+        true => {
+            let conditions = &judged(&arguments.fail_if, judge);
+            print(serde_json::to_string_pretty(&Judged { of: &comparison, conditions })?)?;
+        }
+        false => print(compare::text(&comparison))?,
+    }
+    let holds = report_conditions(&arguments.fail_if, judge)?;
     Ok(if holds { Ending::Failures } else { Ending::Clean })
 }
 
