@@ -128,7 +128,11 @@ impl State {
 }
 
 impl HttpExchange {
-    pub(crate) fn new(request: IncomingRequest, reader: Option<u64>, send: Option<Py<PyAny>>) -> Self {
+    pub(crate) fn new(
+        request: IncomingRequest,
+        reader: Option<u64>,
+        send: Option<Py<PyAny>>,
+    ) -> Self {
         let state = State { request, send, coroutine: None, status: None, is_closed: false };
         Self { reader, state: StateLock::new(state) }
     }

@@ -5,12 +5,13 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use hyper::Uri;
 use talea_load::connect::{self, Trust, port};
 use talea_parse::Syntax;
 
 use crate::arguments::connection::Tls;
+use crate::families;
 
 /// A file, a URL or standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,13 +36,8 @@ impl Source {
             Self::File(path) => (std::fs::read(path).with_context(|| self.to_string())?, None),
             Self::Input => (input().await?, None),
         };
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-            let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
-            let byte = error.as_bytes()[valid.len()];
-            anyhow!("{self}: line {line} is not UTF-8: found the byte {byte:#04x}")
-        })?;
-        Ok(Text { text, syntax })
+        let text = families::utf8(&bytes).with_context(|| self.to_string())?;
+        Ok(Text { text: text.to_owned(), syntax })
     }
 }
 

@@ -11,6 +11,7 @@ mod times;
 
 pub(crate) use self::durations::{Between, Durations};
 pub(crate) use self::endpoint::{endpoint_of, is_of_endpoint, outcome_of, status_of};
+pub(crate) use self::text::utf8;
 pub(crate) use self::times::{Quantiles, Times};
 
 use self::protobuf::MetricFamily;

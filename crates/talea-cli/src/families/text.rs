@@ -2,13 +2,31 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow, bail};
 use talea_parse::{FamilyRef, LabelsRef, MetricType, Syntax};
 
 use super::protobuf::{Bucket, Histogram, Kind, LabelPair, Metric, MetricFamily, Number};
 
+/// The first bytes of what gzip compressed. Source: RFC 1952, section 2.3.1.
+const GZIP: &[u8] = &[0x1F, 0x8B];
+
+/// A page as text. An error says what it is instead.
+pub(crate) fn utf8(page: &[u8]) -> Result<&str> {
+    if page.starts_with(GZIP) {
+        bail!(
+            "it is compressed with gzip, though nothing asked for that, and a text of metrics is \
+             expected: decompress the file, or have the service compress only if it is asked to"
+        );
+    }
+    std::str::from_utf8(page).map_err(|error| {
+        let valid = &page[..error.valid_up_to()];
+        let line = 1 + valid.iter().filter(|&&byte| byte == b'\n').count();
+        anyhow!("line {line} is not UTF-8: found the byte {:#04x}", page[valid.len()])
+    })
+}
+
 pub(super) fn families(page: &[u8]) -> Result<Vec<MetricFamily>> {
-    let text = std::str::from_utf8(page).context("the page is neither protobuf nor UTF-8")?;
+    let text = utf8(page).context("the page is neither protobuf nor text")?;
     let families = talea_parse::families(text, Syntax::of_text(text));
     let families = families.context("the page is neither protobuf nor a text of metrics")?;
     Ok(families.iter().map(family).collect())

@@ -55,11 +55,9 @@ impl Scraper {
         let asked = Instant::now();
         let answer = self.ask(Method::GET, self.target.clone(), StatusCode::OK).await?;
         let at = asked + asked.elapsed() / 2;
-        let text = std::str::from_utf8(&answer.body)
-            .with_context(|| format!("{} answered with text that is not UTF-8", self.target))?;
-        let reading =
-            Reading::from_text(text, &self.names).with_context(|| self.target.to_string())?;
-        Ok((at, reading))
+        let text = families::utf8(&answer.body);
+        let reading = text.and_then(|text| Reading::from_text(text, &self.names));
+        Ok((at, reading.with_context(|| self.target.to_string())?))
     }
 
     /// The response times of each endpoint: in protobuf, if the service can, since that has native

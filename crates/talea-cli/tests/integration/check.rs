@@ -98,9 +98,12 @@ fn an_unreadable_source_is_reported_with_its_reason() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("metrics.txt");
     fs::write(&path, b"a 1\nb\xFF 2\n").unwrap();
+    let gzip = folder.path().join("metrics.txt.gz");
+    fs::write(&gzip, b"\x1F\x8B\x08\0\0\0\0\0").unwrap();
     for (source, message) in [
         ("/nowhere/metrics.txt", "/nowhere/metrics.txt"),
         (path.to_str().unwrap(), "line 2 is not UTF-8"),
+        (gzip.to_str().unwrap(), "compressed with gzip"),
         ("ftp://localhost/metrics", "http and https are spoken"),
         ("http://127.0.0.1:1/metrics", "cannot be reached"),
     ] {

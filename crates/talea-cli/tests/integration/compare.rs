@@ -65,8 +65,8 @@ fn a_service_that_fails_more_often_is_shown_to_do_so() {
         let stderr = assert_ends(&output, status, &[condition]);
         assert!(stdout(&output).contains("run apart"), "{output:?}");
         assert_eq!(stderr.contains("FAILED"), status == 1, "{stderr}");
-        let json = [&arguments[..], &["--json"]].concat();
-        let json: serde_json::Value = serde_json::from_str(&talea(&json, None).1).unwrap();
+        let json = study(&[&arguments[..], &["--json"]].concat(), None);
+        let json: serde_json::Value = serde_json::from_str(&stdout(&json)).unwrap();
         assert_eq!(json["rounds"], 4);
         assert_eq!(json["conditions"][0]["holds"], status == 1, "{json}");
     }
