@@ -47,7 +47,7 @@
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The version of the layout. It increases when the meaning of any word changes.
-pub const LAYOUT_VERSION: u64 = 9;
+pub const LAYOUT_VERSION: u64 = 10;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -109,6 +109,8 @@ pub(crate) const M_SWEPT_AT: u64 = M_RECLAIMABLE + LINE;
 pub(crate) const M_SLOTS: u64 = M_SWEPT_AT + WORD;
 /// Not 0 once a series was ever pinned.
 pub(crate) const M_PINNED: u64 = M_SLOTS + WORD;
+/// How many runs of any pool were ever given back.
+pub(crate) const M_RETURNED: u64 = M_PINNED + WORD;
 const _: () = assert!(M_SWEPT_AT + LINE <= PAGE);
 
 // A pool's marks, from its own `M_…` on.

@@ -151,7 +151,7 @@ fn a_person_reads_tables() {
     let (name, _) = counted(&region).into_iter().find(|(_, s)| s[0]["count"].is_u64()).unwrap();
     let pid = service.pid().to_string();
     let of_all =
-        [&path, "layout 9", "single cells", "alive", "adds", "storage", "striped", "seconds", &pid];
+        [&path, "layout 10", "single cells", "alive", "adds", "storage", "striped", "seconds", &pid];
     for (more, parts) in
         [(&[][..], &of_all[..]), (&["--family", &name], &["series", "p99", "/api/items"])]
     {

@@ -73,6 +73,8 @@ impl Memory {
         if at % pool.granule != 0 || count == 0 || end.is_none_or(|end| end > pool.len) {
             return;
         }
+        // Before another thread may take it: see `read/copy.rs`.
+        self.word_at(M_RETURNED).fetch_add(1, Relaxed);
         let first = at / pool.granule;
         for (n, mask) in words_of(first, count) {
             self.bits(pool, n).fetch_and(!mask, SeqCst);

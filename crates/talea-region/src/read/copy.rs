@@ -3,6 +3,18 @@
 //! The parts that all series need (the header, the families, the planes) are copied at once. The
 //! records of series are copied a window at a time, with the text and the cells that they name. So
 //! a reader needs little memory for a large region.
+//!
+//! Writers go on meanwhile. A series is shown with its own text and cells, for these reasons:
+//!
+//! 1. Memory that is free is zero (`memory/pool.rs`). As long as no run was given back since the copy
+//!    began, a run that a public record names was this record's, or free, whenever it was copied. So
+//!    its cells are those of the series, or 0, as before the first add. Its text may be incomplete
+//!    only if that was copied before the record, and then has a word of 0: it is read again.
+//! 2. Once a run was given back, the records are noted, then the cells are copied anew. A series is
+//!    shown if its record was public then, with this time of creation, which no other series of the
+//!    record has: what it names was its own all the time in between. Texts and cells that are copied
+//!    later than the record are followed by a comparison of the records. Series that are younger are
+//!    left to the next copy.
 
 use std::fs::File;
 use std::io;
@@ -29,19 +41,20 @@ pub(crate) struct Copy<'a> {
     fixed: Vec<Part>,
     /// The parts of `fixed` that are cells, by offset and length.
     cells: Vec<(u64, u64)>,
-    /// How often these may be read again.
-    again_left: u32,
     /// The records of the current window, and the texts and cells that they name.
     records: Window,
     texts: Window,
     singles: Window,
     /// Whether all single cells are wanted, whatever names them.
     is_whole: bool,
-    /// The region's epoch, when that was read.
-    epoch: u64,
-    /// The records, read again after their texts and cells if the epoch had moved.
+    /// How many runs had been given back when the copy began.
+    returned: u64,
+    /// Once more were: when the series of each record from this offset on was made, 0 where none was
+    /// public.
+    noted: Option<(u64, Vec<u64>)>,
+    /// Records that are read again.
     again: Pages,
-    /// Of each of them, whether it was the same then; nothing where all were.
+    /// Of each record of the window, whether its series is shown; nothing where all are.
     stands: Vec<bool>,
 }
 
@@ -57,11 +70,6 @@ impl Part {
     }
 }
 
-/// How often the shared cells are read again, if some of them may have been reused for another
-/// series. That is seldom, and there can be many: a region in which it happens all the time must
-/// not take forever.
-const MOST_AGAIN: u32 = 64;
-
 impl<'a> Copy<'a> {
     /// Copies everything but series, and the parts that `beside` names by offset and length.
     pub(crate) fn begin(
@@ -74,17 +82,18 @@ impl<'a> Copy<'a> {
             s,
             fixed: Vec::new(),
             cells: Vec::new(),
-            again_left: MOST_AGAIN,
             records: Window::default(),
             texts: Window::default(),
             singles: Window::default(),
             is_whole: false,
-            epoch: 0,
+            returned: 0,
+            noted: None,
             again: Pages::default(),
             stands: Vec::new(),
         };
-        copy.epoch = copy.epoch_now()?;
         copy.read(0, SLOTS)?;
+        copy.returned = copy.word(M_RETURNED);
+        fence(Acquire);
         copy.read(SLOTS, copy.word(M_SLOTS).min(s.slots) * SLOT_LEN)?;
         let series =
             [&s.records, &s.arena, &s.singles].map(|pool| pool.at..pool.at + copy.used_of(pool));
@@ -205,6 +214,7 @@ impl<'a> Copy<'a> {
         self.renew_names()?;
         let shown = self.records.shown.clone();
         let (mut texts, mut cells) = (Extent::default(), Extent::default());
+        let mut incomplete = Vec::new();
         // Whether a record names cells that are only found by following it.
         let mut leads_on = self.is_whole;
         let words = self.records.slice(shown.start, (shown.end - shown.start) / WORD);
@@ -212,7 +222,9 @@ impl<'a> Copy<'a> {
             if record::state(record[HEAD]) != PUBLISHED {
                 continue;
             }
-            texts.add(self.text(Span::unpack(record[TEXT])));
+            let text = self.text(Span::unpack(record[TEXT]));
+            incomplete.extend(text.clone().filter(|text| self.texts.lacks(text)));
+            texts.add(text);
             leads_on |= record[MORE] != 0 || record[HEAD] & HIDDEN != 0;
             match CellRun::unpack(record[CELLS]) {
                 Some(run) if run.storage == Storage::Single => {
@@ -228,46 +240,51 @@ impl<'a> Copy<'a> {
             }
         }
         let file = self.locks.file();
+        incomplete.into_iter().try_for_each(|text| self.texts.renew(file, text))?;
         self.texts.cover(file, &texts, false)?;
         self.singles.cover(file, &cells, leads_on)
     }
 
-    /// Whether the texts and cells still belonged to their records when they were read.
-    ///
-    /// The text and the cells of a series are not reused before the epoch has moved on from its
-    /// removal (see `memory/guard.rs`). So if the epoch is the same as before the records and the
-    /// shared cells were read, nothing of the records that were read as public was reused.
-    fn is_all_theirs(&mut self) -> io::Result<bool> {
+    /// Whether a run was given back since the copy began.
+    fn is_any_returned(&mut self) -> io::Result<bool> {
         fence(Acquire);
-        let epoch = self.epoch_now()?;
-        // The reads that follow come after it.
-        fence(Acquire);
-        Ok(std::mem::replace(&mut self.epoch, epoch) == epoch)
-    }
-
-    fn epoch_now(&mut self) -> io::Result<u64> {
         // A page, as all is read.
         self.locks.file().read_exact_at(self.again.bytes(PAGE), 0)?;
-        Ok(self.again.words()[(M_EPOCH / WORD) as usize])
+        Ok(self.again.words()[(M_RETURNED / WORD) as usize] != self.returned)
     }
 
-    /// Reads the records of the window again and notes for each whether it is unchanged: its text
-    /// and cells may have been reused for another series meanwhile.
-    fn compare(&mut self) -> io::Result<()> {
+    /// Notes the records of this window and those behind it, and copies all cells after that.
+    fn note_records(&mut self) -> io::Result<()> {
+        let (first, file) = (self.records.shown.start, self.locks.file());
+        let mut created = Vec::new();
+        each_record(file, &mut self.again, first..self.records.pool.end, |record| {
+            let is_public = record::state(record[HEAD]) == PUBLISHED;
+            created.push(if is_public { record[CREATED] } else { 0 });
+        })?;
         fence(Acquire);
-        let Range { start, end } = self.records.shown;
-        let file = self.locks.file();
-        // So much at a time stays in the cache: nothing of it is kept.
-        const STEP: u64 = 16 * PAGE;
-        for at in (start..end).step_by(STEP as usize) {
-            let len = STEP.min(end - at);
-            file.read_exact_at(&mut self.again.bytes(STEP)[..len as usize], at)?;
-            let now = self.again.words();
-            let copied = self.records.slice(at, len / WORD).unwrap_or_default();
-            let both = copied.chunks_exact(RECORD_WORDS).zip(now.chunks_exact(RECORD_WORDS));
-            self.stands.extend(both.map(|(copied, now)| is_same(copied, now)));
+        self.noted = Some((first, created));
+        (self.texts.is_whole, self.singles.is_whole) = (false, false);
+        for (at, len) in std::mem::take(&mut self.cells) {
+            self.read(at, len)?;
+            self.cells.push((at, len));
         }
         Ok(())
+    }
+
+    /// Reads the records of the window again, and finds out which series are shown.
+    fn compare(&mut self) -> io::Result<()> {
+        fence(Acquire);
+        let Some((first, created)) = &self.noted else { return Ok(()) };
+        let shown = self.records.shown.clone();
+        let copied = self.records.slice(shown.start, (shown.end - shown.start) / WORD);
+        let mut copied = copied.unwrap_or_default().chunks_exact(RECORD_WORDS);
+        let mut created = created.iter().skip(((shown.start - first) / RECORD_LEN) as usize);
+        each_record(self.locks.file(), &mut self.again, shown, |now| {
+            let stands = copied.next().zip(created.next()).is_some_and(|(copied, created)| {
+                copied[CREATED] == *created && is_same(copied, now)
+            });
+            self.stands.push(stands);
+        })
     }
 
     #[inline(always)]
@@ -295,19 +312,14 @@ impl<'a> Copy<'a> {
         self.stands.clear();
         self.records.show(self.file(), shown.clone())?;
         fence(Acquire);
-        self.follow()?;
-        if self.is_all_theirs()? {
-            return Ok(());
-        }
-        self.records.show(self.file(), shown)?;
-        fence(Acquire);
-        if let Some(left) = self.again_left.checked_sub(1) {
-            self.again_left = left;
-            (self.texts.is_whole, self.singles.is_whole) = (false, false);
-            for (at, len) in std::mem::take(&mut self.cells) {
-                self.read(at, len)?;
-                self.cells.push((at, len));
+        if self.noted.is_none() {
+            self.follow()?;
+            if !self.is_any_returned()? {
+                return Ok(());
             }
+            self.note_records()?;
+            self.records.show(self.file(), shown)?;
+            fence(Acquire);
         }
         self.follow()?;
         self.compare()
@@ -365,6 +377,23 @@ impl Source for Copy<'_> {
     fn lives(&self, slot: u64) -> bool {
         self.locks.others_hold(slot..slot + 1).unwrap_or(true)
     }
+}
+
+/// Reads records, and calls `each` with the words of each of them.
+fn each_record(
+    file: &File,
+    pages: &mut Pages,
+    records: Range<u64>,
+    mut each: impl FnMut(&[u64]),
+) -> io::Result<()> {
+    // So much at a time stays in the cache: nothing of it is kept.
+    const STEP: u64 = 16 * PAGE;
+    for at in records.clone().step_by(STEP as usize) {
+        let len = STEP.min(records.end - at);
+        file.read_exact_at(&mut pages.bytes(STEP)[..len as usize], at)?;
+        pages.words()[..(len / WORD) as usize].chunks_exact(RECORD_WORDS).for_each(&mut each);
+    }
+    Ok(())
 }
 
 /// Whether two copies of a record are of one series. That it was looked up or hidden
@@ -431,6 +460,22 @@ impl Window {
         };
         self.is_whole = range.end - range.start > SPARSE * extent.sum + 16 * PAGE;
         self.show(file, if self.is_whole { self.pool.clone() } else { range })
+    }
+
+    /// Whether this is a copy of the whole pool that lacks words of a text.
+    fn lacks(&self, text: &Range<u64>) -> bool {
+        let words = || self.slice(text.start, (text.end - text.start) / WORD);
+        self.is_whole && words().is_none_or(|words| words.contains(&0))
+    }
+
+    /// Copies a part of the pool again.
+    fn renew(&mut self, file: &File, part: Range<u64>) -> io::Result<()> {
+        let [first, end] = [part.start / PAGE * PAGE, page_up(part.end)];
+        let len = self.pages.words().len() as u64 * WORD;
+        // As many as there are, so they stay.
+        let pages = self.pages.bytes(len);
+        let part = pages.get_mut((first - self.first) as usize..(end - self.first) as usize);
+        part.map_or(Ok(()), |part| file.read_exact_at(part, first))
     }
 
     #[inline(always)]

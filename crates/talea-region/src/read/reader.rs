@@ -98,8 +98,9 @@ impl Reader {
     }
 
     /// Copies the values of the families that `wants` selects into a snapshot, whose memory is
-    /// reused. Beside that it takes some hundred kilobytes, and the size of all cells in use if
-    /// series have segments or exemplars or were wiped.
+    /// reused. Beside that it takes some hundred kilobytes, the size of all cells in use if
+    /// series have segments or exemplars or were wiped, and 8 bytes for each series if memory of
+    /// removed ones is given back meanwhile. Series that are made meanwhile may be left out.
     ///
     /// # Errors
     ///
@@ -163,15 +164,18 @@ mod tests {
     use crate::config::Config;
     use crate::lookup::register::FamilySpec;
     use crate::region::Region;
+    use crate::series::family::Family;
     use crate::source::Windows;
+    use crate::testing::Random;
+    use crate::values::Storage;
 
-    /// A copy that calls a function when its first window was read.
+    /// A copy that calls a function before and after each window is read.
     struct Meddling<'a, F> {
         copy: Copy<'a>,
-        meddle: Option<F>,
+        meddle: F,
     }
 
-    impl<'a, F: FnOnce()> Windows for Meddling<'a, F> {
+    impl<'a, F: FnMut()> Windows for Meddling<'a, F> {
         type Of = Copy<'a>;
 
         fn source(&self) -> &Copy<'a> {
@@ -179,8 +183,9 @@ mod tests {
         }
 
         fn turn_to(&mut self, records: Range<u64>) -> io::Result<()> {
+            (self.meddle)();
             self.copy.turn_to(records)?;
-            self.meddle.take().into_iter().for_each(|meddle| meddle());
+            (self.meddle)();
             Ok(())
         }
 
@@ -224,14 +229,116 @@ mod tests {
         (SERIES..SERIES + 100).for_each(|n| assert!(family.remove(n.to_string().as_bytes())));
         (0..3).for_each(|_| region.sweep());
         let copy = Copy::begin(&reader.locks, &reader.s, |_| Vec::new()).unwrap();
+        let mut calls = 0;
         let meddle = || {
-            assert!(family.remove(b"7"));
-            add(7);
+            calls += 1;
+            if calls == 2 {
+                assert!(family.remove(b"7"));
+                add(7);
+            }
         };
-        let (mut snapshot, meddle) = (Snapshot::default(), Some(meddle));
+        let mut snapshot = Snapshot::default();
         snapshot::take(Meddling { copy, meddle }, &|_| true, &mut snapshot).unwrap();
         let all = snapshot.series(&snapshot.families()[0]);
         let sevens = all.filter(|series| series.text == b"7").count();
         assert_eq!((sevens, snapshot.families()[0].live_series), (1, SERIES));
+    }
+
+    /// Series that come and go. The value of each is its number, which its text has at both ends.
+    struct Churn {
+        region: &'static Region,
+        family: Family,
+        random: Random,
+        texts: Vec<String>,
+        number: u64,
+    }
+
+    impl Churn {
+        fn add(&mut self, longest: u64) {
+            self.number += 1;
+            let [number, len] = [self.number, 1 + self.random.below(longest)];
+            let text = format!("{number}{}{number}", "-".repeat(len as usize));
+            self.family.series(text.as_bytes()).unwrap().at(0).add(number);
+            self.texts.push(text);
+        }
+
+        fn remove(&mut self, n: usize) {
+            assert!(self.family.remove(self.texts.swap_remove(n).as_bytes()));
+        }
+
+        /// Gives all back that was removed: no more comes back while series are made.
+        fn settle(&self) {
+            (0..3).for_each(|_| self.region.sweep());
+        }
+
+        /// Of ten changes, so many are removals.
+        fn change(&mut self, changes: u64, removals: u64) {
+            for _ in 0..changes {
+                match self.random.below(10) < removals {
+                    true => self.remove(self.random.0 as usize % self.texts.len()),
+                    false => self.add(400),
+                }
+            }
+        }
+
+        /// Removes all of these numbers.
+        fn remove_all(&mut self, which: impl Fn(u64) -> bool) {
+            self.texts.retain(|text| {
+                let number = text.split_once('-').unwrap().0.parse().unwrap();
+                !which(number) || !self.family.remove(text.as_bytes())
+            });
+            self.settle();
+        }
+
+        /// A window of records whose texts are far apart, and another one that has room.
+        fn scatter(&mut self) {
+            (0..4_500).for_each(|_| self.add(400));
+            self.remove_all(|number| number < 4_096 && number % 100 != 0);
+            (0..4_055).for_each(|_| self.add(1));
+            self.remove_all(|number| (4_100..4_500).contains(&number));
+        }
+    }
+
+    #[test]
+    fn a_copy_shows_no_series_with_the_text_or_the_value_of_another() {
+        let path = format!("/dev/shm/talea-others-{}", std::process::id());
+        for seed in 0..40 {
+            let region = Region::open(&path, Config::with_len(16 << 20)).unwrap().region;
+            let reader = Reader::open(&path).unwrap();
+            std::fs::remove_file(&path).unwrap();
+            let storage = [Storage::Striped, Storage::Single][seed as usize % 2];
+            let spec = FamilySpec { name: b"x", limit: 20_000, storage, ..FamilySpec::default() };
+            let family = region.family(spec).unwrap().family;
+            let random = Random(seed);
+            let mut churn = Churn { region, family, random, texts: Vec::new(), number: 0 };
+            match seed / 2 % 2 {
+                0 => churn.change(500, 0),
+                _ => churn.scatter(),
+            }
+            // Removals while the copy is made begin before or after the first window, or never.
+            let begin = [0, 1, 9][seed as usize % 3];
+            for _ in 0..3 {
+                churn.change(100, 5);
+                if begin > 0 {
+                    churn.settle();
+                }
+                let copy = Copy::begin(&reader.locks, &reader.s, |_| Vec::new()).unwrap();
+                let (mut snapshot, mut calls) = (Snapshot::default(), 0..);
+                let meddle = || match calls.next() >= Some(begin) {
+                    true => churn.change(600, 4),
+                    false => churn.change(100, 0),
+                };
+                snapshot::take(Meddling { copy, meddle }, &|_| true, &mut snapshot).unwrap();
+                for series in snapshot.series(&snapshot.families()[0]) {
+                    let text = String::from_utf8_lossy(series.text);
+                    let (first, last) = text.split_once('-').unwrap_or_default();
+                    let value = series.values[0];
+                    let is_own = !first.is_empty()
+                        && first == last.trim_start_matches('-')
+                        && (value == 0 || first == value.to_string());
+                    assert!(is_own, "seed {seed}: {text:?} {value}");
+                }
+            }
+        }
     }
 }
