@@ -120,20 +120,12 @@ final class OpeningTest extends RegionTestCase
      * The output of another process that opens the configured region.
      *
      * @param array<string, string> $ini
-     * @param string[] $as what runs it
+     * @param string[] $as the command that runs it
      */
     private static function opened(array $ini, array $as = []): string
     {
-        $command = [...$as, PHP_BINARY, '-d', 'display_errors=1', '-d', 'display_startup_errors=1'];
-        foreach (['extension' => (string) getenv('TALEA_PHP_EXTENSION'), ...$ini] as $name => $value) {
-            array_push($command, '-d', "$name=$value");
-        }
         $code = 'try { new Talea\Registry(); echo "opened"; }'
             . ' catch (Talea\Exception $e) { echo "Talea\Exception: ", $e->getMessage(); }';
-        $output = [1 => ['pipe', 'w'], 2 => ['redirect', 1]];
-        $process = proc_open([...$command, '-r', $code], $output, $pipes);
-        $said = (string) stream_get_contents($pipes[1]);
-        self::assertSame(0, proc_close($process), $said);
-        return $said;
+        return self::runPhp($code, $ini + ['display_errors' => '1', 'display_startup_errors' => '1'], as: $as);
     }
 }

@@ -62,4 +62,29 @@ abstract class RegionTestCase extends TestCase
             self::assertSame(SIGKILL, pcntl_wtermsig($status));
         }
     }
+
+    /**
+     * The output of another PHP that runs some code.
+     *
+     * @param array<string, string> $ini
+     * @param array<string, string> $environment
+     * @param string[] $as the command that runs it
+     */
+    protected static function runPhp(
+        string $code,
+        array $ini,
+        array $environment = [],
+        int $ends = 0,
+        array $as = []
+    ): string {
+        $command = [...$as, PHP_BINARY];
+        foreach ($ini + ['extension' => (string) getenv('TALEA_PHP_EXTENSION')] as $name => $value) {
+            array_push($command, '-d', "$name=$value");
+        }
+        $pipes = [1 => ['pipe', 'w'], 2 => ['redirect', 1]];
+        $process = proc_open([...$command, '-r', $code], $pipes, $pipes, null, $environment);
+        $output = (string) stream_get_contents($pipes[1]);
+        self::assertSame($ends, proc_close($process), $output);
+        return $output;
+    }
 }
