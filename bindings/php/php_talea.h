@@ -242,6 +242,23 @@ static inline talea_text text_of(const zend_string *string) {
     return string ? (talea_text) { ZSTR_VAL(string), ZSTR_LEN(string) } : (talea_text) { NULL, 0 };
 }
 
+/* A number, or a string that is one. False if it is neither. */
+static inline bool number_of(const zval *value, double *number) {
+    zend_uchar type = Z_TYPE_P(value);
+    zend_long whole = 0;
+    if (type == IS_STRING) {
+        type = is_numeric_string(Z_STRVAL_P(value), Z_STRLEN_P(value), &whole, number, false);
+    } else if (type == IS_LONG) {
+        whole = Z_LVAL_P(value);
+    } else if (type == IS_DOUBLE) {
+        *number = Z_DVAL_P(value);
+    }
+    if (type == IS_LONG) {
+        *number = (double) whole;
+    }
+    return type == IS_LONG || type == IS_DOUBLE;
+}
+
 /* A time in milliseconds; 0 if it cannot be one. */
 static inline uint64_t millis_of(double seconds) {
     return seconds > 0 && seconds < 1e12 ? (uint64_t) (seconds * 1000) : 0;

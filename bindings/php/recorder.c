@@ -220,8 +220,7 @@ static bool value_of(HashTable *data, double *value) {
     zval *found = zend_hash_find_known_hash(data, VALUE);
     if (EXPECTED(found)) {
         ZVAL_DEREF(found);
-        if (Z_TYPE_P(found) == IS_LONG || Z_TYPE_P(found) == IS_DOUBLE) {
-            *value = zval_get_double(found);
+        if (number_of(found, value)) {
             return true;
         }
     }

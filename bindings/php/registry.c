@@ -364,13 +364,13 @@ static double *doubles_of(const char *what, HashTable *numbers) {
     zval *number;
     ZEND_HASH_FOREACH_VAL(numbers, number) {
         ZVAL_DEREF(number);
-        if (Z_TYPE_P(number) != IS_LONG && Z_TYPE_P(number) != IS_DOUBLE) {
+        if (!number_of(number, next)) {
             failure_throw("a %s is of the type %s; expected a number", what,
                 zend_zval_type_name(number));
             efree(doubles);
             return NULL;
         }
-        *next++ = zval_get_double(number);
+        next++;
     } ZEND_HASH_FOREACH_END();
     return doubles;
 }

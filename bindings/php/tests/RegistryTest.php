@@ -79,7 +79,7 @@ final class RegistryTest extends RegionTestCase
             ['of the type int', fn (Registry $r) => $r->registerGauge('', 'x', 'X.', [1])],
             ['there is no bucket', fn (Registry $r) => $r->registerHistogram('', 'x', 'X.', [], [])],
             ['a bucket is of the type string',
-                fn (Registry $r) => $r->registerHistogram('', 'x', 'X.', [], ['1'])],
+                fn (Registry $r) => $r->registerHistogram('', 'x', 'X.', [], ['x'])],
             ['bucket', fn (Registry $r) => $r->registerHistogram('', 'x', 'X.', [], [2, 1])],
             ['there is no quantile', fn (Registry $r) => $r->registerSummary('', 'x', 'X.', [], 60, [])],
             ['quantile', fn (Registry $r) => $r->registerSummary('', 'x', 'X.', [], 60, [1.5])],

@@ -299,6 +299,28 @@ final class StorageTest extends RegionTestCase
         $this->add('calls', ['x' => "\xff"], 1);
     }
 
+    /** Databases and environments answer with such strings, and the other storages count them. */
+    public function testNumbersInStringsAreNumbers(): void
+    {
+        $this->add('calls', [], 1);
+        $this->storage->updateCounter(['value' => '2'] + self::data('calls', 'counter', [], 0)
+            + ['command' => Adapter::COMMAND_INCREMENT_INTEGER]);
+        $this->storage->updateGauge(['value' => ' 1.5e1'] + self::data('length', 'gauge', [], 0)
+            + ['command' => Adapter::COMMAND_SET]);
+        $this->storage->updateHistogram(self::data('size', 'histogram', [], 1) + ['buckets' => ['0.5', '2']]);
+        $this->storage->updateSummary(self::data('wait', 'summary', [], 3)
+            + ['maxAgeSeconds' => 10, 'quantiles' => ['0.5']]);
+        [$size, $length, $calls, $wait] = array_map(self::rows(...), $this->storage->collect());
+        self::assertEquals([['calls', [], [], 3]], $calls);
+        self::assertEquals([['length', [], [], 15]], $length);
+        self::assertEquals([['0.5', 0], ['2', 1], ['+Inf', 1]], array_map(fn ($row) => [$row[2][0], $row[3]], array_slice($size, 0, 3)));
+        self::assertEquals(['wait', ['quantile'], ['0.5'], 3], $wait[0]);
+        $this->expectException(\TypeError::class);
+        $this->expectExceptionMessage('the value of the data is string; expected a number');
+        $this->storage->updateCounter(['value' => 'two'] + self::data('calls', 'counter', [], 0)
+            + ['command' => Adapter::COMMAND_INCREMENT_INTEGER]);
+    }
+
     public function testAnEmptyHelpIsNoHindrance(): void
     {
         $this->storage->updateGauge(['help' => ''] + self::data('length', 'gauge', [], 1)
