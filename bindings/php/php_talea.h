@@ -138,6 +138,8 @@ typedef struct {
     HashTable *labels;
     HashTable *numbers;
     zend_long window_seconds;
+    /* The most series; 0: talea.max_series. */
+    uint64_t limit;
 } asked;
 
 void registry_begin(void);

@@ -155,7 +155,11 @@ static process_family *family_register(recorder *this, talea_kind kind, HashTabl
     if (!labels) {
         return NULL;
     }
-    asked asked = { help_of(Z_STR_P(help), name), Z_ARRVAL_P(labels), NULL, 600 };
+    asked asked = {
+        .help = help_of(Z_STR_P(help), name),
+        .labels = Z_ARRVAL_P(labels),
+        .window_seconds = 600,
+    };
     if (kind == TALEA_KIND_HISTOGRAM || kind == TALEA_KIND_SUMMARY) {
         zval *numbers = member(data, kind == TALEA_KIND_HISTOGRAM ? BUCKETS : QUANTILES, IS_ARRAY);
         if (!numbers) {
@@ -190,8 +194,13 @@ static bool name_note(recorder *this, process_family *counter) {
         array_init_size(&labels, 1);
         ZVAL_STR(&label, NAME);
         zend_hash_next_index_insert_new(Z_ARRVAL(labels), &label);
-        talea_text help = { NAMES_HELP, sizeof NAMES_HELP - 1 };
-        asked asked = { help, Z_ARRVAL(labels), NULL, 600 };
+        asked asked = {
+            .help = { NAMES_HELP, sizeof NAMES_HELP - 1 },
+            .labels = Z_ARRVAL(labels),
+            .window_seconds = 600,
+            /* A name of each counter, however few series a counter may have. */
+            .limit = UINT32_MAX,
+        };
         this->names = registry_register(this->registry, TALEA_KIND_GAUGE, NAMES_NAME, &asked);
         zval_ptr_dtor(&labels);
     }

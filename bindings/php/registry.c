@@ -290,7 +290,7 @@ process_family *registry_register(process_registry *registry, talea_kind kind, z
         /* No process of PHP keeps a series, so all would expire. And names are those that the
            library accepts: its own `php_info` is a gauge. */
         .flags = TALEA_FAMILY_PERMANENT | TALEA_FAMILY_LENIENT_NAMES | TALEA_FAMILY_UNSTRIPED,
-        .limit = TALEA_G(max_series),
+        .limit = asked->limit ? asked->limit : (uint64_t) TALEA_G(max_series),
     };
     if (asked->window_seconds < 1) {
         failure_throw("maxAgeSeconds of %s is " ZEND_LONG_FMT "; expected 1 or more",

@@ -77,6 +77,14 @@ final class ProcessesTest extends RegionTestCase
         self::assertHasLine('talea_series_dropped_total{family="calls_total"} 90', $page);
     }
 
+    public function testMoreCountersThanAFamilyMayHaveSeriesAreCollectedByTheirNames(): void
+    {
+        $code = self::loading() . '$s = new Talea\PromPhp\Storage(); foreach (["a", "b", "c", "d", "e"] as $name) {'
+            . ' $s->updateCounter(["name" => $name, "help" => "Help.", "labelNames" => [], "labelValues" => [],'
+            . ' "value" => 1, "command" => 1]); } echo implode(",", array_column($s->collect(), "name"));';
+        self::assertSame('a,b,c,d,e', self::runPhp($code, ['talea.max_series' => '3']));
+    }
+
     public function testAFullRegionThrowsNothing(): void
     {
         $registry = $this->registry();
