@@ -18,7 +18,8 @@ static pid_t first;
 
 /* Whether several processes of this server answer requests. */
 static bool has_processes(void) {
-    static const char *const servers[] = { "fpm-fcgi", "apache2handler", "cgi-fcgi", "litespeed" };
+    static const char *const servers[] =
+        { "fpm-fcgi", "apache2handler", "cgi-fcgi", "litespeed", "cli-server" };
     for (size_t i = 0; i < sizeof servers / sizeof *servers; i++) {
         if (strcmp(sapi_module.name, servers[i]) == 0) {
             return true;

@@ -128,6 +128,23 @@ final class FpmTest extends RegionTestCase
         self::assertSame(1, substr_count($this->logs(), 'talea: no region is configured'), $this->logs());
     }
 
+    public function testSoAreTheWorkersOfPhpsOwnServer(): void
+    {
+        $this->writePages();
+        file_put_contents("$this->folder/php.ini", 'extension=' . getenv('TALEA_PHP_EXTENSION'));
+        $server = [PHP_BINARY, '-c', "$this->folder/php.ini", '-S', "127.0.0.1:$this->port", '-t', $this->folder];
+        // It ends its workers too.
+        $this->start('server', ['timeout', '300', ...$server], ['PHP_CLI_SERVER_WORKERS' => '3']);
+        $this->waitUntilItAnswers("$this->port/metrics.php");
+        $lines = fn (): int => substr_count($this->logs(), 'talea: no region is configured');
+        // The process that forked the others answers too.
+        for ($i = 0; $i < 1000 && $lines() === 0; $i++) {
+            self::assertSame('counted', $this->get("/count.php?id=$i"));
+        }
+        self::inProcesses(self::CLIENTS, fn (int $client) => $this->get("/count.php?id=$client"));
+        self::assertSame(1, $lines(), $this->logs());
+    }
+
     public function testNothingIsToldWhereThePoolNamesTheRegion(): void
     {
         $this->serve();
@@ -277,12 +294,15 @@ final class FpmTest extends RegionTestCase
         $this->waitUntilItAnswers("$this->agentPort/healthz");
     }
 
-    /** @param string[] $command */
-    private function start(string $name, array $command): void
+    /**
+     * @param string[] $command
+     * @param array<string, string> $environment
+     */
+    private function start(string $name, array $command, array $environment = []): void
     {
         $log = ['file', "$this->folder/output", 'a'];
         // None of the settings that the system has for its own FPM.
-        $environment = ['PHP_INI_SCAN_DIR' => ''] + getenv();
+        $environment += ['PHP_INI_SCAN_DIR' => ''] + getenv();
         $nothing = ['file', '/dev/null', 'r'];
         $this->programs[$name] = proc_open($command, [$nothing, $log, $log], $pipes, null, $environment);
     }
