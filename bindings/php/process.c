@@ -161,7 +161,8 @@ process_family *process_register(process_registry *registry, zend_string *name,
     }
     UNLOCK();
     if (!is_registered) {
-        failure_throw("%s", message);
+        /* A process answers requests of the code before a deploy and of that after it. */
+        failure_throw("%s%s", message, first ? "; if the program changed, reload FPM" : "");
     }
     return found;
 }

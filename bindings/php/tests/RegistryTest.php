@@ -53,7 +53,7 @@ final class RegistryTest extends RegionTestCase
         $path = $this->path();
         (new Registry($path))->registerHistogram('', 'size', 'Sizes.', [], [1, 2]);
         $this->expectException(Exception::class);
-        $this->expectExceptionMessage('use one definition, or another name');
+        $this->expectExceptionMessage('use one definition, or another name; if the program changed, reload FPM');
         (new Registry($path))->registerHistogram('', 'size', 'Sizes.', [], [1, 2, 3]);
     }
 
