@@ -25,7 +25,7 @@ static void add_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels);
+    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels, NULL);
 }
 
 static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operation, double sign) {
@@ -36,17 +36,28 @@ static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operatio
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels);
+    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels, NULL);
 }
 
-ZEND_METHOD(Talea_Counter, inc) {
-    add_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
-}
+#define ONE(Kind, name, value) \
+    ZEND_METHOD(Talea_##Kind, name) { \
+        add_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, value); \
+    }
 
-/* A counter takes integers and floats; it stores both as the same type. */
-ZEND_METHOD(Talea_Counter, incBy) {
-    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_ADD, 1);
-}
+#define NUMBER(Kind, name, OPERATION, sign) \
+    ZEND_METHOD(Talea_##Kind, name) { \
+        record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_##OPERATION, sign); \
+    }
+
+ONE(Counter, inc, 1)
+/* It takes integers and floats, and stores both as the same type. */
+NUMBER(Counter, incBy, ADD, 1)
+NUMBER(Gauge, set, SET, 1)
+ONE(Gauge, inc, 1)
+NUMBER(Gauge, incBy, ADD, 1)
+ONE(Gauge, dec, -1)
+NUMBER(Gauge, decBy, ADD, -1)
+NUMBER(Histogram, observe, OBSERVE, 1)
 
 ZEND_METHOD(Talea_Counter, noteName) {
     zval *gauge;
@@ -62,30 +73,6 @@ ZEND_METHOD(Talea_Counter, noteName) {
     process_note(metric_family(ZEND_THIS), notes);
 }
 
-ZEND_METHOD(Talea_Gauge, set) {
-    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_SET, 1);
-}
-
-ZEND_METHOD(Talea_Gauge, inc) {
-    add_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, 1);
-}
-
-ZEND_METHOD(Talea_Gauge, incBy) {
-    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_ADD, 1);
-}
-
-ZEND_METHOD(Talea_Gauge, dec) {
-    add_one(INTERNAL_FUNCTION_PARAM_PASSTHRU, -1);
-}
-
-ZEND_METHOD(Talea_Gauge, decBy) {
-    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_ADD, -1);
-}
-
-ZEND_METHOD(Talea_Histogram, observe) {
-    record_number(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_OPERATION_OBSERVE, 1);
-}
-
 ZEND_METHOD(Talea_Summary, observe) {
     double value, time = 0;
     HashTable *labels = NULL;
@@ -96,11 +83,8 @@ ZEND_METHOD(Talea_Summary, observe) {
         Z_PARAM_ARRAY_HT(labels)
         Z_PARAM_DOUBLE_OR_NULL(time, is_now)
     ZEND_PARSE_PARAMETERS_END();
-    if (is_now) {
-        metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels);
-    } else {
-        metric_observe_at(metric_family(ZEND_THIS), value, labels, time);
-    }
+    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels,
+        is_now ? NULL : &time);
 }
 
 static void remove_series(INTERNAL_FUNCTION_PARAMETERS) {
@@ -126,24 +110,20 @@ static void remove_series(INTERNAL_FUNCTION_PARAMETERS) {
     RETVAL_BOOL(removed);
 }
 
-#define REMOVE_OF(Kind) \
+/* The methods of all classes. Registries make the objects. */
+#define METHODS_OF(Kind) \
+    ZEND_METHOD(Talea_##Kind, __construct) {} \
     ZEND_METHOD(Talea_##Kind, remove) { \
         remove_series(INTERNAL_FUNCTION_PARAM_PASSTHRU); \
     }
 
-REMOVE_OF(Counter)
-REMOVE_OF(Gauge)
-REMOVE_OF(Histogram)
-REMOVE_OF(Summary)
+METHODS_OF(Counter)
+METHODS_OF(Gauge)
+METHODS_OF(Histogram)
+METHODS_OF(Summary)
 
-/* Registries make the objects. */
-ZEND_METHOD(Talea_Counter, __construct) {}
-ZEND_METHOD(Talea_Gauge, __construct) {}
-ZEND_METHOD(Talea_Histogram, __construct) {}
-ZEND_METHOD(Talea_Summary, __construct) {}
-
-static zend_always_inline void record(process_family *family, talea_operation operation,
-    double value, HashTable *given, const double *time) {
+void metric_record(process_family *family, talea_operation operation, double value,
+    HashTable *given, const double *time) {
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;
@@ -151,7 +131,7 @@ static zend_always_inline void record(process_family *family, talea_operation op
     const talea_family *there = process_there(family);
     if (EXPECTED(there)) {
         talea_number number = talea_double(value);
-        talea_status status = !time
+        talea_status status = EXPECTED(!time)
             ? talea_record(there, labels.values, labels.count, operation, number)
             : talea_record_at(there, labels.values, labels.count, operation, number,
                 millis_of(*time));
@@ -160,15 +140,6 @@ static zend_always_inline void record(process_family *family, talea_operation op
         }
     }
     labels_free(&labels);
-}
-
-void metric_record(process_family *family, talea_operation operation, double value,
-    HashTable *given) {
-    record(family, operation, value, given, NULL);
-}
-
-void metric_observe_at(process_family *family, double value, HashTable *given, double time) {
-    record(family, TALEA_OPERATION_OBSERVE, value, given, &time);
 }
 
 static bool is_utf8(const zend_string *string) {

@@ -123,11 +123,10 @@ void metrics_begin(void);
 zend_object *metric_new(process_family *family);
 process_family *metric_family(zval *metric);
 
-/* Records a value in the series of the label values, which may be null. */
+/* Records a value in the series of the label values, which may be null; an observation at a time in
+ * seconds since 1970, or null for now. */
 void metric_record(process_family *family, talea_operation operation, double value,
-    HashTable *labels);
-/* Observes a value at another time, in seconds since 1970. */
-void metric_observe_at(process_family *family, double value, HashTable *labels, double time);
+    HashTable *labels, const double *time);
 
 /* registry.c: the class Registry. */
 

@@ -51,22 +51,22 @@ ZEND_METHOD(Talea_Recorder, __construct) {
     }
 }
 
-static void record(INTERNAL_FUNCTION_PARAMETERS, talea_kind kind,
-    talea_operation operation) {
-    HashTable *data;
-    ZEND_PARSE_PARAMETERS_START(1, 1)
-        Z_PARAM_ARRAY_HT(data)
-    ZEND_PARSE_PARAMETERS_END();
-    process_family *family = family_find(recorder_of(ZEND_THIS), kind, data);
+static void record(zval *this, talea_kind kind, talea_operation operation, HashTable *data,
+    const double *time) {
+    process_family *family = family_find(recorder_of(this), kind, data);
     zval *labels = family ? member(data, LABEL_VALUES, IS_ARRAY) : NULL;
     double value;
     if (EXPECTED(labels && value_of(data, &value))) {
-        metric_record(family, operation, value, Z_ARRVAL_P(labels));
+        metric_record(family, operation, value, Z_ARRVAL_P(labels), time);
     }
 }
 
 ZEND_METHOD(Talea_Recorder, counter) {
-    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_FLOAT_COUNTER, TALEA_OPERATION_ADD);
+    HashTable *data;
+    ZEND_PARSE_PARAMETERS_START(1, 1)
+        Z_PARAM_ARRAY_HT(data)
+    ZEND_PARSE_PARAMETERS_END();
+    record(ZEND_THIS, TALEA_KIND_FLOAT_COUNTER, TALEA_OPERATION_ADD, data, NULL);
 }
 
 ZEND_METHOD(Talea_Recorder, gauge) {
@@ -76,14 +76,17 @@ ZEND_METHOD(Talea_Recorder, gauge) {
     ZEND_PARSE_PARAMETERS_END();
     zval *command = member(data, COMMAND, IS_LONG);
     if (command) {
-        talea_operation operation =
-            Z_LVAL_P(command) == COMMAND_SET ? TALEA_OPERATION_SET : TALEA_OPERATION_ADD;
-        record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_GAUGE, operation);
+        bool sets = Z_LVAL_P(command) == COMMAND_SET;
+        record(ZEND_THIS, TALEA_KIND_GAUGE, sets ? TALEA_OPERATION_SET : TALEA_OPERATION_ADD, data, NULL);
     }
 }
 
 ZEND_METHOD(Talea_Recorder, histogram) {
-    record(INTERNAL_FUNCTION_PARAM_PASSTHRU, TALEA_KIND_HISTOGRAM, TALEA_OPERATION_OBSERVE);
+    HashTable *data;
+    ZEND_PARSE_PARAMETERS_START(1, 1)
+        Z_PARAM_ARRAY_HT(data)
+    ZEND_PARSE_PARAMETERS_END();
+    record(ZEND_THIS, TALEA_KIND_HISTOGRAM, TALEA_OPERATION_OBSERVE, data, NULL);
 }
 
 ZEND_METHOD(Talea_Recorder, summary) {
@@ -95,17 +98,7 @@ ZEND_METHOD(Talea_Recorder, summary) {
         Z_PARAM_OPTIONAL
         Z_PARAM_DOUBLE_OR_NULL(time, is_now)
     ZEND_PARSE_PARAMETERS_END();
-    process_family *family = family_find(recorder_of(ZEND_THIS), TALEA_KIND_SUMMARY, data);
-    zval *labels = family ? member(data, LABEL_VALUES, IS_ARRAY) : NULL;
-    double value;
-    if (UNEXPECTED(!labels || !value_of(data, &value))) {
-        return;
-    }
-    if (is_now) {
-        metric_record(family, TALEA_OPERATION_OBSERVE, value, Z_ARRVAL_P(labels));
-    } else {
-        metric_observe_at(family, value, Z_ARRVAL_P(labels), time);
-    }
+    record(ZEND_THIS, TALEA_KIND_SUMMARY, TALEA_OPERATION_OBSERVE, data, is_now ? NULL : &time);
 }
 
 ZEND_METHOD(Talea_Recorder, forget) {
