@@ -18,10 +18,13 @@ bool labels_take_some(label_values *labels, const process_family *family, HashTa
         labels->values = safe_emalloc(count, sizeof(talea_text), 0);
         labels->made = safe_emalloc(count, sizeof(zend_string *), 0);
     }
+    /* An object's code may replace the array. */
+    if (!(GC_FLAGS(given) & GC_IMMUTABLE)) {
+        GC_ADDREF(given);
+    }
     zval *value;
     ZEND_HASH_FOREACH_VAL(given, value) {
         ZVAL_DEREF(value);
-        /* Strings are held too: a later value may run code that changes the array. */
         zend_string *string =
             Z_TYPE_P(value) == IS_STRING ? zend_string_copy(Z_STR_P(value)) : made_of(value);
         if (UNEXPECTED(string == NULL)) {
@@ -30,20 +33,15 @@ bool labels_take_some(label_values *labels, const process_family *family, HashTa
                     "a boolean or null", family->options.label_names[labels->count].data,
                     family->options.name.data, zend_zval_type_name(value));
             }
-            labels_free_some(labels);
-            return false;
+            break;
         }
         labels->made[labels->count] = string;
         labels->values[labels->count] = text_of(string);
         labels->count++;
-        if (UNEXPECTED(labels->count == count)) {
-            break;
-        }
     } ZEND_HASH_FOREACH_END();
-    /* An object's code may have shortened the array. */
+    zend_array_release(given);
     if (UNEXPECTED(labels->count != count)) {
         labels_free_some(labels);
-        failure_throw("the label values of %s changed meanwhile", family->options.name.data);
         return false;
     }
     return true;
