@@ -245,7 +245,7 @@ static inline talea_text text_of(const zend_string *string) {
 
 /* A number, or a string that is one. False if it is neither. */
 static inline bool number_of(const zval *value, double *number) {
-    zend_uchar type = Z_TYPE_P(value);
+    uint8_t type = Z_TYPE_P(value);
     zend_long whole = 0;
     if (type == IS_STRING) {
         type = is_numeric_string(Z_STRVAL_P(value), Z_STRLEN_P(value), &whole, number, false);
