@@ -97,7 +97,9 @@ pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenS
             let outcome: #returned = _talea_call_once(move || -> #returned { #block });
         },
     };
-    let is_error = quote_spanned!(output.span()=> ::talea::derived::Outcome::is_error(&outcome));
+    // A name at the type does not find one made here if a macro brings the type (hygiene).
+    let result = Ident::new("outcome", output.span());
+    let is_error = quote_spanned!(output.span()=> ::talea::derived::Outcome::is_error(&#result));
     let count = quote_spanned!(errors.span()=> if #is_error { (#errors).inc(); });
     function.block = syn::parse_quote!({
         #calls
@@ -109,9 +111,9 @@ pub(crate) fn counted(arguments: Counted, mut function: ItemFn) -> Result<TokenS
             clippy::let_and_return,
             clippy::redundant_async_block
         )]
-        let outcome = { #outcome outcome };
+        let #result = { #outcome outcome };
         #count
-        outcome
+        #result
     });
     Ok(function.into_token_stream())
 }

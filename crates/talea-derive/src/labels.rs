@@ -62,7 +62,11 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         .collect();
     let closing = (!parts.is_empty()).then(|| quote!(out.push_raw("\"");));
     let writes = parts.iter().map(|(_, ident, ty, display)| match display {
-        true => quote_spanned! {ty.span()=> out.push_displayed::<#ty>(&self.#ident); },
+        true => {
+            // A name at the type does not find one made here if a macro brings the type (hygiene).
+            let (out, value) = (quote!(out), quote!(&self.#ident));
+            quote_spanned! {ty.span()=> #out.push_displayed::<#ty>(#value); }
+        }
         false => quote!(<#ty as ::talea::LabelValue>::write(&self.#ident, out);),
     });
     let additions = parts.iter().map(|(_, ident, ty, display)| match display {

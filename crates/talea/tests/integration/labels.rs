@@ -262,6 +262,31 @@ fn a_family_of_a_run_time_set_has_a_series_for_each_value_and_no_more() {
 }
 
 #[test]
+fn labels_that_a_macro_defines_in_part_display_themselves() {
+    macro_rules! define {
+        ($type:ident, $(#[$derived:meta])*) => {
+            #[derive(Labels)]
+            struct OfType {
+                #[label(display)]
+                address: $type,
+            }
+            $(#[$derived])*
+            struct Derived {
+                #[label(display)]
+                address: std::net::Ipv4Addr,
+            }
+        };
+    }
+    use std::net::Ipv4Addr;
+    define!(Ipv4Addr, #[derive(Labels)]);
+    let address = Ipv4Addr::LOCALHOST;
+    let mut text = LabelText::new();
+    OfType { address }.write(&mut text);
+    Derived { address }.write(&mut text);
+    assert_eq!(text.as_bytes(), br#"address="127.0.0.1"address="127.0.0.1""#);
+}
+
+#[test]
 fn a_display_in_parts_or_that_fails_is_written_as_far_as_it_came() {
     struct Half;
     impl std::fmt::Display for Half {

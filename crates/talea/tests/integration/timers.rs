@@ -304,3 +304,21 @@ fn attributes_time_and_count_functions_of_any_form() {
     assert_eq!((bytes, work.last(&mut [])), ([1, 7], Err(())));
     assert_eq!((work.calls.get(), work.failures.get()), (9, 3));
 }
+
+#[test]
+fn a_function_that_a_macro_defines_in_part_counts_its_errors() {
+    macro_rules! define {
+        ($type:ident) => {
+            #[talea::counted(calls, error = failures)]
+            fn second(calls: &Counter, failures: &Counter) -> $type {
+                calls.get().checked_sub(2).map(drop).ok_or(())
+            }
+        };
+    }
+    type Checked = Result<(), ()>;
+    define!(Checked);
+    let registry = crate::support::metrics::registry();
+    let (calls, failures) = (register(&registry, "calls"), register(&registry, "failures"));
+    assert_eq!((second(&calls, &failures), second(&calls, &failures)), (Err(()), Ok(())));
+    assert_eq!((calls.get(), failures.get()), (2, 1));
+}
