@@ -40,7 +40,8 @@ use crate::exchange::request::Exchange;
 ///
 /// Outside of the router, a request's route is found by its path among the routes that
 /// [`routes_of`](Self::routes_of) and [`routes`](Self::routes) listed; any other is
-/// `_unmatched`.
+/// `_unmatched`. If another router is around it, the layer must be directly around the inner router:
+/// else a request has the route that the outer one matched.
 ///
 /// # On the router
 ///
@@ -127,7 +128,7 @@ impl<S: 'static> tower_layer::Layer<S> for Layer {
 
 impl<S> Service<Request> for Metered<S>
 where
-    S: Service<Request>,
+    S: Service<Request> + 'static,
     S::Response: IntoResponse + 'static,
 {
     type Response = Response;
@@ -144,7 +145,10 @@ where
     fn call(&mut self, request: Request) -> Self::Future {
         let open = |exchange: &mut Exchange, request: &mut Request| {
             let Some(routes) = &self.routes else { return };
-            let matched = request.extensions().get::<MatchedPath>().map(MatchedPath::as_str);
+            // Before a router, a path can only have been matched by another router further out.
+            let is_before = TypeId::of::<S>() == TypeId::of::<Router>();
+            let matched = request.extensions().get::<MatchedPath>().filter(|_| !is_before);
+            let matched = matched.map(MatchedPath::as_str);
             let meters = routes.meters(matched, request.method(), request.uri().path());
             open(meters, exchange, request);
         };

@@ -12,7 +12,7 @@ use axum::extract::{ConnectInfo, Request};
 use axum::http::StatusCode;
 use axum::response::Response;
 use http_body_util::BodyExt;
-use talea_http::axum::{Layer, meter, meter_by};
+use talea_http::axum::{Layer, Metered, meter, meter_by};
 use talea_http::{Convention, Opts};
 use tokio::net::TcpListener;
 use tower::util::MapRequestLayer;
@@ -131,6 +131,30 @@ async fn a_layer_around_other_layers_reads_the_routes() {
     // A service around the router answers in its place.
     layer.layer(refuses).oneshot(request("GET", "/items/7")).await.unwrap();
     assert_eq!(requests(&registry, "GET", "/items/{id}", "4xx"), Some(1.0));
+}
+
+#[tokio::test]
+async fn a_router_inside_of_another_is_metered_at_its_own_routes() {
+    type Outer = fn(Metered<axum::Router>) -> axum::Router;
+    let [routed, nested, fallback]: [Outer; 3] = [
+        |app| {
+            let outer = axum::Router::new().route_service("/", app.clone());
+            outer.route_service("/{*rest}", app)
+        },
+        |app| axum::Router::new().nest_service("/api", app),
+        |app| axum::Router::new().fallback_service(app),
+    ];
+    for (prefix, outer) in [("", routed), ("/api", nested), ("", fallback)] {
+        let registry = registry();
+        let outer = outer(meter(existing(), &registry).unwrap());
+        for (path, route) in [("/items/7", "/items/{id}"), ("/", "/"), ("/nowhere/7", "_unmatched")]
+        {
+            let uri = format!("{prefix}{path}");
+            outer.clone().oneshot(request("GET", &uri)).await.unwrap();
+            let found = registry.snapshot().total("http_requests_total", &[("route", route)]);
+            assert_eq!(found, Some(1.0), "{uri}");
+        }
+    }
 }
 
 #[tokio::test]
