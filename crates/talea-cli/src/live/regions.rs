@@ -52,7 +52,7 @@ impl KnownRegions {
     /// Whether an endpoint that is missing from the page may come back to it: it is of none of the regions that are
     /// gone.
     pub(super) fn may_miss(&self, endpoint: &str) -> bool {
-        let is_named = |region: &String| endpoint.contains(region.as_str());
+        let is_named = |region: &String| has_part(endpoint, region);
         !self.created.is_empty()
             && (!self.gone.iter().any(is_named) || self.created.keys().any(is_named))
     }
@@ -78,7 +78,7 @@ impl Regions {
 
     /// Whether an endpoint may be of one of them: where there are several regions, its name has that of its region.
     pub(super) fn may_have(&self, endpoint: &str) -> bool {
-        let is_named = |region: &String| endpoint.contains(region.as_str());
+        let is_named = |region: &String| has_part(endpoint, region);
         !self.names.is_empty() && (self.are_all || self.names.iter().any(is_named))
     }
 
@@ -86,5 +86,35 @@ impl Regions {
     pub(crate) fn may_have_series(&self, labels: &[LabelPair]) -> bool {
         let is_named = |pair: &LabelPair| self.names.contains(&pair.value);
         !self.names.is_empty() && (self.are_all || labels.iter().any(is_named))
+    }
+}
+
+/// Whether a region's name is one of the values that an endpoint's name joins by blanks; that of a
+/// service without a name always is.
+fn has_part(endpoint: &str, region: &str) -> bool {
+    region.is_empty() || format!(" {endpoint} ").contains(&format!(" {region} "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_is_of_a_region_that_its_name_has_as_a_part() {
+        let has = |region: &str, endpoint: &str| {
+            Regions { names: vec![region.to_owned()], are_all: false }.may_have(endpoint)
+        };
+        for (region, endpoint, expected) in [
+            ("a", "GET /a a", true),
+            ("a", "GET /a a host", true),
+            ("web shop", "GET /a web shop", true),
+            ("a", "GET /a shop", false),
+            ("shop", "GET /shop web-shop", false),
+            ("shop", "GET /shop shop2", false),
+            // A service that has no name.
+            ("", "GET /a shop", true),
+        ] {
+            assert_eq!(has(region, endpoint), expected, "{region}, {endpoint}");
+        }
     }
 }

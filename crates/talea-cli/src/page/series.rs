@@ -197,7 +197,7 @@ impl Line {
     }
 
     fn size(&self) -> f64 {
-        self.values.values().map(|value| value.abs()).sum()
+        self.values.values().filter(|value| !value.is_nan()).map(|value| value.abs()).sum()
     }
 
     fn series(&self, id: u64, bins: usize) -> SeriesValues {
@@ -349,5 +349,15 @@ mod tests {
             grown.extend(follower.next(&latest).values.values.into_iter().map(|it| it.1.0));
         }
         assert_eq!(grown, [7.0]);
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_makes_no_series_the_largest() {
+        let size = |values: [f64; 2]| {
+            let values = (0..).zip(values).collect();
+            Line { values, ..Line::default() }.size()
+        };
+        assert_eq!(size([f64::NAN, -2.0]), 2.0);
+        assert_eq!(size([f64::NEG_INFINITY, 1.0]), f64::INFINITY);
     }
 }
