@@ -5,6 +5,8 @@
 mod durations;
 mod endpoint;
 mod native_durations;
+#[cfg(test)]
+pub(crate) mod pages;
 pub(crate) mod protobuf;
 mod text;
 mod times;

@@ -149,19 +149,18 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families;
+    use crate::families::pages::{self, counter, gauge};
 
     #[test]
     fn a_rate_is_the_one_between_two_changes() {
         let began = Instant::now();
         let of = |second: u64, cpu: f64, fds: u32| {
-            let page = format!(
-                "# TYPE process_cpu_seconds_total counter\nprocess_cpu_seconds_total {cpu}\n\
-                 # TYPE process_open_fds gauge\nprocess_open_fds{{pid=\"1\"}} {fds}\n\
-                 process_open_fds{{pid=\"2\"}} 5\n\
-                 # TYPE shop_tasks_alive gauge\nshop_tasks_alive 3\n"
-            );
-            let families = families::read(page.as_bytes()).unwrap();
+            let page = [
+                counter("process_cpu_seconds_total", &[("", cpu)]),
+                gauge("process_open_fds", &[("pid=\"1\"", fds), ("pid=\"2\"", 5)]),
+                gauge("shop_tasks_alive", &[("", 3)]),
+            ];
+            let families = pages::read(&page.concat());
             assert!(families.iter().all(|family| is_of_health(&family.name)));
             Health::of(&families, began + Duration::from_secs(second))
         };

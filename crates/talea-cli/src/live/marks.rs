@@ -7,13 +7,14 @@ use serde::Serialize;
 use super::regions::CREATED;
 use crate::families::protobuf::{Metric, MetricFamily};
 
-const PROCESSES: &str = "talea_region_processes";
-const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
+/// How many processes of a region live.
+pub(crate) const PROCESSES: &str = "talea_region_processes";
+pub(crate) const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
 /// Whether the agent can read a region.
-pub(super) const UP: &str = "talea_agent_region_up";
+pub(crate) const UP: &str = "talea_agent_region_up";
 /// Whether a service answered when it was asked for its metrics, as Prometheus names it.
 pub(crate) const ANSWERED: &str = "up";
-const REGION: &str = "region";
+pub(crate) const REGION: &str = "region";
 /// A service's own, where there is no agent.
 const STARTED: &str = "process_start_time_seconds";
 
@@ -145,16 +146,13 @@ fn processes(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families;
+    use crate::families::pages::{self, gauge};
+
+    const SHOP: &str = "region=\"shop\"";
 
     fn page(processes: u32, last_death: Option<u32>) -> Vec<MetricFamily> {
-        let mut page =
-            format!("# TYPE {PROCESSES} gauge\n{PROCESSES}{{region=\"shop\"}} {processes}\n");
-        if let Some(seconds) = last_death {
-            page +=
-                &format!("# TYPE {LAST_DEATH} gauge\n{LAST_DEATH}{{region=\"shop\"}} {seconds}\n");
-        }
-        families::read(page.as_bytes()).unwrap()
+        let death = last_death.map(|seconds| gauge(LAST_DEATH, &[(SHOP, seconds)]));
+        pages::read(&(gauge(PROCESSES, &[(SHOP, processes)]) + &death.unwrap_or_default()))
     }
 
     #[test]
@@ -188,8 +186,7 @@ mod tests {
         ] {
             let mut watch = Watch::default();
             assert_eq!(watch.next(1_000, &page(2, None)), []);
-            let unreadable = format!("# TYPE {UP} gauge\n{UP}{{region=\"shop\"}} 0\n");
-            let unreadable = families::read(unreadable.as_bytes()).unwrap();
+            let unreadable = pages::read(&gauge(UP, &[(SHOP, 0)]));
             assert_eq!(watch.next(2_000, &unreadable), []);
             assert_eq!(watch.next(3_000, &unreadable), []);
             let marks = watch.next(4_000, &page(processes, last_death));

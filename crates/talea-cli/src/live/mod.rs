@@ -13,12 +13,14 @@ mod step;
 mod window;
 pub(crate) mod words;
 
-pub(crate) use self::marks::{ANSWERED, Kind, Mark, Watch, is_of_marks};
+pub(crate) use self::marks::{ANSWERED, Kind, Mark, PROCESSES, REGION, UP, Watch, is_of_marks};
 pub(crate) use self::regions::{CREATED, KnownRegions};
 pub(crate) use self::requests::Counts;
 pub(crate) use self::source::{Reading, Source};
 pub(crate) use self::step::{Moment, Step};
 pub(crate) use self::window::{Row, Table, Window};
+#[cfg(test)]
+pub(crate) use self::{marks::LAST_DEATH, step::tests::grown};
 
 /// Whether a family may be one of those that moments are made of.
 pub(crate) fn is_of_live(name: &str) -> bool {

@@ -203,57 +203,37 @@ fn counts_in_flight(family: &&MetricFamily) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families;
+    use crate::families::pages::{self, counter, gauge, histogram};
 
     fn of(page: &str) -> Requests {
-        Requests::of(&families::read(page.as_bytes()).unwrap())
-    }
-
-    fn histogram(name: &str, labels: &str, count: u64) -> String {
-        format!(
-            "{name}_bucket{{{labels},le=\"+Inf\"}} {count}\n{name}_sum{{{labels}}} {count}\n\
-             {name}_count{{{labels}}} {count}\n"
-        )
+        Requests::of(&pages::read(page))
     }
 
     #[test]
     fn requests_are_found_under_any_convention() {
-        let talea = format!(
-            "# TYPE http_request_duration_seconds histogram\n{}\
-             # TYPE http_exchange_duration_seconds histogram\n{}\
-             # TYPE http_requests_total counter\n\
-             http_requests_total{{method=\"GET\",route=\"/a\",status=\"2xx\"}} 4\n\
-             http_requests_total{{method=\"GET\",route=\"/a\",status=\"5xx\"}} 3\n\
-             # TYPE http_request_outcomes_total counter\n\
-             http_request_outcomes_total{{method=\"GET\",route=\"/a\",outcome=\"aborted\"}} 6\n\
-             # TYPE http_requests_in_flight gauge\n\
-             http_requests_in_flight{{method=\"GET\",route=\"/a\"}} 2\n",
-            histogram("http_request_duration_seconds", "method=\"GET\",route=\"/a\"", 7),
-            histogram("http_exchange_duration_seconds", "method=\"GET\",route=\"/a\"", 5),
-        );
-        let labels = |status: &str| {
-            format!(
-                "http_request_method=\"GET\",http_response_status_code=\"{status}\",http_route=\"/a\""
-            )
-        };
-        let name = "http_server_request_duration_seconds";
-        let opentelemetry = format!(
-            "# TYPE {name} histogram\n{}{}\
-             # TYPE http_client_request_duration_seconds histogram\n{}\
-             # TYPE http_server_active_requests gauge\n\
-             http_server_active_requests{{http_request_method=\"GET\",url_scheme=\"http\",http_route=\"/a\"}} 2\n",
-            histogram(name, &labels("200"), 4),
-            histogram(name, &labels("503"), 3),
-            histogram("http_client_request_duration_seconds", &labels("200"), 100),
-        );
-        let cowboy = format!(
-            "# TYPE cowboy_request_duration_milliseconds histogram\n{}",
-            histogram("cowboy_request_duration_milliseconds", "method=\"GET\",route=\"/a\"", 7)
-        );
+        let a = "method=\"GET\",route=\"/a\"";
+        let [ok, failed, aborted] = ["status=\"2xx\"", "status=\"5xx\"", "outcome=\"aborted\""]
+            .map(|label| format!("{a},{label}"));
+        let talea = [
+            pages::requests(&[(a, 7)]),
+            histogram("http_exchange_duration_seconds", &[(a, 5)]),
+            counter("http_requests_total", &[(&ok, 4), (&failed, 3)]),
+            counter("http_request_outcomes_total", &[(&aborted, 6)]),
+            gauge("http_requests_in_flight", &[(a, 2)]),
+        ];
+        let b = "http_request_method=\"GET\",http_route=\"/a\"";
+        let [ok, failed] =
+            [200, 503].map(|status| format!("{b},http_response_status_code=\"{status}\""));
+        let opentelemetry = [
+            histogram("http_server_request_duration_seconds", &[(&ok, 4), (&failed, 3)]),
+            histogram("http_client_request_duration_seconds", &[(&ok, 100)]),
+            gauge("http_server_active_requests", &[(&*format!("{b},url_scheme=\"http\""), 2)]),
+        ];
+        let cowboy = [histogram("cowboy_request_duration_milliseconds", &[(a, 7)])];
         for (page, errors, in_flight, seconds) in [
-            (talea, Some(3.0), Some(2.0), 7.0),
-            (opentelemetry, Some(3.0), Some(2.0), 7.0),
-            (cowboy, None, None, 0.007),
+            (talea.concat(), Some(3.0), Some(2.0), 7.0),
+            (opentelemetry.concat(), Some(3.0), Some(2.0), 7.0),
+            (cowboy.concat(), None, None, 0.007),
         ] {
             let found = of(&page);
             let counts = &found.0["GET /a"];
@@ -263,13 +243,9 @@ mod tests {
             let is_error = |(status, _): &(&String, &f64)| status.starts_with('5');
             let found = counts.statuses.iter().find(is_error).map(|(_, count)| *count);
             assert_eq!((found, counts.in_flight), (errors, in_flight), "{page}");
-            let has_outcomes = page.contains("outcome");
-            assert_eq!(
-                counts.outcomes.get("aborted").copied(),
-                has_outcomes.then_some(6.0),
-                "{page}"
-            );
-            let families = families::read(page.as_bytes()).unwrap();
+            let aborted = page.contains("outcome").then_some(&6.0);
+            assert_eq!(counts.outcomes.get("aborted"), aborted, "{page}");
+            let families = pages::read(&page);
             let is_other = |family: &MetricFamily| family.name.contains("client");
             assert!(families.iter().all(|it| is_of_requests(&it.name) != is_other(it)), "{page}");
         }
@@ -277,19 +253,17 @@ mod tests {
 
     #[test]
     fn a_number_that_is_not_finite_changes_no_other() {
-        let mut page = format!(
-            "# TYPE http_request_duration_seconds histogram\n{}",
-            histogram("http_request_duration_seconds", "route=\"/a\"", 7)
-        );
+        let mut page = pages::requests(&[("route=\"/a\"", 7)]);
         for (name, kind, label) in [
             ("http_requests_total", "counter", ",status=\"5xx\""),
             ("http_request_outcomes_total", "counter", ",outcome=\"aborted\""),
             ("http_requests_in_flight", "gauge", ""),
         ] {
-            page += &format!("# TYPE {name} {kind}\n");
-            for (scheme, value) in [("http", "NaN"), ("https", "3"), ("ws", "+Inf")] {
-                page += &format!("{name}{{route=\"/a\",url_scheme=\"{scheme}\"{label}}} {value}\n");
-            }
+            let values =
+                [("http", "NaN"), ("https", "3"), ("ws", "+Inf")].map(|(scheme, value)| {
+                    (format!("route=\"/a\",url_scheme=\"{scheme}\"{label}"), value)
+                });
+            page += &pages::family(kind, name, &values.each_ref().map(|it| (&*it.0, it.1)));
         }
         let counts = &of(&page).0["/a"];
         assert_eq!((counts.statuses["5xx"], counts.outcomes["aborted"]), (3.0, 3.0));
@@ -304,8 +278,7 @@ mod tests {
             ("db_query_duration_seconds", "method=\"GET\""),
             ("http_client_request_duration_seconds", "method=\"GET\""),
         ] {
-            let page = format!("# TYPE {name} histogram\n{}", histogram(name, labels, 1));
-            assert_eq!(of(&page), Requests::default(), "{name}");
+            assert_eq!(of(&histogram(name, &[(labels, 1)])), Requests::default(), "{name}");
         }
     }
 }

@@ -97,7 +97,6 @@ impl Step {
         }
     }
 
-    /// Adds the step that followed.
     pub(crate) fn extend(&mut self, next: Self) {
         let mut all = std::mem::take(&mut self.grown.0);
         // An endpoint that is gone has nothing in flight any more.
@@ -119,17 +118,18 @@ impl Step {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::super::marks::UP;
     use super::super::regions::CREATED;
     use super::*;
-    use crate::families;
+    use crate::families::pages::{self, gauge, requests};
+    use crate::families::protobuf::MetricFamily;
 
-    /// The requests to all endpoints from one page to the next, read at these seconds.
-    fn grown(pages: &[(u64, String)]) -> Vec<f64> {
-        let moments = pages.iter().scan(None, |last: &mut Option<Moment>, (second, page)| {
-            let families = families::read(page.as_bytes()).unwrap();
-            let at = Duration::from_secs(*second);
+    /// The requests to all endpoints from one reading to the next, of pages that are read at these seconds.
+    pub(crate) fn grown(pages: impl IntoIterator<Item = (u64, Vec<MetricFamily>)>) -> Vec<f64> {
+        let pages = pages.into_iter();
+        let moments = pages.scan(None, |last: &mut Option<Moment>, (second, families)| {
+            let at = Duration::from_secs(second);
             let reading = Reading::recorded(at, at.as_millis() as i64, families);
             *last = Some(Moment::of(&reading, last.as_ref()));
             last.clone()
@@ -139,100 +139,67 @@ mod tests {
         steps.map(|grown| grown.values().map(|it| it.times.durations.count).sum()).collect()
     }
 
+    /// Regions, each with the second when it was made and the number of its requests, if it has any series of them.
+    fn page(regions: &[(&str, u64, Option<u64>)]) -> String {
+        let of = |name: &str| format!("region=\"{name}\"");
+        let labels: Vec<String> = regions.iter().map(|it| of(it.0)).collect();
+        let created = labels.iter().zip(regions).map(|(labels, it)| (&**labels, it.1));
+        let counts = regions.iter().filter_map(|(name, _, count)| {
+            Some((format!("method=\"GET\",route=\"/a\",{}", of(name)), (*count)?))
+        });
+        let counts: Vec<(String, u64)> = counts.collect();
+        let counts: Vec<_> = counts.iter().map(|(labels, count)| (&**labels, *count)).collect();
+        gauge(CREATED, &created.collect::<Vec<_>>()) + &requests(&counts)
+    }
+
+    fn grown_of(pages: &[(u64, String)]) -> Vec<f64> {
+        grown(pages.iter().map(|(second, page)| (*second, pages::read(page))))
+    }
+
     #[test]
     fn an_endpoint_whose_family_was_left_out_counts_on_from_what_it_had() {
-        let name = "http_request_duration_seconds";
-        let created = |regions: &[(&str, u64)]| {
-            let line = |(region, seconds): &(&str, u64)| {
-                format!("{CREATED}{{region=\"{region}\"}} {seconds}\n")
-            };
-            format!("# TYPE {CREATED} gauge\n") + &regions.iter().map(line).collect::<String>()
-        };
-        let family = |region: &str, count: u64| {
-            let of = format!("method=\"GET\",route=\"/a\",region=\"{region}\"");
-            format!(
-                "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {count}\n\
-                 {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {count}\n"
-            )
-        };
-        let (shop, canary) = (("shop", 10), ("canary", 101));
+        let shop = |count| ("shop", 10, count);
         let pages = [
-            (100, created(&[shop]) + &family("shop", 1_000)),
+            (100, page(&[shop(Some(1_000))])),
             // Another region defines the family otherwise, and is newer.
-            (102, created(&[shop, canary]) + &family("canary", 20)),
-            (103, created(&[shop]) + &family("shop", 1_007)),
+            (102, page(&[shop(None), ("canary", 101, Some(20))])),
+            (103, page(&[shop(Some(1_007))])),
             // One of the same name that was made since; it goes, and comes back.
-            (105, created(&[shop, ("canary", 104)]) + &family("canary", 30)),
-            (106, created(&[shop]) + &family("shop", 1_010)),
-            (107, created(&[shop, ("canary", 104)]) + &family("canary", 50)),
-            (108, created(&[shop, ("canary", 104)]) + &family("canary", 51)),
+            (105, page(&[shop(None), ("canary", 104, Some(30))])),
+            (106, page(&[shop(Some(1_010))])),
+            (107, page(&[shop(None), ("canary", 104, Some(50))])),
+            (108, page(&[shop(None), ("canary", 104, Some(51))])),
         ];
-        assert_eq!(grown(&pages), [20.0, 7.0, 30.0, 3.0, 0.0, 1.0]);
+        assert_eq!(grown_of(&pages), [20.0, 7.0, 30.0, 3.0, 0.0, 1.0]);
     }
 
     #[test]
     fn what_a_region_counted_before_it_was_found_is_no_increase() {
-        let name = "http_request_duration_seconds";
-        let page = |regions: &[(&str, u64, u64)]| {
-            let mut page = format!("# TYPE {CREATED} gauge\n");
-            for (region, created, _) in regions {
-                page += &format!("{CREATED}{{region=\"{region}\"}} {created}\n");
-            }
-            page += &format!("# TYPE {name} histogram\n");
-            for (region, _, count) in regions {
-                let of = format!("method=\"GET\",route=\"/a\",region=\"{region}\"");
-                page += &format!(
-                    "{name}_bucket{{{of},le=\"+Inf\"}} {count}\n{name}_sum{{{of}}} 0\n{name}_count{{{of}}} {count}\n"
-                );
-            }
-            page
-        };
-        let shop = |count| ("shop", 10, count);
-        let up =
-            format!("# TYPE {UP} gauge\n{UP}{{region=\"bar\"}} 0\n{UP}{{region=\"shop\"}} 1\n");
+        let of = |name, created, count| (name, created, Some(count));
+        let shop = |count| of("shop", 10, count);
+        let up = gauge(UP, &[("region=\"bar\"", 0), ("region=\"shop\"", 1)]);
         let pages = [
             (100, page(&[shop(5)])),
             // One that was made before the reading before, and one that was made after it.
-            (101, page(&[shop(7), ("bar", 50, 1_000)])),
-            (102, page(&[shop(7), ("bar", 50, 1_003), ("new", 101, 20)])),
-            (103, page(&[shop(7), ("new", 101, 21)]) + &up),
-            (104, page(&[shop(7), ("bar", 50, 1_013), ("new", 101, 21)])),
+            (101, page(&[shop(7), of("bar", 50, 1_000)])),
+            (102, page(&[shop(7), of("bar", 50, 1_003), of("new", 101, 20)])),
+            (103, page(&[shop(7), of("new", 101, 21)]) + &up),
+            (104, page(&[shop(7), of("bar", 50, 1_013), of("new", 101, 21)])),
         ];
-        assert_eq!(grown(&pages), [2.0, 23.0, 1.0, 10.0]);
+        assert_eq!(grown_of(&pages), [2.0, 23.0, 1.0, 10.0]);
     }
 
     #[test]
     fn an_endpoint_of_a_region_that_could_not_be_read_counts_on_from_what_it_had() {
-        let histogram = |route: &str, count: u64| {
-            let name = "http_request_duration_seconds";
-            let of = format!("method=\"GET\",route=\"{route}\",region=\"shop\"");
-            format!(
-                "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {count}\n\
-                 {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {count}\n"
-            )
-        };
         // Beside another region, which is served all the time.
-        let up = |is_up: u8| {
-            let name = "talea_agent_region_up";
-            format!(
-                "# TYPE {name} gauge\n{name}{{region=\"shop\"}} {is_up}\n{name}{{region=\"bar\"}} 1\n"
-            )
-        };
+        let up = |is_up: u8| gauge(UP, &[("region=\"shop\"", is_up), ("region=\"bar\"", 1)]);
+        let counted =
+            |count| up(1) + &requests(&[("method=\"GET\",route=\"/a\",region=\"shop\"", count)]);
         // Of a region that is not there at all, the endpoint begins anew.
         for (between, expected) in [(up(0), 7.0), (String::new(), 1_007.0)] {
-            let pages = [up(1) + &histogram("/a", 1_000), between.clone(), between];
-            let pages = pages.into_iter().chain([up(1) + &histogram("/a", 1_007)]);
-            let (mut last, mut grown): (Option<Moment>, _) = (None, 0.0);
-            for (second, page) in (0..).zip(pages) {
-                let families = families::read(page.as_bytes()).unwrap();
-                let reading = Reading::recorded(Duration::from_secs(second), 0, families);
-                let now = Moment::of(&reading, last.as_ref());
-                if let Some(before) = last.replace(now.clone()) {
-                    let counts = Step::between(&before, &now).grown.0;
-                    grown += counts.values().map(|it| it.times.durations.count).sum::<f64>();
-                }
-            }
-            assert_eq!(grown, expected);
+            let pages = [counted(1_000), between.clone(), between, counted(1_007)];
+            let pages = pages.iter().map(|page| pages::read(page));
+            assert_eq!(grown((0..).zip(pages)), [0.0, 0.0, expected]);
         }
     }
 }

@@ -16,7 +16,6 @@ pub(crate) const TREND: usize = 120;
 #[derive(Debug)]
 pub(crate) struct Window {
     span: Duration,
-    /// The latest reading.
     last: Option<Moment>,
     /// The steps from each reading to the next one, the latest last.
     steps: VecDeque<Step>,
@@ -30,7 +29,6 @@ pub(crate) struct Window {
 pub(crate) struct Table {
     /// By the names of endpoints.
     pub(crate) rows: Vec<Row>,
-    /// All of them together.
     pub(crate) total: Row,
     /// The time that the window covers; zero after the first reading.
     pub(crate) length: Duration,
@@ -183,34 +181,19 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families;
+    use crate::families::pages;
 
     /// A reading at some time, of endpoints with so many requests and errors, by a process that started
     /// then.
     fn reading(at: Instant, started: u32, endpoints: &[(&str, u64, u64)]) -> Reading {
-        use std::fmt::Write;
-        let mut page = "# TYPE http_request_duration_seconds histogram\n".to_owned();
-        for (name, requests, errors) in endpoints {
-            for (status, count) in [("2xx", requests - errors), ("5xx", *errors)] {
-                let labels = format!("route=\"{name}\",status=\"{status}\"");
-                for (ending, of) in [
-                    ("bucket", ",le=\"0.25\""),
-                    ("bucket", ",le=\"+Inf\""),
-                    ("sum", ""),
-                    ("count", ""),
-                ] {
-                    let _ = writeln!(
-                        page,
-                        "http_request_duration_seconds_{ending}{{{labels}{of}}} {count}"
-                    );
-                }
-            }
-        }
-        let _ = writeln!(
-            page,
-            "# TYPE process_start_time_seconds gauge\nprocess_start_time_seconds {started}"
-        );
-        let families = families::read(page.as_bytes()).unwrap();
+        let by_status = |(name, requests, errors): &(&str, u64, u64)| {
+            [("2xx", requests - errors), ("5xx", *errors)]
+                .map(|(status, count)| (format!("route=\"{name}\",status=\"{status}\""), count))
+        };
+        let series: Vec<_> = endpoints.iter().flat_map(by_status).collect();
+        let series: Vec<_> = series.iter().map(|(labels, count)| (&**labels, *count)).collect();
+        let started = pages::gauge("process_start_time_seconds", &[("", started)]);
+        let families = pages::read(&(pages::requests(&series) + &started));
         let ended = at + Duration::from_millis(10);
         Reading { began: at, ended, unix_millis: 0, families, processes: Some(1) }
     }

@@ -60,7 +60,6 @@ struct UnderWay {
     begun: Instant,
 }
 
-/// How far it is.
 #[derive(Clone, Debug, Default, Serialize)]
 struct Status {
     title: String,
@@ -291,29 +290,15 @@ async fn show(stage: Arc<Stage>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::live::{Moment, Reading, Step};
+    use crate::families::pages;
+    use crate::live::grown;
 
     #[test]
     fn what_a_service_counted_before_it_did_not_answer_is_not_counted_again() {
-        let page = |count: u64| {
-            let name = "http_request_duration_seconds";
-            let of = "method=\"GET\",route=\"/a\"";
-            let page = format!(
-                "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {count}\n\
-                 {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {count}\n"
-            );
-            families::read(page.as_bytes())
-        };
+        let page =
+            |count| Ok(pages::read(&pages::requests(&[("method=\"GET\",route=\"/a\"", count)])));
         let silent = || Err(anyhow::anyhow!("no answer in time"));
-        let (mut last, mut grown): (Option<Moment>, _) = (None, 0.0);
-        for (second, read) in (0..).zip([page(1_000), silent(), silent(), page(1_007)]) {
-            let reading = Reading::recorded(Duration::from_secs(second), 0, answered(read));
-            let now = Moment::of(&reading, last.as_ref());
-            if let Some(before) = last.replace(now.clone()) {
-                let counts = Step::between(&before, &now).grown.0;
-                grown += counts.values().map(|it| it.times.durations.count).sum::<f64>();
-            }
-        }
-        assert_eq!(grown, 7.0);
+        let readings = [page(1_000), silent(), silent(), page(1_007)];
+        assert_eq!(grown((0..).zip(readings.map(answered))), [0.0, 0.0, 7.0]);
     }
 }

@@ -214,7 +214,6 @@ impl Line {
 #[derive(Debug)]
 pub(super) struct Follower {
     family: String,
-    /// The latest values.
     last: BTreeMap<u64, f64>,
     began: bool,
     regions: KnownRegions,
@@ -296,10 +295,11 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::families;
+    use crate::families::pages::{self, counter, gauge};
+    use crate::live::{CREATED, UP};
 
     fn latest(second: u64, unix_millis: i64, page: &str) -> Latest {
-        let families = Arc::new(families::read(page.as_bytes()).unwrap());
+        let families = Arc::new(pages::read(page));
         Latest { unix_millis, steady: Duration::from_secs(second), families }
     }
 
@@ -309,8 +309,7 @@ mod tests {
         for (second, unix_millis, length) in
             [(5, 5_000, "0"), (6, 3_606_000, "1"), (8, 8_000, "2"), (9, 9_000, "1")]
         {
-            let page = format!("# TYPE orders_total counter\norders_total {second}\n");
-            let latest = latest(second, unix_millis, &page);
+            let latest = latest(second, unix_millis, &counter("orders_total", &[("", second)]));
             let Values { seconds, .. } = follower.next(&latest).values;
             assert_eq!(serde_json::to_string(&seconds).unwrap(), length, "{second}");
         }
@@ -320,11 +319,8 @@ mod tests {
     fn what_a_series_had_when_its_region_was_found_is_no_increase() {
         let mut follower = Follower::new("orders_total".to_owned());
         let of = |created: u32, count: u32| {
-            let name = "talea_region_created_timestamp_seconds";
-            format!(
-                "# TYPE {name} gauge\n{name}{{region=\"shop\"}} {created}\n\
-                 # TYPE orders_total counter\norders_total {count}\n"
-            )
+            gauge(CREATED, &[("region=\"shop\"", created)])
+                + &counter("orders_total", &[("", count)])
         };
         for (created, expected) in [(50, vec![7.0]), (101, vec![1_000.0, 7.0])] {
             let mut grown = Vec::new();
@@ -341,8 +337,8 @@ mod tests {
     #[test]
     fn a_series_of_a_region_that_could_not_be_read_counts_on_from_what_it_had() {
         let mut follower = Follower::new("orders_total".to_owned());
-        let unreadable = "# TYPE talea_agent_region_up gauge\ntalea_agent_region_up 0\n";
-        let of = |count: u32| format!("# TYPE orders_total counter\norders_total {count}\n");
+        let unreadable = &gauge(UP, &[("", 0)]);
+        let of = |count| counter("orders_total", &[("", count)]);
         let mut grown = Vec::new();
         for page in [&of(1_000), unreadable, unreadable, &of(1_007)] {
             let latest = latest(0, 0, page);

@@ -8,14 +8,10 @@ use serde::Serialize;
 use crate::families::Quantiles;
 use crate::families::protobuf::{LabelPair, MetricFamily};
 use crate::history::{Stretch, Time};
-use crate::live::{CREATED, Kind, Mark, Reading, Row, Watch, Window, is_of_marks};
+use crate::live::{
+    CREATED, Kind, Mark, PROCESSES, REGION, Reading, Row, UP, Watch, Window, is_of_marks,
+};
 
-/// The agent's gauge that says how many processes of a region live, and its label.
-const PROCESSES: &str = "talea_region_processes";
-const REGION: &str = "region";
-/// The one that says whether it can read a region.
-const UP: &str = "talea_agent_region_up";
-/// Metrics of the agent itself.
 const OF_AGENT: [&str; 2] = ["talea_agent_", "talea_region_"];
 
 /// The last seconds of a region.
@@ -244,8 +240,11 @@ fn endpoints(ticks: &[Tick], last: Duration) -> Vec<Endpoint> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families;
+    use crate::families::pages::{self, gauge};
     use crate::history::{Extent, History};
+    use crate::live::LAST_DEATH;
+
+    const SHOP: &str = "region=\"shop\"";
 
     /// A history of the region `shop`: at each tick the wall clock, how many requests were counted, how many
     /// processes live, and when one was last found gone. Without requests, the region cannot be read.
@@ -253,24 +252,17 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let mut history = History::new(Extent { seconds: day, minutes: day, bytes: 1 << 20 });
         for (second, (unix_seconds, requests, processes, death)) in (0..).zip(ticks) {
-            let name = "http_request_duration_seconds";
-            let of = "method=\"GET\",route=\"/a\"";
-            let shown = |requests| {
-                format!(
-                    "# TYPE {name} histogram\n{name}_bucket{{{of},le=\"+Inf\"}} {requests}\n\
-                 {name}_sum{{{of}}} 0\n{name}_count{{{of}}} {requests}\n\
-                 # TYPE {PROCESSES} gauge\n{PROCESSES}{{region=\"shop\"}} {processes}\n"
-                )
+            let shown = |count| {
+                pages::requests(&[("method=\"GET\",route=\"/a\"", count)])
+                    + &gauge(PROCESSES, &[(SHOP, processes)])
             };
-            let unreadable = format!("# TYPE {UP} gauge\n{UP}{{region=\"shop\"}} 0\n");
-            let mut page = requests.map_or(unreadable, shown);
+            let mut page = requests.map_or_else(|| gauge(UP, &[(SHOP, 0)]), shown);
             if let Some(death) = death {
-                let name = "talea_region_last_death_timestamp_seconds";
-                page += &format!("# TYPE {name} gauge\n{name}{{region=\"shop\"}} {death}.1\n");
+                page += &gauge(LAST_DEATH, &[(SHOP, format!("{death}.1"))]);
             }
             let steady = Duration::from_secs(second);
             let time = Time { unix_millis: unix_seconds * 1_000, steady };
-            history.add(time, &families::read(page.as_bytes()).unwrap()).unwrap();
+            history.add(time, &pages::read(&page)).unwrap();
         }
         history
     }
@@ -308,21 +300,13 @@ mod tests {
 
     #[test]
     fn a_label_of_the_service_that_is_called_as_that_of_regions_hides_no_series() {
-        let page = |regions: &[&str], requests: &[(&str, u64)]| {
-            let name = "http_request_duration_seconds";
-            let mut page = format!("# TYPE {PROCESSES} gauge\n");
-            for region in regions {
-                page += &format!("{PROCESSES}{{region=\"{region}\"}} 1\n");
-            }
-            page += &format!("# TYPE {name} histogram\n");
-            for (region, count) in requests {
-                let of = format!("method=\"GET\",route=\"/a\",region=\"{region}\"");
-                page += &format!(
-                    "{name}_bucket{{{of},le=\"+Inf\"}} {count}\n{name}_sum{{{of}}} 0\n\
-                     {name}_count{{{of}}} {count}\n"
-                );
-            }
-            families::read(page.as_bytes()).unwrap()
+        let of = |region: &str| format!("region=\"{region}\"");
+        let page = |regions: &[&str], labels: [&str; 2], count| {
+            let regions: Vec<_> = regions.iter().map(|region| of(region)).collect();
+            let processes: Vec<_> = regions.iter().map(|region| (&**region, 1)).collect();
+            let labels = labels.map(|region| format!("method=\"GET\",route=\"/a\",{}", of(region)));
+            let requests = labels.each_ref().map(|labels| (&**labels, count));
+            pages::read(&(gauge(PROCESSES, &processes) + &pages::requests(&requests)))
         };
         // Alone, the region has no label of the agent.
         for (regions, labels, expected) in [
@@ -332,9 +316,8 @@ mod tests {
             let time =
                 |after| Time { unix_millis: after as i64, steady: Duration::from_millis(after) };
             let ticks = [5, 8].map(|count| {
-                let families = page(regions, &labels.map(|label| (label, count)));
-                let after = Duration::from_secs(count);
-                Tick::of(time(count), after, families, "shop", REGION)
+                let families = page(regions, labels, count);
+                Tick::of(time(count), Duration::from_secs(count), families, "shop", REGION)
             });
             let found = endpoints(&ticks, Duration::from_secs(60));
             let found: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.requests)).collect();
