@@ -30,6 +30,17 @@ pub(crate) struct Quantiles {
     pub p99_ms: Option<Between>,
 }
 
+impl Quantiles {
+    pub(crate) fn by(quantile_ms: impl Fn(f64) -> Option<Between>) -> Self {
+        let [p50_ms, p90_ms, p99_ms] = [0.5, 0.9, 0.99].map(quantile_ms);
+        Self { p50_ms, p90_ms, p99_ms }
+    }
+
+    pub(crate) fn each(&self) -> [Option<Between>; 3] {
+        [self.p50_ms, self.p90_ms, self.p99_ms]
+    }
+}
+
 impl Times {
     /// Adds a histogram whose unit has so many seconds.
     pub(crate) fn add_histogram(&mut self, histogram: &Histogram, seconds: f64) {
@@ -102,8 +113,7 @@ impl Times {
     }
 
     pub(crate) fn quantiles(&self) -> Quantiles {
-        let of = |quantile| self.quantile_ms(quantile);
-        Quantiles { p50_ms: of(0.5), p90_ms: of(0.9), p99_ms: of(0.99) }
+        Quantiles::by(|quantile| self.quantile_ms(quantile))
     }
 }
 

@@ -7,7 +7,7 @@ use super::health::{CPU, MEMORY};
 use super::requests::Counts;
 use super::source::Reading;
 use super::step::{Moment, Step};
-use crate::families::Between;
+use crate::families::Quantiles;
 
 /// How many readings the trend of an endpoint has.
 pub(crate) const TREND: usize = 120;
@@ -52,10 +52,7 @@ pub(crate) struct Row {
     /// The share of responses with a status of 500 or more; `None` if there were no responses, or
     /// statuses are not shown.
     pub(crate) errors: Option<f64>,
-    /// The buckets that quantiles lie in, in milliseconds.
-    pub(crate) p50_ms: Option<Between>,
-    pub(crate) p90_ms: Option<Between>,
-    pub(crate) p99_ms: Option<Between>,
+    pub(crate) times: Quantiles,
     pub(crate) in_flight: Option<f64>,
     /// Responses a second by status.
     pub(crate) statuses: Vec<(String, f64)>,
@@ -165,9 +162,7 @@ impl Row {
             count: times.durations.count,
             rate: per_second(times.durations.count, seconds),
             errors: (total > 0.0).then(|| errors / total),
-            p50_ms: times.quantile_ms(0.5),
-            p90_ms: times.quantile_ms(0.9),
-            p99_ms: times.quantile_ms(0.99),
+            times: times.quantiles(),
             in_flight: *in_flight,
             statuses: statuses
                 .iter()
@@ -181,7 +176,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::families::pages;
+    use crate::families::{Between, pages};
 
     /// A reading at some time, of endpoints with so many requests and errors, by a process that started
     /// then.
@@ -218,7 +213,7 @@ mod tests {
         assert_eq!(table.rows[0].trend[0], 10.0);
         assert_eq!((table.rows[1].rate, table.rows[1].errors), (5.0, Some(0.0)));
         assert_eq!((table.total.rate, table.total.requests), (105.0, 6_250.0));
-        assert_eq!(table.total.p99_ms, Some(Between { low: 0.0, high: Some(250.0) }));
+        assert_eq!(table.total.times.p99_ms, Some(Between { low: 0.0, high: Some(250.0) }));
         assert!((table.uncertainty - 0.001).abs() < 1e-9, "{}", table.uncertainty);
         assert_eq!(table.restarted, None);
     }

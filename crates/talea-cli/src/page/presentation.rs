@@ -15,7 +15,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::feed::{Feed, Recorded, now};
 use super::routes::routes;
 use crate::families::protobuf::{Kind, Metric, MetricFamily, Number};
-use crate::families::{self, Between, Quantiles};
+use crate::families::{self, Between};
 use crate::history::{Extent, History};
 use crate::live::ANSWERED;
 use crate::study::{CaseEnd, Scraper, Watcher};
@@ -239,11 +239,9 @@ impl CaseStatus {
         self.rate = end.rate;
         self.errors = (end.sent > 0).then(|| end.failed as f64 / end.sent as f64);
         (self.p50_ms, self.p90_ms, self.p99_ms) = (end.p50_ms, end.p90_ms, end.p99_ms);
-        let Some(Quantiles { p50_ms, p90_ms, p99_ms }) = end.server else { return };
+        let Some(server) = &end.server else { return };
         let estimate = |found: Option<Between>| found.and_then(Between::estimate).map(|it| it.0);
-        self.server_p50_ms = estimate(p50_ms);
-        self.server_p90_ms = estimate(p90_ms);
-        self.server_p99_ms = estimate(p99_ms);
+        [self.server_p50_ms, self.server_p90_ms, self.server_p99_ms] = server.each().map(estimate);
     }
 }
 

@@ -1,12 +1,12 @@
 //! A postmortem as a page of its own, in the frame and the style of the reports.
 
-use maud::{Markup, PreEscaped, html};
-use talea_load::figures::{NONE, bytes, counted, measured_or_none, plain, whole};
+use maud::{Markup, PreEscaped, Render, html};
+use talea_load::figures::{NONE, counted, plain, whole};
 
-use super::record::Second;
-use super::text::{clock, date, value};
+use super::record::{Endpoint, Second};
+use super::text::{cells_of_endpoint, cells_of_second, clock, date, value};
 use super::{Postmortem, Record, Remains};
-use crate::live::words::{level, share, time};
+use crate::live::words::level;
 use crate::report::{Chart, data_table, document, figure};
 
 pub(super) fn page(all: &Postmortem) -> String {
@@ -48,7 +48,7 @@ fn verdict(record: Option<&Record>) -> Markup {
 
 /// The requests in flight, and where most of them were.
 fn in_flight(record: &Record) -> Markup {
-    let of = |endpoint: &super::record::Endpoint| endpoint.in_flight.unwrap_or(0.0);
+    let of = |endpoint: &Endpoint| endpoint.in_flight.unwrap_or(0.0);
     let total: f64 = record.endpoints.iter().map(of).sum();
     let most = record.endpoints.iter().max_by(|one, other| of(one).total_cmp(&of(other)));
     html! {
@@ -65,6 +65,9 @@ fn in_flight(record: &Record) -> Markup {
 fn seconds(record: &Record) -> Markup {
     let headings =
         ["time", "requests", "errors", "p50", "p99", "in flight", "CPU, cores", "memory", "tasks"];
+    let rows = html! {
+        @for second in &record.seconds { (row(&clock(second.unix_millis), cells_of_second(second))) }
+    };
     html! {
         section {
             h2 { "Second by second" }
@@ -77,25 +80,13 @@ fn seconds(record: &Record) -> Markup {
                 (over_time(record, "Processor", "cores", |second| second.cpu_cores))
             }
             p.note { "Of UTC. The last line has what was counted after the reading before." }
-            (data_table(&headings, &html! { @for second in &record.seconds { (line(second)) } }))
+            (data_table(&headings, &rows))
         }
     }
 }
 
-fn line(second: &Second) -> Markup {
-    html! {
-        tr {
-            th scope="row" { (clock(second.unix_millis)) }
-            td { (whole(second.requests)) }
-            td { (share(second.errors)) }
-            td { (time(second.times.p50_ms)) }
-            td { (time(second.times.p99_ms)) }
-            td { (level(second.in_flight)) }
-            td { (measured_or_none(second.cpu_cores)) }
-            td { (second.memory_bytes.map_or_else(|| NONE.to_owned(), |it| bytes(it as u64))) }
-            td { (second.tasks.map_or_else(|| NONE.to_owned(), plain)) }
-        }
-    }
+fn row(heading: &str, cells: impl IntoIterator<Item = impl Render>) -> Markup {
+    html! { tr { th scope="row" { (heading) } @for cell in cells { td { (cell) } } } }
 }
 
 /// A chart over the seconds; none where a number is not known.
@@ -123,17 +114,7 @@ fn over_time(
 
 fn endpoints(record: &Record) -> Markup {
     let rows = html! {
-        @for endpoint in &record.endpoints {
-            tr {
-                th scope="row" { (endpoint.name) }
-                td { (whole(endpoint.requests)) }
-                td { (share(endpoint.errors)) }
-                td { (time(endpoint.times.p50_ms)) }
-                td { (time(endpoint.times.p90_ms)) }
-                td { (time(endpoint.times.p99_ms)) }
-                td { (level(endpoint.in_flight)) }
-            }
-        }
+        @for endpoint in &record.endpoints { (row(&endpoint.name, cells_of_endpoint(endpoint))) }
     };
     html! {
         section {
@@ -146,9 +127,7 @@ fn endpoints(record: &Record) -> Markup {
 
 fn remains(region: &Remains) -> Markup {
     let endpoints = html! {
-        @for total in &region.endpoints {
-            tr { th scope="row" { (total.name) } td { (whole(total.requests)) } }
-        }
+        @for total in &region.endpoints { (row(&total.name, [whole(total.requests)])) }
     };
     let processes = html! {
         @for process in &region.processes {
@@ -161,12 +140,8 @@ fn remains(region: &Remains) -> Markup {
     };
     let exemplars = html! {
         @for one in &region.exemplars {
-            tr {
-                th scope="row" { (clock(one.unix_millis)) }
-                td { (one.series) }
-                td { (value(one)) }
-                td { @for (name, label) in &one.labels { code { (name) "=" (label) } " " } }
-            }
+            @let labels = html! { @for (name, label) in &one.labels { code { (name) "=" (label) } " " } };
+            (row(&clock(one.unix_millis), [html! { (one.series) }, html! { (value(one)) }, labels]))
         }
     };
     html! {

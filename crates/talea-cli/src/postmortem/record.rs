@@ -187,13 +187,13 @@ fn seconds(ticks: &[Tick]) -> Vec<Second> {
             continue;
         }
         let table = window.table();
-        let Row { count, errors, in_flight, .. } = table.total;
+        let Row { count, errors, times, in_flight, .. } = table.total;
         seconds.push(Second {
             unix_millis: tick.time.unix_millis,
             seconds: table.length.as_secs_f64(),
             requests: count.round() as u64,
             errors,
-            times: times(&table.total),
+            times,
             in_flight,
             cpu_cores: table.cpu_cores,
             memory_bytes: table.memory_bytes.filter(|bytes| *bytes > 0.0),
@@ -201,10 +201,6 @@ fn seconds(ticks: &[Tick]) -> Vec<Second> {
         });
     }
     seconds
-}
-
-fn times(row: &Row) -> Quantiles {
-    Quantiles { p50_ms: row.p50_ms, p90_ms: row.p90_ms, p99_ms: row.p99_ms }
 }
 
 fn endpoints(ticks: &[Tick], last: Duration) -> Vec<Endpoint> {
@@ -227,7 +223,7 @@ fn endpoints(ticks: &[Tick], last: Duration) -> Vec<Endpoint> {
             name: row.name.clone(),
             requests: row.count.round() as u64,
             errors: row.errors,
-            times: times(row),
+            times: row.times.clone(),
             in_flight: in_flight(&row.name),
         })
         .filter(|endpoint| endpoint.requests > 0 || endpoint.in_flight.is_some_and(|it| it > 0.0))

@@ -1,10 +1,12 @@
 //! A postmortem for people.
 
 use std::fmt::Write;
+use std::iter;
 use std::time::{Duration, UNIX_EPOCH};
 
 use talea_load::figures::{NONE, bytes, in_unit, measured_or_none, plain, whole};
 
+use super::record::{Endpoint, Second};
 use super::region::Reference;
 use super::{Postmortem, Record, Remains};
 use crate::live::words::{level, share, time};
@@ -36,18 +38,8 @@ fn push_record(out: &mut String, record: &Record) {
         ["time", "requests", "errors", "p50", "p99", "in flight", "CPU", "memory", "tasks"];
     let mut table = screen::table(&headings, |column| column > 0);
     for second in &record.seconds {
-        let memory = second.memory_bytes.map_or_else(|| NONE.to_owned(), |it| bytes(it as u64));
-        table.add_row([
-            clock(second.unix_millis),
-            whole(second.requests),
-            share(second.errors),
-            time(second.times.p50_ms),
-            time(second.times.p99_ms),
-            level(second.in_flight),
-            measured_or_none(second.cpu_cores),
-            memory,
-            second.tasks.map_or_else(|| NONE.to_owned(), plain),
-        ]);
+        let time = clock(second.unix_millis);
+        table.add_row(iter::once(time).chain(cells_of_second(second)));
     }
     let _ = writeln!(
         out,
@@ -56,15 +48,8 @@ fn push_record(out: &mut String, record: &Record) {
     let headings = ["endpoint", "requests", "errors", "p50", "p90", "p99", "in flight"];
     let mut table = screen::table(&headings, |column| column > 0);
     for endpoint in &record.endpoints {
-        table.add_row([
-            printable(&endpoint.name),
-            whole(endpoint.requests),
-            share(endpoint.errors),
-            time(endpoint.times.p50_ms),
-            time(endpoint.times.p90_ms),
-            time(endpoint.times.p99_ms),
-            level(endpoint.in_flight),
-        ]);
+        let name = printable(&endpoint.name);
+        table.add_row(iter::once(name).chain(cells_of_endpoint(endpoint)));
     }
     let _ = writeln!(out, "{table}");
 }
@@ -101,6 +86,32 @@ fn push_region(out: &mut String, region: &Remains) {
         ]);
     }
     let _ = writeln!(out, "{table}");
+}
+
+/// The numbers of a second, behind its time.
+pub(super) fn cells_of_second(second: &Second) -> [String; 8] {
+    [
+        whole(second.requests),
+        share(second.errors),
+        time(second.times.p50_ms),
+        time(second.times.p99_ms),
+        level(second.in_flight),
+        measured_or_none(second.cpu_cores),
+        second.memory_bytes.map_or_else(|| NONE.to_owned(), |it| bytes(it as u64)),
+        second.tasks.map_or_else(|| NONE.to_owned(), plain),
+    ]
+}
+
+/// The numbers of an endpoint, behind its name.
+pub(super) fn cells_of_endpoint(endpoint: &Endpoint) -> [String; 6] {
+    [
+        whole(endpoint.requests),
+        share(endpoint.errors),
+        time(endpoint.times.p50_ms),
+        time(endpoint.times.p90_ms),
+        time(endpoint.times.p99_ms),
+        level(endpoint.in_flight),
+    ]
 }
 
 pub(super) fn value(one: &Reference) -> String {

@@ -106,9 +106,7 @@ pub(super) fn steps(client: &Clients) -> Markup {
 
 /// The endpoints by the server's own histogram: which are slow.
 pub(super) fn endpoints(endpoints: &[EndpointSummary]) -> Markup {
-    let of = |quantiles: &Quantiles| {
-        [quantiles.p50_ms, quantiles.p90_ms, quantiles.p99_ms].map(|it| it.map(Found::Quantile))
-    };
+    let of = |quantiles: &Quantiles| quantiles.each().map(|it| it.map(Found::Quantile));
     let all = endpoints.iter().flat_map(|it| of(&it.quantiles)).flatten().collect::<Vec<_>>();
     let scale = Scale::over(all.iter().filter_map(Found::known));
     let rows = html! {
@@ -135,7 +133,6 @@ pub(super) fn endpoints(endpoints: &[EndpointSummary]) -> Markup {
     }
 }
 
-/// A number of the server.
 enum Found {
     Exact(f64),
     Quantile(Between),

@@ -72,11 +72,7 @@ impl Server {
             requests_received,
             peak_rate_2s: series.peak_rate(),
             mean_response_ms: totals.durations.mean_ms(),
-            quantiles: Quantiles {
-                p50_ms: totals.durations.quantile_ms(0.5),
-                p90_ms: totals.durations.quantile_ms(0.9),
-                p99_ms: totals.durations.quantile_ms(0.99),
-            },
+            quantiles: Quantiles::by(|quantile| totals.durations.quantile_ms(quantile)),
             endpoints: Vec::new(),
             tasks_created: whole_of(totals.tasks_spawned),
             peak_additional_tasks: whole_of(additional.zip(tasks).map(|(most, idle)| most - idle)),

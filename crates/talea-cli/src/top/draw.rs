@@ -63,13 +63,7 @@ fn heading(state: &State) -> Vec<Line<'static>> {
         Span::from(format!("{} req/s", rate(all.rate))).bold(),
         Span::from("  errors "),
         Span::styled(share(all.errors), of_errors(all.errors)),
-        Span::from(format!(
-            "  p50 {}  p90 {}  p99 {}  in flight {}",
-            time(all.p50_ms),
-            time(all.p90_ms),
-            time(all.p99_ms),
-            level(all.in_flight)
-        )),
+        Span::from(format!("  {}  in flight {}", quantiles(all), level(all.in_flight))),
     ];
     if table.uncertainty > 0.01 {
         second.push(Span::from(format!("  ±{:.0}%", table.uncertainty * 1e2)));
@@ -82,6 +76,11 @@ fn heading(state: &State) -> Vec<Line<'static>> {
         None => Line::from(""),
     };
     vec![Line::from(first), Line::from(second), third]
+}
+
+fn quantiles(row: &live::Row) -> String {
+    let [p50, p90, p99] = row.times.each().map(time);
+    format!("p50 {p50}  p90 {p90}  p99 {p99}")
 }
 
 fn ago(since: Instant) -> String {
@@ -172,9 +171,9 @@ fn cell(row: &live::Row, column: Column) -> Cell<'static> {
         Column::Endpoint => return Cell::new(printable(&row.name)),
         Column::Rate => rate(row.rate),
         Column::Errors => share(row.errors),
-        Column::P50 => time(row.p50_ms),
-        Column::P90 => time(row.p90_ms),
-        Column::P99 => time(row.p99_ms),
+        Column::P50 => time(row.times.p50_ms),
+        Column::P90 => time(row.times.p90_ms),
+        Column::P99 => time(row.times.p99_ms),
         Column::InFlight => level(row.in_flight),
     };
     let style = if column == Column::Errors { of_errors(row.errors) } else { Style::new() };
@@ -195,12 +194,7 @@ fn draw_endpoint(frame: &mut Frame<'_>, area: Rect, state: &State, name: &str) {
             plain(row.requests),
             level(row.in_flight)
         )),
-        Line::from(format!(
-            "p50 {}  p90 {}  p99 {}",
-            time(row.p50_ms),
-            time(row.p90_ms),
-            time(row.p99_ms)
-        )),
+        Line::from(quantiles(row)),
         Line::from(""),
     ];
     for (status, per_second) in &row.statuses {
@@ -248,15 +242,18 @@ mod tests {
 
     use super::super::keys::press;
     use super::*;
-    use crate::families::Between;
+    use crate::families::{Between, Quantiles};
 
     fn state() -> State {
         let row = |name: &str, rate: f64, errors| live::Row {
             name: name.to_owned(),
             rate,
             errors,
-            p50_ms: Some(Between { low: 1.0, high: Some(1.09) }),
-            p99_ms: Some(Between { low: 100.0, high: Some(250.0) }),
+            times: Quantiles {
+                p50_ms: Some(Between { low: 1.0, high: Some(1.09) }),
+                p99_ms: Some(Between { low: 100.0, high: Some(250.0) }),
+                ..Quantiles::default()
+            },
             in_flight: Some(2.0),
             statuses: vec![("2xx".to_owned(), rate), ("5xx".to_owned(), 0.5)],
             requests: 12_345.0,

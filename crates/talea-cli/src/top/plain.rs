@@ -1,6 +1,6 @@
 //! The table as text, for files, pipes and one look.
 
-use talea_load::figures::measured;
+use talea_load::figures::{measured, plain};
 
 use crate::live::words::{level, rate, share, time};
 use crate::live::{Row, Table};
@@ -14,15 +14,16 @@ pub(super) fn text(table: &Table) -> String {
     let mut rows: Vec<&Row> = table.rows.iter().collect();
     rows.sort_by(|one, other| other.rate.total_cmp(&one.rate).then(one.name.cmp(&other.name)));
     for row in rows.into_iter().chain([&table.total]) {
+        let [p50, p90, p99] = row.times.each().map(time);
         shown.add_row([
             printable(&row.name),
             rate(row.rate),
             share(row.errors),
-            time(row.p50_ms),
-            time(row.p90_ms),
-            time(row.p99_ms),
+            p50,
+            p90,
+            p99,
             level(row.in_flight),
-            talea_load::figures::plain(row.requests),
+            plain(row.requests),
         ]);
     }
     let seconds = measured(table.length.as_secs_f64());

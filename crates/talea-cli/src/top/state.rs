@@ -46,15 +46,14 @@ impl Column {
             Self::Endpoint => other.name.cmp(&one.name),
             Self::Rate => one.rate.total_cmp(&other.rate),
             Self::Errors => number(one.errors).total_cmp(&number(other.errors)),
-            Self::P50 => time(one.p50_ms).total_cmp(&time(other.p50_ms)),
-            Self::P90 => time(one.p90_ms).total_cmp(&time(other.p90_ms)),
-            Self::P99 => time(one.p99_ms).total_cmp(&time(other.p99_ms)),
+            Self::P50 => time(one.times.p50_ms).total_cmp(&time(other.times.p50_ms)),
+            Self::P90 => time(one.times.p90_ms).total_cmp(&time(other.times.p90_ms)),
+            Self::P99 => time(one.times.p99_ms).total_cmp(&time(other.times.p99_ms)),
             Self::InFlight => number(one.in_flight).total_cmp(&number(other.in_flight)),
         }
     }
 }
 
-/// The subject of the screen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum View {
     Endpoints,
