@@ -10,9 +10,9 @@ use crate::region_place::RegionPlace;
 use crate::screen;
 
 impl RegionSource {
-    pub(crate) fn place(&self) -> Result<RegionPlace<'_>> {
+    pub(crate) fn place(&self) -> Result<RegionPlace> {
         match (&self.region, self.pid) {
-            (Some(path), None) => Ok(RegionPlace::File(path)),
+            (Some(path), None) => Ok(RegionPlace::File(path.clone())),
             (None, Some(pid)) => Ok(RegionPlace::Process(pid)),
             _ => bail!("found no region, or two; name a file, or a process with --pid"),
         }

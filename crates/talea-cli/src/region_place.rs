@@ -2,19 +2,20 @@
 
 use std::fmt;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, anyhow};
 use talea::outside::{Look, Reader};
 use talea::{OpenError, Registry};
 
 /// A region that is there.
-pub(crate) enum RegionPlace<'a> {
-    File(&'a Path),
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RegionPlace {
+    File(PathBuf),
     Process(u32),
 }
 
-impl RegionPlace<'_> {
+impl RegionPlace {
     /// Opens the region for reading, without taking part.
     pub(crate) fn open(&self) -> Result<Reader> {
         match self {
@@ -49,7 +50,7 @@ impl RegionPlace<'_> {
     }
 }
 
-impl fmt::Display for RegionPlace<'_> {
+impl fmt::Display for RegionPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => path.display().fmt(f),

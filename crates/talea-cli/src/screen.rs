@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind, Write};
 use anyhow::{Context, Result};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use serde::Serialize;
 
 /// Writes to standard output. No error is a reader that has seen enough, such as `head`.
 pub(crate) fn write(text: &[u8]) -> io::Result<()> {
@@ -20,6 +21,11 @@ pub(crate) fn write(text: &[u8]) -> io::Result<()> {
 /// Fails when it cannot be written, as to a full disk.
 pub(crate) fn print(text: impl Display) -> Result<()> {
     write(format!("{text}\n").as_bytes()).context("standard output")
+}
+
+/// Prints a result to standard output, as JSON or as it is displayed.
+pub(crate) fn print_as(json: bool, result: &(impl Serialize + Display)) -> Result<()> {
+    if json { print(serde_json::to_string_pretty(result)?) } else { print(result) }
 }
 
 /// Prints a line to standard error, unless it cannot be written: that ends no command.

@@ -81,11 +81,8 @@ impl Comparison {
 
 fn compared(base: &CaseResult, study: &Study, paired: bool) -> Option<CaseComparison> {
     let other = study.cases.iter().find(|case| case.id == base.id && case.model == base.model)?;
-    let of = |result: &CaseResult, measure| -> Option<Vec<f64>> {
-        result.rounds.iter().map(|round| round.get(&measure).copied()).collect()
-    };
     let lines = Measure::ALL.into_iter().filter_map(|(measure, ..)| {
-        let (to, of) = (of(base, measure)?, of(other, measure)?);
+        let (to, of) = (measure.of(&base.rounds)?, measure.of(&other.rounds)?);
         let paired = paired && to.len() == of.len();
         let ratio = measure.ratio(&of, &to, paired);
         Some(MeasureComparison {

@@ -112,8 +112,7 @@ impl Condition {
     }
 
     fn judge_rounds(&self, rounds: &[Measures], limit: f64) -> Option<Judgement> {
-        let rounds = rounds.iter().map(|round| round.get(&self.measure).copied());
-        let rounds = rounds.collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())?;
+        let rounds = self.measure.of(rounds).filter(|all| !all.is_empty())?;
         let mean = mean(&rounds);
         let interval = self.measure.mean(&rounds).map(|mean| (mean.low, mean.high));
         let (low, high) = interval.unwrap_or((mean, mean));

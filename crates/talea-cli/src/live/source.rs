@@ -1,7 +1,6 @@
 //! Where readings come from: a region in a file or in a process, or a page that a URL answers with.
 
 use std::fmt;
-use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -25,8 +24,7 @@ pub(crate) struct Source {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
-    File(PathBuf),
-    Process(u32),
+    Region(RegionPlace),
     Url(Uri),
 }
 
@@ -55,32 +53,29 @@ impl Reading {
 impl Source {
     /// Reads all of it. A region whose file was replaced is opened anew.
     pub(crate) async fn read(&mut self, trust: Trust<'_>) -> Result<Reading> {
-        if let Place::Url(url) = &self.place {
-            let began = Instant::now();
-            let answer = connect::fetch(url, families::ACCEPT, trust).await;
-            let ended = Instant::now();
-            let families = answer.and_then(|answer| families::read(&answer.body));
-            let families = families.with_context(|| self.to_string())?;
-            let unix_millis = unix_millis();
-            return Ok(Reading { began, ended, unix_millis, families, processes: None });
+        match &self.place {
+            Place::Url(url) => {
+                let began = Instant::now();
+                let answer = connect::fetch(url, families::ACCEPT, trust).await;
+                let ended = Instant::now();
+                let families = answer.and_then(|answer| families::read(&answer.body));
+                let families = families.with_context(|| self.to_string())?;
+                let unix_millis = unix_millis();
+                Ok(Reading { began, ended, unix_millis, families, processes: None })
+            }
+            Place::Region(place) => {
+                let (place, reader) = (place.clone(), self.reader.take());
+                // It opens files, and copies memory.
+                let read = tokio::task::spawn_blocking(move || read_region(&place, reader));
+                let (reader, reading) = read.await??;
+                self.reader = Some(reader);
+                Ok(reading)
+            }
         }
-        let (place, reader) = (self.place.clone(), self.reader.take());
-        // It opens files, and copies memory.
-        let read = tokio::task::spawn_blocking(move || match &place {
-            Place::File(path) => read_region(&RegionPlace::File(path), reader),
-            Place::Process(pid) => read_region(&RegionPlace::Process(*pid), reader),
-            Place::Url(url) => anyhow::bail!("{url} is no region"),
-        });
-        let (reader, reading) = read.await??;
-        self.reader = Some(reader);
-        Ok(reading)
     }
 }
 
-fn read_region(
-    place: &RegionPlace<'_>,
-    reader: Option<Arc<Reader>>,
-) -> Result<(Arc<Reader>, Reading)> {
+fn read_region(place: &RegionPlace, reader: Option<Arc<Reader>>) -> Result<(Arc<Reader>, Reading)> {
     let is_same = |reader: &Arc<Reader>| matches!(reader.standing(), Ok(Standing::Same));
     let reader = match reader.filter(is_same) {
         Some(reader) => reader,
@@ -109,10 +104,10 @@ impl FromStr for Source {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let place = match text.parse() {
-            Ok(pid) => Place::Process(pid),
+            Ok(pid) => Place::Region(RegionPlace::Process(pid)),
             Err(_) => match text.parse::<crate::check::Source>()? {
                 crate::check::Source::Url(url) => Place::Url(url),
-                crate::check::Source::File(path) => Place::File(path),
+                crate::check::Source::File(path) => Place::Region(RegionPlace::File(path)),
                 crate::check::Source::Input => {
                     let expected = "a file with a region, a process's number or a URL";
                     return Err(format!("found standard input, expected {expected}"));
@@ -126,8 +121,7 @@ impl FromStr for Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::File(path) => path.display().fmt(f),
-            Place::Process(pid) => write!(f, "process {pid}"),
+            Place::Region(place) => place.fmt(f),
             Place::Url(url) => url.fmt(f),
         }
     }
@@ -140,9 +134,10 @@ mod tests {
     #[test]
     fn a_source_is_a_number_a_url_or_a_file() {
         let of = |text: &str| text.parse::<Source>().map(|source| source.place);
-        assert_eq!(of("412"), Ok(Place::Process(412)));
-        assert_eq!(of("./412"), Ok(Place::File("./412".into())));
-        assert_eq!(of("/dev/shm/shop.talea"), Ok(Place::File("/dev/shm/shop.talea".into())));
+        assert_eq!(of("412"), Ok(Place::Region(RegionPlace::Process(412))));
+        for path in ["./412", "/dev/shm/shop.talea"] {
+            assert_eq!(of(path), Ok(Place::Region(RegionPlace::File(path.into()))));
+        }
         assert!(matches!(of("http://127.0.0.1:9465/metrics"), Ok(Place::Url(_))));
         assert!(of("-").unwrap_err().contains("a process's number"));
         assert!(of("ftp://x").unwrap_err().contains("http://127.0.0.1:9100/metrics"));

@@ -129,17 +129,8 @@ async fn warm_up(plan: &Plan, time: Duration, meters: &Meters, stop: &Stop) -> R
 
 fn print(arguments: &LoadArguments, rounds: &[Summary]) -> Result<()> {
     match rounds {
-        [only] if arguments.rounds == 1 && arguments.json => {
-            screen::print(serde_json::to_string_pretty(only)?)
-        }
-        [only] if arguments.rounds == 1 => screen::print(only),
-        rounds => {
-            let rounds = Rounds::new(rounds.to_vec());
-            match arguments.json {
-                true => screen::print(serde_json::to_string_pretty(&rounds)?),
-                false => screen::print(rounds),
-            }
-        }
+        [only] if arguments.rounds == 1 => screen::print_as(arguments.json, only),
+        rounds => screen::print_as(arguments.json, &Rounds::new(rounds.to_vec())),
     }
 }
 

@@ -22,10 +22,7 @@ pub(super) struct Rounds {
 impl Rounds {
     pub(super) fn new(rounds: Vec<Summary>) -> Self {
         let numbers: Vec<Measures> = rounds.iter().map(measures).collect();
-        let mean = |measure: Measure| {
-            let values = numbers.iter().map(|round| round.get(&measure).copied());
-            values.collect::<Option<Vec<f64>>>().and_then(|values| measure.mean(&values))
-        };
+        let mean = |measure: Measure| measure.of(&numbers).and_then(|values| measure.mean(&values));
         Self {
             mean_rate: mean(Measure::Rate),
             client_mean_ms: mean(Measure::Mean),

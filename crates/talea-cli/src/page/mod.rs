@@ -21,4 +21,5 @@ mod series;
 
 pub(crate) use self::feed::{Feed, Process, Recorded, now};
 pub(crate) use self::presentation::Presentation;
+pub(crate) use self::query::parameters;
 pub(crate) use self::routes::{PAST_IS_BUSY, busy, routes};

@@ -1,4 +1,4 @@
-//! The parameters of a request for the past.
+//! The parameters of a request, above all of one for the past.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ const SHORTEST_BIN: i64 = 1_000;
 /// No time is further from 1970.
 const FURTHEST: i64 = 1 << 50;
 
-pub(super) fn parameters(query: Option<String>) -> HashMap<String, String> {
+pub(crate) fn parameters(query: Option<String>) -> HashMap<String, String> {
     let query = query.unwrap_or_default();
     form_urlencoded::parse(query.as_bytes()).into_owned().collect()
 }

@@ -33,7 +33,7 @@ pub(crate) async fn run(arguments: PostmortemArguments, stop: Stop) -> Result<En
 
 fn known(arguments: &PostmortemArguments) -> Result<Postmortem> {
     let path = &arguments.region;
-    let place = RegionPlace::File(path);
+    let place = RegionPlace::File(path.clone());
     let region = place.look().and_then(|look| Remains::of(place.to_string(), &look));
     let history = match &arguments.history {
         Some(path) => Some(path.clone()),

@@ -41,8 +41,7 @@ pub(super) fn section(results: &[CaseResult]) -> Markup {
 }
 
 fn mean(case: &CaseResult, measure: Measure) -> Markup {
-    let values = case.rounds.iter().map(|round| round.get(&measure).copied());
-    let mean = values.collect::<Option<Vec<f64>>>().and_then(|values| measure.mean(&values));
+    let mean = measure.of(&case.rounds).and_then(|values| measure.mean(&values));
     html! {
         td.first {
             @match mean {

@@ -1,6 +1,5 @@
 //! The last minute before a process died, as a page of the agent.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use base64::prelude::BASE64_STANDARD;
 use ring::digest::{SHA256, digest};
 
 use super::agent::Agent;
-use crate::page::{Feed, PAST_IS_BUSY, busy};
+use crate::page::{Feed, PAST_IS_BUSY, busy, parameters};
 use crate::postmortem::{Postmortem, Record, Remains};
 use crate::report::STYLE;
 
@@ -27,9 +26,7 @@ pub(super) async fn postmortem(
     State((agent, feed)): State<Shared>,
     RawQuery(query): RawQuery,
 ) -> Response {
-    let query = query.unwrap_or_default();
-    let query: HashMap<String, String> =
-        form_urlencoded::parse(query.as_bytes()).into_owned().collect();
+    let query = parameters(query);
     let is_json = query.get("format").is_some_and(|format| format == "json");
     let region = query.get("region").cloned();
     let Some(turn) = feed.turn().await else { return busy(PAST_IS_BUSY) };

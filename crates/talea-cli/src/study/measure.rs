@@ -76,6 +76,11 @@ impl Measure {
         }
     }
 
+    /// Its values in some rounds; none if a round does not have it.
+    pub(crate) fn of(self, rounds: &[Measures]) -> Option<Vec<f64>> {
+        rounds.iter().map(|round| round.get(&self).copied()).collect()
+    }
+
     /// The mean of some rounds, with its interval; none of fewer than two.
     pub(crate) fn mean(self, rounds: &[f64]) -> Option<Mean> {
         Mean::of(rounds).map(|mean| mean.known_within(self.error()))

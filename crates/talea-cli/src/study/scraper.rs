@@ -53,7 +53,7 @@ impl Scraper {
     pub(super) async fn scrape(&mut self) -> Result<(Instant, Reading)> {
         self.scrapes += 1;
         let asked = Instant::now();
-        let answer = self.ask(Method::GET, self.target.clone(), StatusCode::OK).await?;
+        let answer = self.page(None).await?;
         let at = asked + asked.elapsed() / 2;
         let text = families::utf8(&answer.body);
         let reading = text.and_then(|text| Reading::from_text(text, &self.names));
@@ -63,24 +63,13 @@ impl Scraper {
     /// The response times of each endpoint: in protobuf, if the service can, since that has native
     /// histograms. None if the service gives no answer.
     pub(super) async fn endpoint_times(&mut self) -> Option<EndpointTimes> {
-        let of = self.target.clone();
-        let answer = self
-            .ask_for(
-                Method::GET,
-                of,
-                StatusCode::OK,
-                Some(HeaderValue::from_static(families::ACCEPT)),
-            )
-            .await;
-        answer.ok().map(|answer| EndpointTimes::read(&answer.body, &self.names))
+        let answer = self.page(Some(families::ACCEPT)).await.ok()?;
+        Some(EndpointTimes::read(&answer.body, &self.names))
     }
 
     /// All families. In protobuf, if the service can.
     pub(crate) async fn families(&mut self) -> Result<Vec<MetricFamily>> {
-        let accept = Some(HeaderValue::from_static(families::ACCEPT));
-        let of = self.target.clone();
-        let answer = self.ask_for(Method::GET, of, StatusCode::OK, accept).await?;
-        families::read(&answer.body)
+        families::read(&self.page(Some(families::ACCEPT)).await?.body)
     }
 
     /// Scrapes once, and some times more where it fails.
@@ -98,25 +87,27 @@ impl Scraper {
     /// Empties the service's database and resets its task peaks.
     pub(super) async fn reset(&mut self) -> Result<()> {
         let target = self.target.with_path("/study/reset").map_err(|error| anyhow!(error))?;
-        self.ask(Method::POST, target, StatusCode::NO_CONTENT).await?;
+        self.ask(Method::POST, target, StatusCode::NO_CONTENT, None).await?;
         Ok(())
     }
 
-    async fn ask(&mut self, method: Method, of: Target, expected: StatusCode) -> Result<Answer> {
-        self.ask_for(method, of, expected, None).await
+    /// The service's page of metrics, in a format of that `Accept` header.
+    async fn page(&mut self, accept: Option<&'static str>) -> Result<Answer> {
+        self.ask(Method::GET, self.target.clone(), StatusCode::OK, accept).await
     }
 
-    async fn ask_for(
+    async fn ask(
         &mut self,
         method: Method,
         of: Target,
         expected: StatusCode,
-        accept: Option<HeaderValue>,
+        accept: Option<&'static str>,
     ) -> Result<Answer> {
         let mut request = Request::new(Full::default());
         *request.method_mut() = method.clone();
         *request.uri_mut() = of.path().clone();
         request.headers_mut().insert(HOST, of.host_header().clone());
+        let accept = accept.map(HeaderValue::from_static);
         request.headers_mut().extend(accept.map(|accept| (ACCEPT, accept)));
         let answer = self.session.send(request, true).await;
         let answer = answer.map_err(|trouble| anyhow!("{method} {of}: {trouble}"))?;

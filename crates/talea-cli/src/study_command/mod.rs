@@ -91,11 +91,7 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
     let named: Vec<_> = arguments.ab.iter().cloned().zip(studies.iter().cloned()).collect();
     let comparison = Comparison::of(&named, true).context("variants were asked for")?;
     let command = designs.first().map_or("", |design| &design.command);
-    let judge = |condition: &Condition| {
-        let mut judgements = condition.judge_comparison(&comparison);
-        judgements.extend(named.iter().flat_map(|variant| judge_variant(condition, variant)));
-        judgements
-    };
+    let judge = |condition: &Condition| judge_variants(condition, &comparison, &named);
     let judgements = judged(&arguments.fail_if, judge);
     let written = folder.write_comparison(&comparison, &judgements, command);
     print(compare::text(&comparison))?;
@@ -116,12 +112,7 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
         arguments.reports.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
     let studies = studies.collect::<Result<Vec<(String, Study)>>>()?;
     let comparison = Comparison::of(&studies, false).context("reports were asked for")?;
-    let judge = |condition: &Condition| {
-        let mut judgements = condition.judge_comparison(&comparison);
-        let others = studies.iter().skip(1);
-        judgements.extend(others.flat_map(|variant| judge_variant(condition, variant)));
-        judgements
-    };
+    let judge = |condition: &Condition| judge_variants(condition, &comparison, &studies[1..]);
     match arguments.json {
         true => {
             let conditions = &judged(&arguments.fail_if, judge);
@@ -140,12 +131,17 @@ fn judged(
     conditions.iter().flat_map(judge).collect()
 }
 
-/// With the variant's name.
-fn judge_variant<'a>(
+/// Judges a comparison, and each of some variants by itself.
+fn judge_variants(
     condition: &Condition,
-    (name, study): &'a (String, Study),
-) -> impl Iterator<Item = Judgement> + use<'a> {
-    condition.judge(&study.cases).into_iter().map(move |judgement| judgement.of(name))
+    comparison: &Comparison,
+    variants: &[(String, Study)],
+) -> Vec<Judgement> {
+    let mut judgements = condition.judge_comparison(comparison);
+    for (name, study) in variants {
+        judgements.extend(condition.judge(&study.cases).into_iter().map(|it| it.of(name)));
+    }
+    judgements
 }
 
 fn read(path: &Path) -> Result<Study> {

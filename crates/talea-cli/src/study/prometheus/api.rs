@@ -119,8 +119,7 @@ impl Api {
         let at = (to + 0.001).to_string();
         let found = self.ask("query", &[("query", &query), ("time", &at)]).await?;
         let series = |found: Found| {
-            let value =
-                |(at, text): (f64, String)| Ok(((at * 1e3).round() as i64, text.parse::<f64>()?));
+            let value = |(at, text): (f64, String)| Ok((milliseconds(at), text.parse()?));
             let values = found.values.into_iter().map(value).collect::<Result<_>>()?;
             Ok(Series { labels: found.metric, values })
         };

@@ -16,7 +16,6 @@ pub(super) struct QueryTemplate {
     pub(super) sampled: fn(&Server) -> Option<f64>,
 }
 
-/// When a query is put.
 #[derive(Clone, Copy)]
 enum When {
     /// Once, at the end: of the whole case.
@@ -30,7 +29,6 @@ enum When {
 const TIME: &str = "<time>";
 
 impl QueryTemplate {
-    /// The query for a case that took some seconds.
     pub(super) fn text(&self, seconds: f64) -> String {
         self.query.replace(TIME, &format!("{}ms", (seconds * 1e3).ceil()))
     }
@@ -54,18 +52,15 @@ impl QueryTemplate {
 pub(super) fn all(names: &Names, selected: impl Fn(&Selector) -> String) -> Vec<QueryTemplate> {
     let of = |quantity| names.get(quantity).map(&selected);
     let duration = |ending| names.get(Quantity::Duration).map(|it| selected(&it.ending(ending)));
+    let increase = |quantity| Some(format!("sum(increase({}[{TIME}]))", of(quantity)?));
     let to_ms = if names.seconds() == 1.0 { " * 1000" } else { "" };
     let mut queries = Vec::new();
     let mut ask = |title, unit, when, query: Option<String>, sampled| {
         queries.extend(query.map(|query| QueryTemplate { title, unit, query, when, sampled }));
     };
-    ask(
-        "Requests received",
-        "",
-        When::AtTheEnd,
-        of(Quantity::Requests).map(|requests| format!("sum(increase({requests}[{TIME}]))")),
-        |server| server.requests_received.map(|count| count as f64),
-    );
+    ask("Requests received", "", When::AtTheEnd, increase(Quantity::Requests), |server| {
+        server.requests_received.map(|count| count as f64)
+    });
     ask(
         "Requests received a second over 2 s, at most",
         "",
@@ -91,14 +86,14 @@ pub(super) fn all(names: &Names, selected: impl Fn(&Selector) -> String) -> Vec<
         "Server processes created",
         "",
         When::AtTheEnd,
-        of(Quantity::TasksSpawned).map(|spawned| format!("sum(increase({spawned}[{TIME}]))")),
+        increase(Quantity::TasksSpawned),
         |server| server.tasks_created.map(|count| count as f64),
     );
     ask(
         "Additional server processes (of a gauge, increase() takes each fall for a restart)",
         "",
         When::AtTheEnd,
-        of(Quantity::Tasks).map(|tasks| format!("sum(increase({tasks}[{TIME}]))")),
+        increase(Quantity::Tasks),
         |server| server.peak_additional_tasks.map(|count| count as f64),
     );
     ask(
