@@ -12,7 +12,7 @@ use talea_load::scenario::Scenario;
 use talea_load::stop::Stop;
 use talea_load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window};
 
-use self::rounds::{Rounds, measures};
+use self::rounds::Rounds;
 use crate::arguments::LoadArguments;
 use crate::compare::{Condition, report_conditions};
 use crate::descriptors;
@@ -20,7 +20,7 @@ use crate::ending::Ending;
 use crate::live_page::LivePage;
 use crate::progress::Progress;
 use crate::screen::{self, note};
-use crate::study::CaseEnd;
+use crate::study::{Case, CaseResult, Clients, Measures, Times};
 
 /// Runs the load and prints its summary to standard output.
 /// Fails when it cannot begin: no scenario, too few descriptors, or nothing at the URL.
@@ -49,7 +49,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         None => 0,
         Some(time) => warm_up(&plan, time, &meters, &stop).await?,
     };
-    let mut rounds = Vec::new();
+    let (mut rounds, mut measures) = (Vec::new(), Vec::new());
     let mut kept = Vec::new();
     for round in 0..arguments.rounds {
         if stop.is_requested() {
@@ -66,10 +66,14 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         kept.push(std::mem::take(&mut outcome.samples));
         let mut summary = Summary::new(&plan, &outcome);
         summary.requests_of_warm_up = if round == 0 { warmed_up } else { 0 };
-        if let Some(watcher) = live.watcher() {
-            watcher.end_case(number, &case_end(&summary));
-        }
         rounds.push(summary);
+        let case = Case { id: (round + 1).to_string(), model: plan.model.clone() };
+        let client = Clients::new(&plan, &outcome, Times::default());
+        let result = CaseResult::new(&case, client, None);
+        if let Some(watcher) = live.watcher() {
+            watcher.end_case(number, &result);
+        }
+        measures.extend(result.rounds);
     }
     live.end(None);
     if rounds.is_empty() {
@@ -77,12 +81,13 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         return Ok(Ending::Interrupted);
     }
     // Of the two neither is lost when the other cannot be written.
-    let printed = print(arguments, &rounds);
+    let printed = print(arguments, &rounds, &measures);
     if let Some(file) = &samples {
         file.write(&plan.scenario, &mut kept)?;
     }
     printed?;
-    let fails = judge(&arguments.fail_if, &rounds);
+    let judge = |condition: &Condition| condition.judge_load(&measures).into_iter().collect();
+    let fails = report_conditions(&arguments.fail_if, judge);
     let interrupted = stop.is_requested() && {
         let all = rounds.len() as u64 == arguments.rounds;
         !all || rounds.iter().any(|round| round.interrupted)
@@ -92,25 +97,6 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     }
     let is_clean = !fails? && rounds.iter().all(|round| round.failed == 0);
     Ok(if is_clean { Ending::Clean } else { Ending::Failures })
-}
-
-fn judge(conditions: &[Condition], rounds: &[Summary]) -> Result<bool> {
-    let rounds: Vec<_> = rounds.iter().map(measures).collect();
-    report_conditions(conditions, |condition| condition.judge_load(&rounds).into_iter().collect())
-}
-
-fn case_end(summary: &Summary) -> CaseEnd {
-    CaseEnd {
-        is_clean: summary.failed == 0,
-        seconds: summary.client_seconds,
-        sent: summary.requests_sent,
-        failed: summary.failed,
-        rate: summary.mean_rate,
-        p50_ms: summary.client_p50_ms,
-        p90_ms: summary.client_p90_ms,
-        p99_ms: summary.client_p99_ms,
-        server: None,
-    }
 }
 
 async fn one(plan: &Plan, window: &Window, stop: &Stop) -> Result<Outcome> {
@@ -127,10 +113,10 @@ async fn warm_up(plan: &Plan, time: Duration, meters: &Meters, stop: &Stop) -> R
     Ok(outcome.tally.sent)
 }
 
-fn print(arguments: &LoadArguments, rounds: &[Summary]) -> Result<()> {
+fn print(arguments: &LoadArguments, rounds: &[Summary], measures: &[Measures]) -> Result<()> {
     match rounds {
         [only] if arguments.rounds == 1 => screen::print_as(arguments.json, only),
-        rounds => screen::print_as(arguments.json, &Rounds::new(rounds.to_vec())),
+        rounds => screen::print_as(arguments.json, &Rounds::new(rounds.to_vec(), measures)),
     }
 }
 

@@ -20,9 +20,8 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn new(rounds: Vec<Summary>) -> Self {
-        let numbers: Vec<Measures> = rounds.iter().map(measures).collect();
-        let mean = |measure: Measure| measure.of(&numbers).and_then(|values| measure.mean(&values));
+    pub(super) fn new(rounds: Vec<Summary>, measures: &[Measures]) -> Self {
+        let mean = |measure: Measure| measure.of(measures).and_then(|values| measure.mean(&values));
         Self {
             mean_rate: mean(Measure::Rate),
             client_mean_ms: mean(Measure::Mean),
@@ -52,20 +51,4 @@ impl fmt::Display for Rounds {
         }
         Ok(())
     }
-}
-
-/// The numbers of a round that a condition can be about; unknown ones are left out.
-pub(super) fn measures(round: &Summary) -> Measures {
-    let known = [
-        (Measure::Rate, round.mean_rate),
-        (Measure::Time, Some(round.client_seconds)),
-        (Measure::Mean, round.client_mean_ms),
-        (Measure::P50, round.client_p50_ms),
-        (Measure::P90, round.client_p90_ms),
-        (Measure::P99, round.client_p99_ms),
-        (Measure::P999, round.client_p999_ms),
-        (Measure::P9999, round.client_p9999_ms),
-        (Measure::Failed, Some(round.failed as f64)),
-    ];
-    known.into_iter().filter_map(|(measure, number)| Some((measure, number?))).collect()
 }

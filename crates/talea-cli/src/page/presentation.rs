@@ -18,7 +18,7 @@ use crate::families::protobuf::{Kind, Metric, MetricFamily, Number};
 use crate::families::{self, Between};
 use crate::history::{Extent, History};
 use crate::live::ANSWERED;
-use crate::study::{CaseEnd, Scraper, Watcher};
+use crate::study::{CaseResult, Scraper, Watcher};
 
 /// All of a study is kept, as far as there is room.
 const EXTENT: Extent = Extent {
@@ -197,12 +197,12 @@ impl Watcher for Stage {
         self.feed.set_study(&scene.status);
     }
 
-    fn end_case(&self, number: usize, end: &CaseEnd) {
+    fn end_case(&self, number: usize, result: &CaseResult) {
         let mut scene = self.scene();
         scene.note_under_way();
         scene.under_way = None;
         if let Some(case) = scene.status.cases.get_mut(number) {
-            case.end(end);
+            case.end(result);
         }
         self.feed.set_study(&scene.status);
     }
@@ -231,17 +231,19 @@ impl Scene {
 }
 
 impl CaseStatus {
-    fn end(&mut self, end: &CaseEnd) {
-        self.state = if end.is_clean { State::Done } else { State::Failed };
+    fn end(&mut self, result: &CaseResult) {
+        let client = &result.client;
+        self.state = if result.is_clean() { State::Done } else { State::Failed };
         self.progress = Some(1.0);
-        self.seconds = Some(end.seconds);
-        self.requests = end.sent;
-        self.rate = end.rate;
-        self.errors = (end.sent > 0).then(|| end.failed as f64 / end.sent as f64);
-        (self.p50_ms, self.p90_ms, self.p99_ms) = (end.p50_ms, end.p90_ms, end.p99_ms);
-        let Some(server) = &end.server else { return };
+        self.seconds = Some(client.seconds);
+        self.requests = client.requests_sent;
+        self.rate = client.mean_rate;
+        self.errors = (self.requests > 0).then(|| client.failed as f64 / self.requests as f64);
+        (self.p50_ms, self.p90_ms, self.p99_ms) = (client.p50_ms, client.p90_ms, client.p99_ms);
+        let Some(server) = &result.server else { return };
         let estimate = |found: Option<Between>| found.and_then(Between::estimate).map(|it| it.0);
-        [self.server_p50_ms, self.server_p90_ms, self.server_p99_ms] = server.each().map(estimate);
+        [self.server_p50_ms, self.server_p90_ms, self.server_p99_ms] =
+            server.quantiles.each().map(estimate);
     }
 }
 

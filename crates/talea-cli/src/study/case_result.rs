@@ -52,7 +52,7 @@ pub(crate) struct Query {
 }
 
 impl CaseResult {
-    pub(super) fn new(case: &Case, client: Clients, mut server: Option<Server>) -> Self {
+    pub(crate) fn new(case: &Case, client: Clients, mut server: Option<Server>) -> Self {
         if let Some(server) = &mut server {
             server.peak_rate_2s = peak_rate(server, client.seconds);
         }

@@ -72,7 +72,7 @@ pub(crate) struct Heat {
 }
 
 impl Clients {
-    pub(super) fn new(plan: &Plan, outcome: &Outcome, timeline: &ResponseTimeline) -> Self {
+    pub(crate) fn new(plan: &Plan, outcome: &Outcome, times: Times) -> Self {
         let tally = &outcome.tally;
         Self {
             requests_planned: plan.requests(),
@@ -96,7 +96,7 @@ impl Clients {
             reconnects: tally.reconnects,
             generator_cores: outcome.health.cores(),
             limits: outcome.limits(),
-            times: timeline.times(),
+            times,
         }
     }
 }
@@ -156,7 +156,7 @@ impl ResponseTimeline {
         }
     }
 
-    fn times(&self) -> Times {
+    pub(super) fn times(&self) -> Times {
         let Some((_, all)) = self.taken.last() else { return Times::default() };
         let edges = edges(&all.answers);
         let mut times = Times::default();
@@ -211,7 +211,7 @@ fn in_bands(slice: &HistogramSnapshot, edges: &[f64]) -> Vec<u64> {
 }
 
 /// Keeps what a plot can show, so that the report stays small.
-fn rounded(number: f64, scale: f64) -> f64 {
+pub(super) fn rounded(number: f64, scale: f64) -> f64 {
     (number * scale).round() / scale
 }
 

@@ -58,9 +58,9 @@ pub(crate) async fn run(
         None => Ok(RunEnd::Stopped(study_run.unfinished())),
         Some(Err(error)) => Err(error.context(study_run.unfinished().to_string())),
         Some(Ok(())) => Ok(RunEnd::Done(Study {
-            scrapes: study_run.scrapes(),
-            missing_metrics: study_run.missing_metrics().to_vec(),
-            cases: study_run.into_results(),
+            scrapes: study_run.scrapes,
+            missing_metrics: study_run.missing_metrics,
+            cases: study_run.results,
             subject: design.service.to_string(),
             started: matches!(design.service, Service::Program(_)),
             scenario: design.scenario.name.clone(),

@@ -98,7 +98,7 @@ async fn sample(
                 Err(error) if last => all.unread = Some(error),
                 Err(_) => all.missed += 1,
             }
-            all.scrapes = scraper.scrapes();
+            all.scrapes = scraper.scrapes;
         }
         if last {
             return all;

@@ -27,7 +27,7 @@ pub(crate) struct Scraper {
     target: Target,
     names: Arc<Names>,
     session: Session,
-    scrapes: u64,
+    pub(super) scrapes: u64,
 }
 
 impl Scraper {
@@ -43,10 +43,6 @@ impl Scraper {
     /// A scraper of the same target, with a connection of its own.
     pub(super) fn another(&self) -> Self {
         Self::new(self.target.clone(), Arc::clone(&self.names))
-    }
-
-    pub(super) fn scrapes(&self) -> u64 {
-        self.scrapes
     }
 
     /// Scrapes once. The instant lies half-way between the question and the answer.

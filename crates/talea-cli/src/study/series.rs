@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use talea_load::scenario::Quantity;
 
+use super::clients::rounded;
 use super::reading::Reading;
 use crate::families::Durations;
 
@@ -115,38 +116,43 @@ impl Series {
     /// sample was taken in between: those two are of an idle service.
     pub(crate) fn of(samples: &[Sample]) -> Self {
         let counted = counted(samples);
-        let mut series = Self::default();
-        let Some(baseline) = samples.first().map(|sample| &sample.reading) else { return series };
+        let Some(baseline) = samples.first().map(|sample| &sample.reading) else {
+            return Self::default();
+        };
         let tasks = baseline.get(Quantity::Tasks);
         let is_sampled = is_sampled(samples);
-        for (last, sample) in samples.iter().enumerate() {
-            let now = |quantity: Quantity| {
-                sample.reading.get(quantity).filter(|_| is_sampled || !quantity.is_momentary())
-            };
-            let additional = |of| Some((now(of)? - tasks?).max(0.0));
-            let over = first_in_window(samples, last);
-            let over = over.map(|first| (&counted[first], &counted[last]));
-            let rounded_to = |scale: f64| move |number: f64| (number * scale).round() / scale;
-            series.seconds.push(rounded_to(1e3)(sample.at.as_secs_f64()));
-            series.requests_received.push(counted[last].requests);
-            series.rate_2s.push(
-                over.and_then(|(from, to)| rate(from, to, |at| at.requests)).map(rounded_to(1e2)),
-            );
-            series.mean_response_ms_2s.push(over.and_then(mean_ms).map(rounded_to(1e4)));
-            series.in_flight.push(now(Quantity::InFlight));
-            series.additional_tasks.push(additional(Quantity::Tasks));
-            series.additional_tasks_peak.push(additional(Quantity::TasksPeak));
-            series.ready_tasks.push(now(Quantity::Ready));
-            series.ready_tasks_peak.push(now(Quantity::ReadyPeak));
-            series.cpu_cores_2s.push(
-                over.and_then(|(from, to)| rate(from, to, |at| at.cpu_seconds))
-                    .map(rounded_to(1e3)),
-            );
-            series.memory_bytes.push(now(Quantity::MemoryBytes));
-            series.pool_used.push(now(Quantity::PoolUsed));
-            series.pool_pending.push(now(Quantity::PoolPending));
+        let column = |of: &dyn Fn(usize) -> Option<f64>| {
+            let column: Vec<Option<f64>> = (0..samples.len()).map(of).collect();
+            // A metric that the service never reported has no column.
+            if column.iter().all(Option::is_none) { Vec::new() } else { column }
+        };
+        let known = |at: usize, quantity: Quantity| {
+            let reported = samples[at].reading.get(quantity);
+            reported.filter(|_| is_sampled || !quantity.is_momentary())
+        };
+        let state = |quantity| column(&|at| known(at, quantity));
+        let additional = |of| column(&|at| Some((known(at, of)? - tasks?).max(0.0)));
+        let over_window = |of: &dyn Fn(Window<'_>) -> Option<f64>, scale| {
+            column(&|last| {
+                let first = first_in_window(samples, last)?;
+                of((&counted[first], &counted[last])).map(|number| rounded(number, scale))
+            })
+        };
+        Self {
+            seconds: samples.iter().map(|it| rounded(it.at.as_secs_f64(), 1e3)).collect(),
+            requests_received: column(&|at| counted[at].requests),
+            rate_2s: over_window(&|window| rate(window, |at| at.requests), 1e2),
+            mean_response_ms_2s: over_window(&mean_ms, 1e4),
+            in_flight: state(Quantity::InFlight),
+            additional_tasks: additional(Quantity::Tasks),
+            additional_tasks_peak: additional(Quantity::TasksPeak),
+            ready_tasks: state(Quantity::Ready),
+            ready_tasks_peak: state(Quantity::ReadyPeak),
+            cpu_cores_2s: over_window(&|window| rate(window, |at| at.cpu_seconds), 1e3),
+            memory_bytes: state(Quantity::MemoryBytes),
+            pool_used: state(Quantity::PoolUsed),
+            pool_pending: state(Quantity::PoolPending),
         }
-        series.without_empty_columns()
     }
 
     /// The highest rate over a full window; over the whole case where that is shorter than one.
@@ -158,29 +164,6 @@ impl Series {
         }
         let rates = self.seconds.iter().zip(&self.rate_2s);
         rates.filter(|(seconds, _)| full(**seconds)).filter_map(|(_, rate)| *rate).reduce(f64::max)
-    }
-
-    /// A metric that the service never reported has no column.
-    pub(super) fn without_empty_columns(mut self) -> Self {
-        for column in [
-            &mut self.requests_received,
-            &mut self.rate_2s,
-            &mut self.mean_response_ms_2s,
-            &mut self.in_flight,
-            &mut self.additional_tasks,
-            &mut self.additional_tasks_peak,
-            &mut self.ready_tasks,
-            &mut self.ready_tasks_peak,
-            &mut self.cpu_cores_2s,
-            &mut self.memory_bytes,
-            &mut self.pool_used,
-            &mut self.pool_pending,
-        ] {
-            if column.iter().all(Option::is_none) {
-                column.clear();
-            }
-        }
-        self
     }
 }
 
@@ -201,16 +184,15 @@ fn first_in_window(samples: &[Sample], last: usize) -> Option<usize> {
     (first < last).then_some(first)
 }
 
-fn rate(
-    from: &CounterIncrease,
-    to: &CounterIncrease,
-    of: impl Fn(&CounterIncrease) -> Option<f64>,
-) -> Option<f64> {
+/// The counts where a window begins, and where it ends.
+type Window<'a> = (&'a CounterIncrease, &'a CounterIncrease);
+
+fn rate((from, to): Window<'_>, of: impl Fn(&CounterIncrease) -> Option<f64>) -> Option<f64> {
     let seconds = to.at.checked_sub(from.at)?.as_secs_f64();
     (seconds > 0.0).then(|| Some((of(to)? - of(from).unwrap_or(0.0)) / seconds)).flatten()
 }
 
-fn mean_ms((from, to): (&CounterIncrease, &CounterIncrease)) -> Option<f64> {
+fn mean_ms((from, to): Window<'_>) -> Option<f64> {
     let count = to.durations.count - from.durations.count;
     (count > 0.0).then(|| (to.durations.sum - from.durations.sum) / count * 1e3)
 }

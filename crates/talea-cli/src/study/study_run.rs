@@ -22,7 +22,7 @@ use super::reading::Reading;
 use super::sampler::{Sampler, Samples};
 use super::scraper::Scraper;
 use super::server::Server;
-use super::watcher::{CaseEnd, Watcher};
+use super::watcher::Watcher;
 use crate::progress::Progress;
 use crate::screen::note;
 
@@ -31,9 +31,9 @@ pub(super) struct StudyRun<'a> {
     design: &'a Design,
     meters: &'a Meters,
     watcher: Option<&'a dyn Watcher>,
-    results: Vec<CaseResult>,
-    scrapes: u64,
-    missing_metrics: Vec<String>,
+    pub(super) results: Vec<CaseResult>,
+    pub(super) scrapes: u64,
+    pub(super) missing_metrics: Vec<String>,
     prometheus: Option<Prometheus>,
     under_way: Option<(&'a Case, Window)>,
 }
@@ -77,22 +77,10 @@ impl<'a> StudyRun<'a> {
         }
     }
 
-    pub(super) fn into_results(self) -> Vec<CaseResult> {
-        self.results
-    }
-
-    pub(super) fn scrapes(&self) -> u64 {
-        self.scrapes
-    }
-
     pub(super) async fn end(&mut self) {
         if let Some(prometheus) = self.prometheus.take() {
             prometheus.stop().await;
         }
-    }
-
-    pub(super) fn missing_metrics(&self) -> &[String] {
-        &self.missing_metrics
     }
 
     pub(super) fn unfinished(&self) -> StoppedStudy {
@@ -126,13 +114,13 @@ impl<'a> StudyRun<'a> {
             let result = self.run_case(case, &window, &mut served).await;
             let result = result.with_context(|| case.to_string())?;
             if let Some(watcher) = self.watcher {
-                watcher.end_case(number, &CaseEnd::of(&result));
+                watcher.end_case(number, &result);
             }
             note(summary_line(case, &result));
             self.under_way = None;
             self.results.push(result);
         }
-        self.scrapes += served.metrics.map_or(0, |(scraper, _)| scraper.scrapes());
+        self.scrapes += served.metrics.map_or(0, |(scraper, _)| scraper.scrapes);
         Ok(())
     }
 
@@ -233,7 +221,7 @@ impl<'a> StudyRun<'a> {
         progress.end();
 
         self.scrapes += samples.scrapes;
-        let client = Clients::new(&plan, &outcome, &samples.timeline);
+        let client = Clients::new(&plan, &outcome, samples.timeline.times());
         let times = served.endpoint_times().await;
         let server = served.metrics.as_ref().map(|_| {
             let server = server(&samples, resets);

@@ -17,7 +17,7 @@ use talea_load::{Protocol, Session, Target};
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
 pub(super) struct Api {
-    target: Target,
+    pub(super) target: Target,
     session: Session,
 }
 
@@ -68,10 +68,6 @@ impl Api {
     pub(super) fn new(target: Target) -> Self {
         let protocol = Protocol::Http1 { keep_alive: true };
         Self { session: Session::new(target.clone(), protocol, ANSWERS_WITHIN), target }
-    }
-
-    pub(super) fn target(&self) -> &Target {
-        &self.target
     }
 
     /// The one number that a query finds at an instant; none where it finds none, or not a number.

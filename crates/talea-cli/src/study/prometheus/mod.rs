@@ -123,7 +123,7 @@ impl Prometheus {
         }
         bail!(
             "{} has no new samples of {probe} after {} s",
-            self.api.target(),
+            self.api.target,
             SCRAPED_WITHIN.as_secs()
         )
     }
