@@ -1,10 +1,8 @@
 //! `talea inspect`: the real program on regions that the real items API counts in.
 
 use std::ffi::OsStr;
-use std::fs::{self, OpenOptions};
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
+use std::process::Output;
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -187,44 +185,11 @@ fn each_kind_of_bad_file_is_one_clear_error() {
     let folder = RegionFolder::new();
     let region = folder.at("items.talea");
     drop(ItemsApi::start(Some(&region)));
-    let at = |name: &str| -> PathBuf { folder.at(name) };
-    let bad = |name: &str, part: &str| {
+    for (name, part) in folder.make_bad_files(&region) {
         let path = folder.at(name).display().to_string();
         assert_refused(&inspect([&path]), &[&path, part]);
-    };
-
-    bad("missing", "No such file");
-    fs::create_dir(at("directory")).unwrap();
-    bad("directory", "a directory, not a regular file");
-    assert!(Command::new("mkfifo").arg(at("fifo")).status().unwrap().success());
-    bad("fifo", "a FIFO, not a regular file");
-    std::os::unix::fs::symlink(&region, at("link")).unwrap();
-    bad("link", "a symbolic link, which is not followed");
-    let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
-    bad("socket", "not a regular file");
-    fs::write(at("empty"), b"").unwrap();
-    bad("empty", "shorter than a region");
-    fs::write(at("foreign"), vec![b'x'; 1 << 20]).unwrap();
-    bad("foreign", "does not begin as a region does");
-
-    let copy = |name: &str| {
-        fs::copy(&region, at(name)).unwrap();
-        OpenOptions::new().write(true).open(at(name)).unwrap()
-    };
-    copy("truncated").set_len(1 << 20).unwrap();
-    bad("truncated", "its file has 1048576");
-    for (name, place, word, part) in [
-        ("version", 8, 4, "layout is version 4, where 9 was expected"),
-        ("boot", 40, 1, "before the machine was last started"),
-        ("limits", 24, u64::MAX, "a limit of 18446744073709551615 series"),
-        ("marks", 1408, 1 << 40, "planes are in use"),
-        ("sizes", 1088, u64::MAX, "of a part that has"),
-    ] {
-        copy(name).write_all_at(&u64::to_le_bytes(word), place).unwrap();
-        bad(name, part);
     }
-    drop(copy("whole"));
-    text(&inspect([at("whole")]));
+    text(&inspect([folder.at("whole")]));
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `talea wipe` and `talea expire`: the real program on regions that others count in.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, chown};
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -61,28 +61,6 @@ fn answered(service: &ItemsApi) -> Option<f64> {
     sample(&get(&service.metrics, "/metrics"), LISTED)
 }
 
-#[test]
-fn a_service_counts_from_zero_while_it_runs_and_after_its_death() {
-    let (place, region, path) = region();
-    let service = ItemsApi::start(Some(&region));
-    service.list(3);
-    assert_eq!(answered(&service), Some(3.0));
-    let stdout = done(&["wipe", &path]);
-    assert!(stdout.starts_with("wiped ") && stdout.contains(&path), "{stdout}");
-    assert_eq!(answered(&service), Some(0.0));
-    service.list(2);
-    assert_eq!(answered(&service), Some(2.0));
-    let gauge = "process_start_time_seconds";
-    assert!(value(&region, gauge).unwrap() > 1e9, "what is now stays");
-
-    drop(service);
-    done(&["wipe", &path, "--family", "http_requests_total"]);
-    let service = ItemsApi::start(Some(&region));
-    service.list(1);
-    assert_eq!(answered(&service), Some(1.0));
-    assert_eq!(files(&place), [region]);
-}
-
 /// The series of a service's request counter and what each shows, by its own scrape.
 fn requests(service: &ItemsApi) -> BTreeMap<String, f64> {
     let scrape = get(&service.metrics, "/metrics");
@@ -92,31 +70,44 @@ fn requests(service: &ItemsApi) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn a_wipe_leaves_all_declared_series_at_zero_now_and_after_a_restart() {
-    let (_place, region, path) = region();
-    let mut service = ItemsApi::start(Some(&region));
+fn a_wipe_leaves_all_declared_series_at_zero_while_the_service_runs_and_after_its_death() {
+    let (place, region, path) = region();
+    let service = ItemsApi::start(Some(&region));
     let declared: BTreeMap<String, f64> = requests(&service);
     assert!(declared.len() > 10 && declared.values().all(|value| *value == 0.0), "{declared:?}");
     service.list(3);
     assert_eq!(answered(&service), Some(3.0));
-
     let count = declared.len();
     let expected = format!(
         "wiped 1 family of {path}: {count} series count from 0, 0 went until they are counted in again\n"
     );
-    assert_eq!(done(&["wipe", &path, "--family", "http_requests_total"]), expected);
+    let by_name = ["wipe", &path, "--family", "http_requests_total"];
+    assert_eq!(done(&by_name), expected);
     assert_eq!(requests(&service), declared);
     assert_eq!(series(&region, "http_requests_total"), count as u64, "from outside too");
 
+    service.list(3);
+    assert_eq!(answered(&service), Some(3.0));
+    let stdout = done(&["wipe", &path]);
+    assert!(stdout.starts_with("wiped ") && stdout.contains(&path), "{stdout}");
+    assert_eq!(answered(&service), Some(0.0));
+    assert!(value(&region, "process_start_time_seconds").unwrap() > 1e9, "what is now stays");
     service.list(2);
-    service.kill();
+    assert_eq!(answered(&service), Some(2.0));
+
+    drop(service);
     let service = ItemsApi::start(Some(&region));
     assert_eq!(requests(&service).len(), count);
-    assert_eq!(answered(&service), Some(2.0));
+    assert_eq!(answered(&service), Some(2.0), "a restart wipes nothing");
     drop(service);
-    done(&["wipe", &path]);
-    let service = ItemsApi::start(Some(&region));
-    assert_eq!(requests(&service), declared);
+    for wipe in [&by_name[..], &by_name[..2]] {
+        done(wipe);
+        let service = ItemsApi::start(Some(&region));
+        assert_eq!(requests(&service), declared, "{wipe:?}");
+        service.list(1);
+        assert_eq!(answered(&service), Some(1.0), "{wipe:?}");
+    }
+    assert_eq!(files(&place), [region]);
 }
 
 #[test]
@@ -279,33 +270,11 @@ fn a_file_that_is_no_region_is_one_clear_error_and_stays_as_it_is() {
     let place = RegionFolder::new();
     let region = place.region();
     drop(Registry::open(&region).unwrap());
-    let copy = |name: &str, at, word: u64| {
-        fs::copy(&region, place.at(name)).unwrap();
-        let file = File::options().write(true).open(place.at(name)).unwrap();
-        file.write_all_at(&word.to_le_bytes(), at).unwrap();
-    };
-    copy("version", 8, 4);
-    copy("boot", 40, 1);
-    copy("marks", 1408, 1 << 40);
-    fs::write(place.at("foreign"), vec![b'x'; 1 << 20]).unwrap();
-    fs::write(place.at("empty"), b"").unwrap();
-    fs::create_dir(place.at("folder")).unwrap();
-    // To a copy: the region is written to when another test forks, since children take slots in all that is open.
-    fs::copy(&region, place.at("whole")).unwrap();
-    std::os::unix::fs::symlink(place.at("whole"), place.at("link")).unwrap();
-    assert!(Command::new("mkfifo").arg(place.at("fifo")).status().unwrap().success());
+    // The link is to a copy: the region is written to when another test forks, since children take slots in all that
+    // is open.
+    let bad = place.make_bad_files(&region);
     let before = files(&place);
-    for (name, part) in [
-        ("missing", "No such file"),
-        ("version", "layout is version 4, where 9 was expected"),
-        ("boot", "before the machine was last started"),
-        ("marks", "planes are in use"),
-        ("foreign", "does not begin as a region does"),
-        ("empty", "shorter than a region"),
-        ("folder", "a directory, not a regular file"),
-        ("link", "a symbolic link, which is not followed"),
-        ("fifo", "a FIFO, not a regular file"),
-    ] {
+    for (name, part) in bad {
         let path = place.at(name);
         let bytes = || path.is_file().then(|| fs::read(&path).unwrap());
         let was = bytes();
