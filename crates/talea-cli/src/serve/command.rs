@@ -65,7 +65,7 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let web = Arc::new(web_config.as_deref().map_or_else(|| Ok(Web::nothing()), Web::open)?);
     let server = Server::bind(listen, limits, web.clone())?;
     connections::register(agent.registry(), &server.counts(), &web, &feed)?;
-    let scheme = if web.current().tls().is_some() { "https" } else { "http" };
+    let scheme = if web.current().tls.is_some() { "https" } else { "http" };
     note(format_args!("talea serve: listening on {scheme}://{}/metrics", server.local_addr()));
     let recorder = Recorder::new(&agent, Arc::clone(&feed));
     tokio::spawn(keep_up(agent.clone(), recorder));

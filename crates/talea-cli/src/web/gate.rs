@@ -25,11 +25,11 @@ impl Gate for Web {
     fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<AcceptedConnection>> {
         let rules = self.current();
         Box::pin(async move {
-            let transport = match rules.tls() {
+            let transport = match &rules.tls {
                 None => Transport::plain(tcp),
                 Some(tls) => Transport::layered(tls.accept(tcp).await?, |tls| tls.get_ref().0),
             };
-            Ok(AcceptedConnection { transport, http2: rules.http2() })
+            Ok(AcceptedConnection { transport, http2: rules.http2 })
         })
     }
 
@@ -60,7 +60,7 @@ impl Gate for Web {
 
     /// Each in place of one that the application has set.
     fn add_headers(&self, headers: &mut HeaderMap) {
-        for (name, value) in self.current().headers() {
+        for (name, value) in &self.current().headers {
             headers.insert(name, value.clone());
         }
     }

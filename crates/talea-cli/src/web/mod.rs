@@ -27,8 +27,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use talea_http::turns::Turns;
 
-pub use self::passwords::Refusal;
-pub use self::rules::Rules;
+use self::passwords::Refusal;
+use self::rules::Rules;
 use self::sources::{Sources, State};
 use crate::screen::note;
 
@@ -87,7 +87,7 @@ impl Web {
     ///
     /// Looks at the files where the last look is a second ago, which takes as long as to read
     /// them. A bad change is reported once on standard error, and the rules in force stay.
-    pub fn current(&self) -> Arc<Rules> {
+    pub(crate) fn current(&self) -> Arc<Rules> {
         if let Some(followed) = &self.followed {
             // While one connection checks the files, others go on with the rules in force.
             if let Ok(mut checked) = followed.checked.try_lock() {

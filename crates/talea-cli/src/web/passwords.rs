@@ -23,7 +23,7 @@ const COSTS: std::ops::RangeInclusive<u32> = 4..=18;
 
 /// The reason for which a request is not admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub(super) enum Refusal {
     /// There is no right name and password.
     Unauthorized,
     /// Too many clients wait to have their passwords checked.

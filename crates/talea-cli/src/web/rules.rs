@@ -1,6 +1,5 @@
 //! The rules that a web configuration comes to: all that is needed to serve by it.
 
-use std::fmt;
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Instant;
@@ -17,13 +16,16 @@ use super::sources::Sources;
 use super::{headers, tls};
 
 /// The rules of a web configuration at one moment.
-pub struct Rules {
-    tls: Option<TlsAcceptor>,
+pub(crate) struct Rules {
+    /// How connections are accepted; none if they are plain. It offers HTTP/2 and HTTP/1.1, or the latter alone where
+    /// `http2` is off.
+    pub(crate) tls: Option<TlsAcceptor>,
     checks_clients: bool,
-    http2: bool,
-    headers: HeaderMap,
+    pub(super) http2: bool,
+    /// Those that are added to each response.
+    pub(super) headers: HeaderMap,
     rate_limit: Option<RateLimit>,
-    passwords: Option<Passwords>,
+    pub(super) passwords: Option<Passwords>,
 }
 
 impl Default for Rules {
@@ -82,25 +84,8 @@ impl Rules {
         Ok(self)
     }
 
-    /// The TLS configuration of accepted connections; none if connections are plain.
-    ///
-    /// It offers HTTP/2 and HTTP/1.1, or the latter alone where [`Rules::http2`] is off.
-    pub fn tls(&self) -> Option<TlsAcceptor> {
-        self.tls.clone()
-    }
-
-    /// Whether HTTP/2 is spoken.
-    pub fn http2(&self) -> bool {
-        self.http2
-    }
-
-    /// The headers added to each response.
-    pub fn headers(&self) -> &HeaderMap {
-        &self.headers
-    }
-
     /// Whether a request that comes now is in time, by a limit that is one for all clients.
-    pub fn is_within_rate_limit(&self) -> bool {
+    pub(super) fn is_within_rate_limit(&self) -> bool {
         self.rate_limit.as_ref().is_none_or(|limit| limit.admits(Instant::now()))
     }
 
@@ -110,29 +95,11 @@ impl Rules {
     /// A password that is not remembered is compared with its hash on another thread, one at a
     /// time. Clients wait for that in turns: first by address, then by name.
     ///
-    /// # Errors
-    /// The name or the password is wrong, or too many clients wait.
-    pub async fn admit(&self, headers: &HeaderMap, client: IpAddr) -> Result<(), Refusal> {
+    /// Fails when the name or the password is wrong, or too many clients wait.
+    pub(super) async fn admit(&self, headers: &HeaderMap, client: IpAddr) -> Result<(), Refusal> {
         match &self.passwords {
             None => Ok(()),
             Some(passwords) => passwords.admit(headers, client).await,
         }
-    }
-
-    /// Whether anybody needs a password.
-    pub fn asks_for_passwords(&self) -> bool {
-        self.passwords.is_some()
-    }
-}
-
-/// Without what is secret.
-impl fmt::Debug for Rules {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Rules")
-            .field("tls", &self.tls.is_some())
-            .field("http2", &self.http2)
-            .field("headers", &self.headers)
-            .field("passwords", &self.passwords.is_some())
-            .finish()
     }
 }

@@ -127,10 +127,10 @@ fn an_empty_file_requires_nothing() {
     let empty = "tls_server_config:\nhttp_server_config:\nbasic_auth_users:\nrate_limit:\n";
     for text in ["", "# nothing\n", "{}", empty, "tls_server_config: {}\nbasic_auth_users: {}\n"] {
         let rules = folder.rules(text);
-        assert!(rules.tls().is_none() && !rules.asks_for_passwords(), "{text}");
-        assert!(rules.http2() && rules.headers().is_empty(), "{text}");
+        assert!(rules.tls.is_none() && !rules.passwords.is_some(), "{text}");
+        assert!(rules.http2 && rules.headers.is_empty(), "{text}");
     }
-    assert!(Web::nothing().current().http2());
+    assert!(Web::nothing().current().http2);
 }
 
 #[test]
@@ -151,13 +151,13 @@ fn all_that_can_be_done_is_taken() {
         "cipher_suites: [], curve_preferences: []",
         "curve_preferences: [CurveP384, CurveP256, X25519]",
     ] {
-        assert!(folder.rules(&Folder::with_tls(more)).tls().is_some(), "{more}");
+        assert!(folder.rules(&Folder::with_tls(more)).tls.is_some(), "{more}");
     }
     for no_limit in ["interval: 0s, burst: 20", "interval: 0, burst: 20", "burst: 20"] {
         let rules = folder.rules(&format!("rate_limit: {{{no_limit}}}"));
         assert!((0..100).all(|_| rules.is_within_rate_limit()), "{no_limit}");
     }
-    assert!(!folder.rules("http_server_config: {http2: false}").http2());
+    assert!(!folder.rules("http_server_config: {http2: false}").http2);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_certificate_may_stand_in_the_file_itself() {
     };
     let (cert, key) = (indented("cert.pem"), indented("key.pem"));
     let text = format!("tls_server_config:\n  cert: |\n{cert}  key: |\n{key}");
-    assert!(folder.rules(&text).tls().is_some());
+    assert!(folder.rules(&text).tls.is_some());
     let both = folder.tls_error_of(&format!("{text}  cert_file: cert.pem\n"));
     assert_eq!(both, "found both cert and cert_file, expected one");
 }
@@ -330,7 +330,7 @@ fn headers_are_those_of_the_file_and_blank_ones_are_not_set() {
          X-Content-Type-Options: nosniff\n    Content-Security-Policy: default-src 'self'\n    \
          X-XSS-Protection: ''\n    Strict-Transport-Security:\n",
     );
-    let headers = rules.headers();
+    let headers = &rules.headers;
     assert_eq!(headers.len(), 3);
     assert_eq!(headers["x-frame-options"], "deny");
     assert_eq!(headers["content-security-policy"], "default-src 'self'");
@@ -341,7 +341,7 @@ async fn a_name_with_its_password_is_let_in_and_nobody_else() {
     let folder = Folder::new();
     let other = bcrypt::hash("wrong", 5).unwrap();
     let rules = folder.rules(&format!("basic_auth_users: {{alice: {}, bob: {other}}}", *HASH));
-    assert!(rules.asks_for_passwords());
+    assert!(rules.passwords.is_some());
     // Twice: the second time it is remembered.
     for _ in 0..2 {
         assert!(admits(&rules, &basic("alice:right")).await);
@@ -457,7 +457,7 @@ async fn a_good_change_is_taken_and_a_bad_one_changes_nothing() {
 fn a_changed_certificate_is_taken_with_its_key_only() {
     let folder = Folder::new();
     let web = folder.open(&Folder::with_tls("")).unwrap();
-    let config = |rules: Arc<Rules>| Arc::as_ptr(rules.tls().unwrap().config());
+    let config = |rules: Arc<Rules>| Arc::as_ptr(rules.tls.as_ref().unwrap().config());
     let first = config(web.current());
     assert_eq!(config(look(&web)), first, "nothing has changed");
 
@@ -475,7 +475,7 @@ fn a_changed_certificate_is_taken_with_its_key_only() {
     assert_ne!(config(look(&web)), second);
     for without in ["http_server_config: {http2: false}", ""] {
         folder.write("web.yml", without);
-        assert!(look(&web).tls().is_some(), "TLS stays until a restart: {without}");
+        assert!(look(&web).tls.is_some(), "TLS stays until a restart: {without}");
     }
     assert_eq!(web.bad_reloads(), 4);
 }

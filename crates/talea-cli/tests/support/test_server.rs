@@ -79,19 +79,14 @@ pub(crate) fn wide() -> Limits {
 
 impl TestServer {
     pub(crate) async fn start(limits: Limits) -> Self {
-        Self::start_until(limits, Stop::never()).await
+        Self::start_with(limits, Stop::never(), None).await
     }
 
-    pub(crate) async fn start_until(limits: Limits, stop: Stop) -> Self {
-        Self::start_with(limits, stop, None).await
-    }
-
-    pub(crate) async fn start_with(limits: Limits, stop: Stop, web: Option<&Path>) -> Self {
+    pub(crate) async fn start_with(limits: Limits, mut stop: Stop, web: Option<&Path>) -> Self {
         let web = Arc::new(web.map_or_else(Web::nothing, |web| Web::open(web).unwrap()));
         let server = Server::bind("127.0.0.1:0".parse().unwrap(), limits, web).unwrap();
         let (address, counts) = (server.local_addr(), server.counts());
         let hanging = Arc::new(AtomicUsize::new(0));
-        let mut stop = stop;
         let stopped = async move { stop.requested().await };
         let serves = tokio::spawn(server.serve(app(&hanging), stopped));
         Self { address, counts, hanging, serves }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rcgen::{
     Issuer, KeyPair, SanType,
 };
 use talea_cli::web::Web;
-use talea_http::server::{Counts, Limits, Server};
+use talea_http::server::{Limits, Server};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -23,23 +23,8 @@ pub(crate) const PAGE: &str = "# TYPE answers counter\nanswers_total 42\n# EOF\n
 /// A running server; it ends when it is dropped.
 pub(crate) struct RunningServer {
     pub(crate) address: SocketAddr,
-    pub(crate) counts: Arc<Counts>,
     pub(crate) web: Arc<Web>,
     pub(crate) runtime: Runtime,
-}
-
-/// Serves [`PAGE`] at `/metrics` by a web configuration.
-pub(crate) fn serve_with(web: &Path) -> RunningServer {
-    let runtime = Runtime::new().unwrap();
-    let any = SocketAddr::from(([127, 0, 0, 1], 0));
-    let web = Arc::new(Web::open(web).unwrap());
-    let limits = Limits { connections: 1024, ..Limits::default() };
-    let entered = runtime.enter();
-    let server = Server::bind(any, limits, web.clone()).unwrap();
-    let (address, counts) = (server.local_addr(), server.counts());
-    runtime.spawn(server.serve(page(), std::future::pending()));
-    drop(entered);
-    RunningServer { address, counts, web, runtime }
 }
 
 fn page() -> Router {
@@ -119,9 +104,18 @@ impl Folder {
         self.folder.path().join(name)
     }
 
+    /// Serves [`PAGE`] at `/metrics` by a web configuration.
     pub(crate) fn serve(&self, web: &str) -> RunningServer {
         self.write("web.yml", web);
-        serve_with(&self.path("web.yml"))
+        let web = Arc::new(Web::open(&self.path("web.yml")).unwrap());
+        let runtime = Runtime::new().unwrap();
+        let limits = Limits { connections: 1024, ..Limits::default() };
+        let entered = runtime.enter();
+        let server = Server::bind("127.0.0.1:0".parse().unwrap(), limits, web.clone()).unwrap();
+        let address = server.local_addr();
+        runtime.spawn(server.serve(page(), std::future::pending()));
+        drop(entered);
+        RunningServer { address, web, runtime }
     }
 }
 
