@@ -18,7 +18,6 @@ pub(crate) struct Connection {
     /// Open a connection for each request
     #[arg(long, conflicts_with = "http2")]
     pub no_keep_alive: bool,
-    /// Whose certificates are trusted.
     #[command(flatten)]
     pub tls: Tls,
     /// How long a client waits for a connection or an answer before the request counts as failed

@@ -29,12 +29,10 @@ pub(crate) use self::regions::{
 #[derive(Debug, Parser)]
 #[command(name = "talea", version, propagate_version = true)]
 pub(crate) struct Arguments {
-    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// A command of `talea`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Make load on a service, and count every request and answer
@@ -105,7 +103,6 @@ const LOAD: &str = "Make load on a service, and count every request and answer.\
         A request that fails, or is answered with another status than the scenario expects, is \
         counted and shown; it is never sent again.";
 
-/// Arguments of `talea load`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 a request failed, 2 usage or target not there, \
@@ -132,7 +129,6 @@ pub(crate) struct LoadArguments {
     /// At random times (a Poisson process) rather than evenly
     #[arg(long, requires = "rate")]
     pub poisson: bool,
-    /// How connections are made.
     #[command(flatten)]
     pub connection: Connection,
     /// Make load for a while before, which is not counted
@@ -152,7 +148,6 @@ pub(crate) struct LoadArguments {
     /// Write a line of CSV for each request
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
-    /// A live page.
     #[command(flatten)]
     pub live: Live,
     /// Print the summary as JSON
@@ -181,7 +176,6 @@ const STUDY: &str = "Run load cases against a service, sample its metrics, and w
         every 100 ms. Server numbers come from the server's metrics, client numbers from the \
         clients.";
 
-/// Arguments of `talea study`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed, they \
@@ -238,7 +232,6 @@ pub(crate) struct StudyArguments {
     /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
     #[arg(long, value_name = "FILE", default_value = "crud")]
     pub scenario: String,
-    /// How connections are made.
     #[command(flatten)]
     pub connection: Connection,
     /// Make the load of each case for a while before it, which is not counted
@@ -260,7 +253,6 @@ pub(crate) struct StudyArguments {
     /// The seed of random values: the same seed gives the same
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// A live page.
     #[command(flatten)]
     pub live: Live,
     /// Further options of a study.
@@ -292,7 +284,6 @@ pub(crate) enum StudyCommand {
     Compare(CompareArguments),
 }
 
-/// Arguments of `talea study compare`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read.")]
 pub(crate) struct CompareArguments {
@@ -312,7 +303,6 @@ const CHECK: &str = "Check a text of metrics against its format, with a correcti
         recommended by them or by `promtool check metrics`: help, units, names. Each finding is a line, \
         PATH:LINE:COLUMN: violation|advice: what was found; what to write instead.";
 
-/// Arguments of `talea check`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 no violations, 1 violations (with --strict also advice; an empty text \
@@ -326,7 +316,6 @@ pub(crate) struct CheckArguments {
     /// a unit or a type that text 0.0.4 does not have is OpenMetrics
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<CheckedFormat>,
-    /// Whose certificates are trusted.
     #[command(flatten)]
     pub tls: Tls,
     /// Fail on advice too

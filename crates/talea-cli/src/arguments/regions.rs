@@ -17,13 +17,11 @@ pub(super) const INSPECT: &str = "Look into the shared memory that a service cou
         process's memory, is as of the last scrape, or some seconds old where the service keeps it \
         fresh.";
 
-/// Arguments of `talea inspect`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 done, 2 the region cannot be read, 130 stopped by a signal."
 )]
 pub(crate) struct InspectArguments {
-    /// The region.
     #[command(flatten)]
     pub(crate) which: RegionSource,
     /// A family whose series and values are shown, by its name in a scrape
@@ -37,7 +35,6 @@ pub(crate) struct InspectArguments {
 /// A region and some of its families.
 #[derive(Debug, Args)]
 pub(crate) struct RegionFamilies {
-    /// The region.
     #[command(flatten)]
     pub which: RegionSource,
     /// Only this family, by its name in a scrape; may be given more than once
@@ -66,14 +63,12 @@ pub(super) const WIPE: &str = "Reset the counters, histograms and summaries of a
         Series with dynamic labels are removed, and come back with their next increment; one that a \
         process keeps is 0. Gauges, infos and state sets hold present values and are not changed.";
 
-/// Arguments of `talea wipe`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
         no region is left alone), 130 stopped by a signal."
 )]
 pub(crate) struct WipeArguments {
-    /// The region, and the families to wipe.
     #[command(flatten)]
     pub affected: RegionFamilies,
 }
@@ -86,14 +81,12 @@ pub(super) const EXPIRE: &str = "Remove idle series from shared memory, whether 
         may have been too: if there were no sweeps, run it again after that time. Series of fixed \
         labels, series that a living process keeps, and those that count requests in flight stay.";
 
-/// Arguments of `talea expire`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 done, 2 it could not be done (nothing is created, and a file that is \
         no region is left alone), 130 stopped by a signal."
 )]
 pub(crate) struct ExpireArguments {
-    /// The region, and the families to go through.
     #[command(flatten)]
     pub affected: RegionFamilies,
     /// Idle for at least so long, rather than for their family's time; families whose series never
@@ -117,7 +110,6 @@ pub(super) const SERVE: &str = "Serve the metrics of regions from outside, also 
         10,000 series are left out, and where reading a page takes long, it is read less often, so \
         that this takes at most 2 % of a core.";
 
-/// Arguments of `talea serve`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 stopped by a signal, 2 usage, no such process, the web \
         configuration cannot be used, or the address is taken.")]
@@ -189,7 +181,6 @@ pub(super) const TOP: &str = "Watch the endpoints of a service as it runs: reque
         reverses, / filters, the space bar pauses, ? helps, q quits. Where standard output is no \
         terminal, the table is printed once.";
 
-/// Arguments of `talea top`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 quit by a key or printed, 2 the source cannot be read, 130 stopped by \
@@ -208,7 +199,6 @@ pub(crate) struct TopArguments {
     /// Print the table once, after two readings, and end
     #[arg(long)]
     pub once: bool,
-    /// How connections to a URL are made.
     #[command(flatten)]
     pub tls: Tls,
 }
@@ -221,7 +211,6 @@ pub(super) const POSTMORTEM: &str = "Show what happened before a process died.\n
         From the region itself: all requests that were ever counted, to the last one, its processes, and \
         the latest exemplars. Without a history that is all.";
 
-/// Arguments of `talea postmortem`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 done, 2 neither the region nor a history can be read, 130 stopped by a \
