@@ -106,8 +106,7 @@ fn over_time(
     }
     let label =
         format!("{title}, {unit}, over {} s", plain(seconds.last().copied().unwrap_or(0.0)));
-    let chart =
-        Chart { seconds: &seconds, values, peaks: None, curves: Vec::new(), full_from: 0.0, label };
+    let chart = Chart::new(&seconds, values, label);
     let peak = html! { "peak " (most.map_or_else(|| NONE.to_owned(), plain)) };
     figure(title, unit, Some(&peak), &PreEscaped(chart.to_svg()))
 }

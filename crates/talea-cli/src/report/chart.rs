@@ -53,7 +53,12 @@ pub(crate) struct Chart<'a> {
     pub(crate) label: String,
 }
 
-impl Chart<'_> {
+impl<'a> Chart<'a> {
+    /// One line.
+    pub(crate) fn new(seconds: &'a [f64], values: Vec<Option<f64>>, label: String) -> Self {
+        Self { seconds, values, peaks: None, curves: Vec::new(), full_from: 0.0, label }
+    }
+
     /// The most values that one of its lines has.
     pub(super) fn points(&self) -> usize {
         let known = |values: &[Option<f64>]| values.iter().flatten().count();
@@ -259,14 +264,7 @@ mod tests {
 
     fn chart(values: Vec<Option<f64>>) -> Chart<'static> {
         const SECONDS: [f64; 4] = [0.0, 0.1, 0.2, 0.3];
-        Chart {
-            seconds: &SECONDS,
-            values,
-            peaks: None,
-            curves: Vec::new(),
-            full_from: 0.0,
-            label: "a < b & \"c\"".to_owned(),
-        }
+        Chart::new(&SECONDS, values, "a < b & \"c\"".to_owned())
     }
 
     #[test]

@@ -57,14 +57,7 @@ fn both_sides(result: &CaseResult) -> Metric<'_> {
         measured_or_none(result.client.p99_ms)
     );
     let label = format!("Case {}: {title} over time. {headline}.", result.id);
-    let chart = Chart {
-        seconds: &times.seconds,
-        values: times.p50_ms.clone(),
-        peaks: None,
-        curves,
-        full_from: 0.0,
-        label,
-    };
+    let chart = Chart { curves, ..Chart::new(&times.seconds, times.p50_ms.clone(), label) };
     let key = Some(Key::BothSides { server: server.is_some() });
     Metric { title, unit, headline, chart, key }
 }
@@ -75,8 +68,7 @@ fn failures(result: &CaseResult) -> Metric<'_> {
     let headline = format!("{} in all", whole(result.client.failed));
     let label = format!("Case {}: {title} over time. {headline}.", result.id);
     let values = times.failed.iter().map(|failed| Some(*failed as f64)).collect();
-    let (seconds, curves) = (&times.seconds[..], Vec::new());
-    let chart = Chart { seconds, values, peaks: None, curves, full_from: 0.0, label };
+    let chart = Chart::new(&times.seconds, values, label);
     Metric { title, unit, headline, chart, key: None }
 }
 
@@ -91,8 +83,8 @@ fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
             _ => 0.0,
         };
         let peaks = (!peaks.is_empty()).then(|| known(peaks));
-        let (seconds, values) = (&series.seconds[..], values.to_vec());
-        let chart = Chart { seconds, values, peaks, curves: Vec::new(), full_from, label };
+        let one_line = Chart::new(&series.seconds, values.to_vec(), label);
+        let chart = Chart { peaks, full_from, ..one_line };
         Metric { title, unit, headline, chart, key }
     };
     let lasted = series.seconds.last().copied().unwrap_or_default();

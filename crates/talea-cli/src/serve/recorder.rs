@@ -80,9 +80,7 @@ impl Recorder {
         let took = cpu_time().saturating_sub(cpu_before);
         self.rests_until = Some(began + took * REST);
     }
-}
 
-impl Recorder {
     /// Records families again whose regions stated too many series and state few now. Half of the bounds are few, so
     /// that no family comes and goes all the time.
     fn take_back(&mut self, stated: &BTreeMap<String, u64>) {

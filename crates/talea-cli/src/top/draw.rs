@@ -167,17 +167,12 @@ fn draw_endpoints(frame: &mut Frame<'_>, area: Rect, state: &mut State) {
 }
 
 fn cell(row: &live::Row, column: Column) -> Cell<'static> {
-    let text = match column {
-        Column::Endpoint => return Cell::new(printable(&row.name)),
-        Column::Rate => rate(row.rate),
-        Column::Errors => share(row.errors),
-        Column::P50 => time(row.times.p50_ms),
-        Column::P90 => time(row.times.p90_ms),
-        Column::P99 => time(row.times.p99_ms),
-        Column::InFlight => level(row.in_flight),
-    };
-    let style = if column == Column::Errors { of_errors(row.errors) } else { Style::new() };
-    Cell::new(Line::styled(text, style).right_aligned())
+    let text = Line::from(column.text(row));
+    match column {
+        Column::Endpoint => Cell::new(text),
+        Column::Errors => Cell::new(text.style(of_errors(row.errors)).right_aligned()),
+        _ => Cell::new(text.right_aligned()),
+    }
 }
 
 fn draw_endpoint(frame: &mut Frame<'_>, area: Rect, state: &State, name: &str) {

@@ -4,7 +4,9 @@ use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::families::Between;
+use crate::live::words::{level, rate, share, time};
 use crate::live::{Row, Table};
+use crate::printable::printable;
 
 /// A column that rows are sorted by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,21 +36,33 @@ impl Column {
         }
     }
 
+    pub(super) fn text(self, row: &Row) -> String {
+        match self {
+            Self::Endpoint => printable(&row.name),
+            Self::Rate => rate(row.rate),
+            Self::Errors => share(row.errors),
+            Self::P50 => time(row.times.p50_ms),
+            Self::P90 => time(row.times.p90_ms),
+            Self::P99 => time(row.times.p99_ms),
+            Self::InFlight => level(row.in_flight),
+        }
+    }
+
     /// The column so many places further, round and round.
     fn moved(self, by: usize) -> Self {
         Self::ALL[(self as usize + by) % Self::ALL.len()]
     }
 
     fn compare(self, one: &Row, other: &Row) -> Ordering {
-        let time = |of: Option<Between>| of.map_or(-1.0, |it| it.high.unwrap_or(f64::INFINITY));
+        let bound = |of: Option<Between>| of.map_or(-1.0, |it| it.high.unwrap_or(f64::INFINITY));
         let number = |of: Option<f64>| of.unwrap_or(-1.0);
         match self {
             Self::Endpoint => other.name.cmp(&one.name),
             Self::Rate => one.rate.total_cmp(&other.rate),
             Self::Errors => number(one.errors).total_cmp(&number(other.errors)),
-            Self::P50 => time(one.times.p50_ms).total_cmp(&time(other.times.p50_ms)),
-            Self::P90 => time(one.times.p90_ms).total_cmp(&time(other.times.p90_ms)),
-            Self::P99 => time(one.times.p99_ms).total_cmp(&time(other.times.p99_ms)),
+            Self::P50 => bound(one.times.p50_ms).total_cmp(&bound(other.times.p50_ms)),
+            Self::P90 => bound(one.times.p90_ms).total_cmp(&bound(other.times.p90_ms)),
+            Self::P99 => bound(one.times.p99_ms).total_cmp(&bound(other.times.p99_ms)),
             Self::InFlight => number(one.in_flight).total_cmp(&number(other.in_flight)),
         }
     }
