@@ -11,10 +11,10 @@ use crate::support::assert_says;
 use crate::support::process::{Process, arguments, by_shell, output_of, wait_for_input};
 use crate::support::region::{family, total};
 use crate::support::tmpfs::{self, Shm};
-use talea_region::{Cell, Config, FamilySpec, OpenError, Opened, Region, Storage};
+use talea_region::{Config, FamilySpec, OpenError, Opened, Region, Storage};
 
-fn spec(storage: Storage) -> FamilySpec<'static> {
-    FamilySpec { storage, limit: 10, ..FamilySpec::default() }
+fn spec() -> FamilySpec<'static> {
+    FamilySpec { storage: Storage::Striped, limit: 10, ..FamilySpec::default() }
 }
 
 fn config() -> Config {
@@ -32,7 +32,7 @@ fn count(path: impl AsRef<Path>, adds: u64) -> &'static Region {
 }
 
 fn count_in(region: &'static Region, adds: u64) {
-    let cell = family(region, "shared", spec(Storage::Striped)).series(b"").unwrap().at(0);
+    let cell = family(region, "shared", spec()).series(b"").unwrap().at(0);
     (0..adds).for_each(|_| cell.add(1));
 }
 
@@ -46,39 +46,11 @@ fn writer(path: &Path, adds: u64) -> Process {
     Process::start(&mut again!("writes_when_asked", path, adds.to_string()))
 }
 
-/// A series that each process holds its own copy of.
-fn held(region: &'static Region) -> Cell {
-    family(region, "held", spec(Storage::Owned)).series(b"").unwrap().at(0)
-}
-
-#[test]
-fn holds_until_killed_when_asked() {
-    let Some([path]) = arguments() else { return };
-    held(open(path).region).add(5);
-    println!("\nheld");
-    wait_for_input();
-}
-
-#[test]
-fn values_in_flight_of_a_killed_process_end_with_it() {
-    let shm = Shm::new("held");
-    let region = open(shm.file()).region;
-    held(region).add(2);
-    for _ in 0..2 {
-        let mut command = again!("holds_until_killed_when_asked", shm.file());
-        let mut holder = Process::start_until("held", &mut command);
-        assert_eq!(total(region, "held"), 7, "both live");
-        holder.kill();
-        let left = total(region, "held");
-        assert_eq!(left, 2, "one was killed; the next starts from nothing in its slot");
-    }
-}
-
 /// Counts once in a family with this definition; true if another living process defines it
 /// otherwise.
 fn count_as(region: &'static Region, definition: &str) -> bool {
     let (name, definition) = (b"versioned", definition.as_bytes());
-    let spec = FamilySpec { name, definition, ..spec(Storage::Striped) };
+    let spec = FamilySpec { name, definition, ..spec() };
     let registered = region.family(spec).unwrap();
     registered.family.series(b"").unwrap().at(0).add(1);
     registered.conflict

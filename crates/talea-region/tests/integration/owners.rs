@@ -33,7 +33,9 @@ fn sets_when_asked() {
     let Some([path, value]) = arguments() else { return };
     let region = open(path);
     for combine in ALL {
-        cell(region, combine, Number::Integer).set(value.parse::<i64>().unwrap() as u64);
+        let integer = cell(region, combine, Number::Integer);
+        assert_eq!(integer.get(), 0, "nothing is left of a process that had the slot before");
+        integer.set(value.parse::<i64>().unwrap() as u64);
         cell(region, combine, Number::Float).set_float(value.parse().unwrap());
     }
     println!("\nset");
@@ -67,6 +69,7 @@ fn the_living_are_combined_and_the_dead_leave_with_what_they_held() {
 
     drop(other);
     assert_eq!(ALL.map(|combine| integers(region, combine)), [[-5]; 4]);
+    drop(process(&shm, "9"));
     drop(one);
     assert_eq!(ALL.map(|combine| integers(region, combine)), [vec![0], vec![], vec![], vec![]]);
 }

@@ -184,12 +184,16 @@ fn a_region_that_is_cut_is_an_error() {
     fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 10);
     // A copy: no writer survives the truncation of its file.
     let copy = shm.path().join("copy.talea");
-    let file = open_copy(&path, &copy);
-    let reader = Reader::open(&copy).unwrap();
-    reader.snapshot().unwrap();
-    for len in [1 << 19, 4096, 10, 0] {
-        file.set_len(len).unwrap();
-        reader.snapshot().unwrap_err();
+    for claimed in [None, Some(u64::MAX)] {
+        let file = open_copy(&path, &copy);
+        let reader = Reader::open(&copy).unwrap();
+        reader.snapshot().unwrap();
+        // By the mark of series.
+        claimed.into_iter().for_each(|bytes| put(&file, 1024 + 64, bytes));
+        for len in [1 << 19, 8192, 4096, 10, 0] {
+            file.set_len(len).unwrap();
+            reader.snapshot().unwrap_err();
+        }
     }
 }
 

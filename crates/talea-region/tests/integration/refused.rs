@@ -114,16 +114,3 @@ fn a_search_ends_in_an_index_that_has_no_empty_place() {
         });
     }
 }
-
-#[test]
-fn a_file_that_is_cut_between_two_looks_is_an_error() {
-    let shm = Shm::new("cut-header");
-    fs::write(shm.file(), used(&shm)).unwrap();
-    let reader = Reader::open(shm.file()).unwrap();
-    reader.snapshot().unwrap();
-    let file = tmpfs::open(shm.file());
-    // The mark of series exceeds the file.
-    tmpfs::put(&file, 1024 + 64, u64::MAX);
-    file.set_len(8192).unwrap();
-    at_once("reading", || reader.snapshot()).unwrap_err();
-}

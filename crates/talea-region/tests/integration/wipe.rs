@@ -1,5 +1,4 @@
-//! Claims about series that count from 0 again, families that end, and snapshots of
-//! some families beside many others.
+//! Claims about series that count from 0 again, and families that end.
 
 use std::thread;
 
@@ -75,16 +74,6 @@ fn a_wiped_float_keeps_the_digits_of_later_additions() {
             assert!(region.wipe(|found| found == name.as_bytes()));
         }
     }
-}
-
-#[test]
-fn a_wiped_series_was_created_when_it_was_wiped() {
-    let (region, f) = with_family();
-    f.permanent_series(b"").unwrap().at(0).add(1);
-    let created = || series(&region.snapshot(), "f")[0].created_unix_nanos;
-    let before = created();
-    f.wipe();
-    assert!(created() > before);
 }
 
 #[test]
@@ -280,26 +269,6 @@ fn wiping_again_and_again_takes_no_more_memory() {
         }
     }
     assert!(taken.iter().all(|bytes| *bytes == taken[0]), "{taken:?}");
-}
-
-#[test]
-fn a_snapshot_of_some_families_has_all_of_theirs_and_nothing_else() {
-    let region = region();
-    let many: Vec<_> =
-        (0..7).map(|n| family(region, &format!("f{n}"), Default::default())).collect();
-    for n in 0..if cfg!(miri) { 140 } else { 700_usize } {
-        many[n * n % 7].series(format!("{n}").as_bytes()).unwrap().at(0).add(1);
-    }
-    let all = region.snapshot();
-    for n in 0..7 {
-        let name = format!("f{n}");
-        let some = region.snapshot_of(&|found| found.name == name.as_bytes());
-        assert_eq!(some.families().len(), 1);
-        let texts = |snapshot| -> Vec<Vec<u8>> {
-            series(snapshot, &name).iter().map(|series| series.text.to_vec()).collect()
-        };
-        assert_eq!(texts(&some), texts(&all), "{name}");
-    }
 }
 
 #[test]
