@@ -1,31 +1,24 @@
 //! Claims about the rules in `contrib/prometheus`, by promtool.
 
 use std::collections::BTreeMap;
-use std::process::Command;
 
-use stage::{contrib, repository};
+use stage::{assert_promtool, contrib};
 
 /// The text after each `key`, up to the next one.
 fn parts<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = (&'a str, &'a str)> {
     text.split(key).skip(1).map(|part| part.split_once('\n').unwrap())
 }
 
-fn promtool(arguments: &[&str]) {
-    let folder = repository("contrib/prometheus");
-    let output = Command::new("promtool").current_dir(folder).args(arguments).output();
-    let output = output.expect("promtool runs; scripts/setup --test installs it");
-    let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
-}
+const FOLDER: &str = "contrib/prometheus";
 
 #[test]
 fn prometheus_takes_them() {
-    promtool(&["check", "rules", "--lint=all", "--lint-fatal", "rules.yml"]);
+    assert_promtool(FOLDER, &["check", "rules", "--lint=all", "--lint-fatal", "rules.yml"]);
 }
 
 #[test]
 fn alerts_fire_where_they_must_and_nowhere_else() {
-    promtool(&["test", "rules", "rules.test.yml"]);
+    assert_promtool(FOLDER, &["test", "rules", "rules.test.yml"]);
 }
 
 #[test]

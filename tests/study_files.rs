@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_norway::Value as Yaml;
-use stage::{built, contrib, get, repository};
+use stage::{assert_promtool, built, contrib, get, repository};
 
 fn folder() -> PathBuf {
     repository("contrib/study")
@@ -114,13 +114,7 @@ fn the_server_gets_the_url_of_the_database() {
 
 #[test]
 fn prometheus_takes_its_configuration_and_scrapes_each_second() {
-    let output = Command::new("promtool")
-        .current_dir(folder())
-        .args(["check", "config", "prometheus.yml"])
-        .output()
-        .expect("promtool runs; scripts/setup --test installs it");
-    let said = [output.stdout, output.stderr].concat();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+    assert_promtool("contrib/study", &["check", "config", "prometheus.yml"]);
     assert_eq!(yaml("prometheus.yml")["global"]["scrape_interval"], "1s");
     let command = words(&service("prometheus")["command"]);
     let read = command.iter().find_map(|word| word.strip_prefix("--config.file=")).unwrap();

@@ -25,7 +25,7 @@ pub use hard::{hard_metrics, hard_texts};
 pub use load::Load;
 pub use prometheus::{Job, Prometheus};
 pub use promql::{grouped_by, guide_queries, reads};
-pub use promtool::check_metrics;
+pub use promtool::{assert_promtool, check_metrics};
 pub use python::{Parser, read, refuses};
 pub use samples::{Key, Samples, assert_same, escaped_by_underscores, samples};
 pub use service::Service;

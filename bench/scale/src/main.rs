@@ -82,7 +82,7 @@ fn in_a_process(subject: Subject, threads: usize, arguments: &Arguments) -> Resu
         _ => &this,
     };
     let mut command = Command::new(program);
-    command.args(["--run", subject.name(), "--threads", &threads.to_string()]);
+    command.args(["--run", &subject.name(), "--threads", &threads.to_string()]);
     command.args(["--adds", &arguments.adds.to_string()]).env_remove("TALEA_PLANES");
     if let Some(path) = subject.path() {
         command.env("TALEA_PLANES", path);
@@ -103,7 +103,7 @@ fn table(subjects: &[Subject], threads: &[usize], medians: &[Vec<f64>]) -> Table
     );
     for (subject, row) in subjects.iter().zip(medians) {
         let cells = row.iter().map(|ns| format!("{ns:.2}"));
-        table.add_row(std::iter::once(subject.name().to_owned()).chain(cells));
+        table.add_row(std::iter::once(subject.name()).chain(cells));
     }
     for column in 1..=threads.len() {
         if let Some(column) = table.column_mut(column) {

@@ -34,18 +34,9 @@ impl Subject {
         Self::value_variants().iter().copied()
     }
 
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Talea => "talea",
-            Self::TaleaPercpuAtomic => "talea-percpu-atomic",
-            Self::TaleaSingle => "talea-single",
-            Self::TaleaMusl => "talea-musl",
-            Self::FetchAdd => "fetch-add",
-            #[cfg(feature = "peers")]
-            Self::Prometheus => "prometheus",
-            #[cfg(feature = "peers")]
-            Self::Measured => "measured",
-        }
+    /// The name that the command line has for it, such as `talea-percpu-atomic`.
+    pub(crate) fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
     /// The value of `TALEA_PLANES`.

@@ -17,7 +17,7 @@ use crate::randomness::Key;
 use crate::thresholds::THRESHOLDS;
 use crate::work::{Group, Place, Setting, Subject, Work};
 
-pub(super) const SERIES: usize = 1_000;
+const SERIES: usize = 1_000;
 
 pub(super) const GROUP: Group = Group {
     name: "encode-histograms",
@@ -34,7 +34,7 @@ pub(super) const GROUP: Group = Group {
 };
 
 /// Samples in the text. Each series has its buckets, that of +Inf, its sum and its count.
-pub(super) const SAMPLES: usize = SERIES * (THRESHOLDS.len() + 3);
+const SAMPLES: usize = SERIES * (THRESHOLDS.len() + 3);
 
 fn keys() -> impl Iterator<Item = Key> {
     (0..SERIES as u64).map(Key::of)
@@ -45,7 +45,7 @@ fn observations() -> impl Iterator<Item = f64> {
     THRESHOLDS.into_iter().chain([20.0])
 }
 
-pub(super) fn filled_talea() -> Result<Registry> {
+fn filled_talea() -> Result<Registry> {
     let registry = Registry::new()?;
     let opts = Opts::new("wait", "Time to wait.").buckets(&THRESHOLDS);
     let family: Family<User<'static>, Histogram<Seconds>> = registry.register(opts)?;

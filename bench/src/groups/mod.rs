@@ -42,7 +42,6 @@ pub(crate) const ALL: &[&Group] = &[
     &encode_histograms::GROUP,
     &counter_18000_encode::GROUP,
     &parse::GROUP,
-    &parse::HISTOGRAMS,
     &insert::NEW,
     &insert::DRAWN,
     &insert::REFILLED,

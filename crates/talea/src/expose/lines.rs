@@ -3,11 +3,9 @@
 use super::number::write_canonical;
 use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
-use crate::definition::names::is_plain;
-use crate::definition::names::is_plain_label;
+use crate::definition::names::{is_plain, is_plain_label};
 use crate::labels::{LabelText, pairs};
-use crate::snapshot::Shown;
-use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Shown};
 
 /// The beginning of the lines of a family.
 #[derive(Clone, Debug, Default)]

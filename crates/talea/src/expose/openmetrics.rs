@@ -13,17 +13,16 @@
 //!   samples all the time, and those of the other formats. They lose their type, and a
 //!   histogram's exemplars, which OpenMetrics has with histograms and counters alone.
 
+use talea_region::Exemplar;
+
 use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical, write_float, write_seconds};
 use super::pages::Family;
 use super::shown_names::ShownNames;
 use super::writer::Writer;
-use crate::snapshot::Shown;
-use talea_region::Exemplar;
-
 use crate::definition::kind::Kind;
 use crate::histogram::native_buckets::NativeBuckets;
-use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Shown};
 
 /// Units that a family's name may end in. OpenMetrics names them in a line of their own.
 const UNITS: [&str; 10] = [
@@ -123,19 +122,14 @@ impl Writer for OpenMetrics {
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
         match series.shown() {
             Shown::Histogram => {
-                series.classic(buckets);
-                let mut count = 0_u64;
-                let counts = buckets.iter().map(|here| {
-                    count = count.wrapping_add(*here);
-                    count
-                });
+                let count = series.cumulative(buckets);
+                let counts = buckets.iter().copied().map(Shown::Unsigned);
                 if series.raw_exemplars().is_empty() {
-                    let counts = counts.map(Shown::Unsigned);
                     lines.each(out, series, "_bucket", ("le", thresholds), counts);
                 } else {
                     for (n, (bound, count)) in thresholds.iter().zip(counts).enumerate() {
                         lines.open(out, series, "_bucket", Some(("le", bound)));
-                        lines.value(out, Shown::Unsigned(count));
+                        lines.value(out, count);
                         write_exemplar(out, series.exemplar(n));
                         out.push(b'\n');
                     }
@@ -216,12 +210,8 @@ impl OpenMetrics {
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
         let number = match (part, series.shown()) {
             (Part::Each, Shown::Histogram) => {
-                series.classic(buckets);
-                let mut count = 0_u64;
-                let counts = buckets.iter().map(|here| {
-                    count = count.wrapping_add(*here);
-                    Shown::Unsigned(count)
-                });
+                series.cumulative(buckets);
+                let counts = buckets.iter().copied().map(Shown::Unsigned);
                 return lines.each(out, series, "_bucket", ("le", thresholds), counts);
             }
             (Part::Each, _) => {

@@ -12,8 +12,7 @@ use super::writer::Writer;
 use crate::definition::kind::Kind;
 use crate::histogram::native_buckets::NativeBuckets;
 use crate::labels::{RawLabel, raw_labels};
-use crate::snapshot::SeriesSnapshot;
-use crate::snapshot::Shown;
+use crate::snapshot::{SeriesSnapshot, Shown};
 
 /// The numbers of fields, by the message that has them.
 macro_rules! fields {
@@ -69,20 +68,16 @@ impl Protobuf {
         let kind = series.family().kind();
         let field = match (series.shown(), kind) {
             (Shown::Histogram, _) => {
-                series.classic(buckets);
-                let all = buckets.iter().fold(0_u64, |all, here| all.wrapping_add(*here));
-                varint_field(inner, COUNT, all);
+                varint_field(inner, COUNT, series.cumulative(buckets));
                 double(inner, SUM, series.sum());
-                let mut count = 0_u64;
-                for (n, (bound, here)) in bounds.iter().zip(&*buckets).enumerate() {
-                    count = count.wrapping_add(*here);
+                for (n, (bound, count)) in bounds.iter().zip(&*buckets).enumerate() {
                     let exemplar = series.exemplar(n);
                     // The count of +Inf is that of all, so it is there for its exemplar.
                     if bound.is_infinite() && exemplar.is_none() {
                         continue;
                     }
                     bucket.clear();
-                    varint_field(bucket, CUMULATIVE, count);
+                    varint_field(bucket, CUMULATIVE, *count);
                     double(bucket, UPPER_BOUND, *bound);
                     write_exemplar(bucket, BUCKET_EXEMPLAR, exemplar);
                     bytes(inner, BUCKET, bucket);

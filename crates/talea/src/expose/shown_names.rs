@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::escaping::Escaping;
 use super::pages::{Family, Pages};
 use crate::definition::kind::Kind;
-use crate::definition::names::is_plain;
-use crate::definition::names::{OVERFLOW, PID};
-use crate::definition::names::{TakenNames, is_plain_label, is_written_by_us};
+use crate::definition::names::{
+    OVERFLOW, PID, TakenNames, is_plain, is_plain_label, is_written_by_us,
+};
 use crate::labels::raw_labels;
 use crate::snapshot::FamilySnapshot;
 

@@ -8,8 +8,7 @@ use super::pages::Family;
 use super::shown_names::ShownNames;
 use super::writer::Writer;
 use crate::definition::kind::Kind;
-use crate::snapshot::Shown;
-use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Shown};
 
 /// The Content-Type of [`Snapshot::to_text`](crate::Snapshot::to_text).
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -83,12 +82,8 @@ impl Writer for Text {
         }
         match series.shown() {
             Shown::Histogram => {
-                series.classic(buckets);
-                let mut count = 0_u64;
-                let counts = buckets.iter().map(|here| {
-                    count = count.wrapping_add(*here);
-                    Shown::Unsigned(count)
-                });
+                let count = series.cumulative(buckets);
+                let counts = buckets.iter().copied().map(Shown::Unsigned);
                 lines.each(out, series, "_bucket", ("le", thresholds), counts);
                 lines.sample(out, series, "_sum", Shown::Float(series.sum()));
                 lines.sample(out, series, "_count", Shown::Unsigned(count));

@@ -13,8 +13,7 @@ use crate::error::Error;
 use crate::expose::unit;
 use crate::labels::LabelText;
 use crate::samples;
-use crate::snapshot::Snapshot;
-use crate::snapshot::{constant_labels, derived_series, recent_of};
+use crate::snapshot::{Snapshot, constant_labels, derived_series, recent_of};
 use crate::{Combine, OpenError};
 
 /// A region that is read, never mapped: a file that is damaged, or truncated while it is read, is

@@ -3,8 +3,7 @@
 
 use crate::definition::kind::Kind;
 use crate::definition::names::{Rules, fault_in_metric};
-use crate::snapshot::FamilySnapshot;
-use crate::snapshot::Shown;
+use crate::snapshot::{FamilySnapshot, Shown};
 
 /// The most labels of a series: more than any real one has, also an info of many settings.
 const MOST_LABELS: usize = 1024;

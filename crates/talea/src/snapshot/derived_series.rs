@@ -7,8 +7,7 @@ use talea_region::{OneCell, Snapshot};
 
 use crate::definition::Definition;
 use crate::definition::kind::Kind;
-use crate::definition::names::PID;
-use crate::definition::names::is_plain_label;
+use crate::definition::names::{PID, is_plain_label};
 use crate::labels::LabelText;
 use crate::samples;
 

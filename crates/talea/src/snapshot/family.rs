@@ -210,9 +210,15 @@ impl<'a> SeriesSnapshot<'a> {
         Form::of(self.family.meta.kind, self.family.raw.number).shown(word)
     }
 
-    /// The counts of a histogram's classic buckets, not cumulative: one more than thresholds.
-    pub(crate) fn classic(&self, out: &mut Vec<u64>) {
+    /// The observations up to each of a histogram's thresholds, and last the count, which it returns.
+    pub(crate) fn cumulative(&self, out: &mut Vec<u64>) -> u64 {
         self.family.meta.grid.classic(&self.raw, out);
+        let mut count = 0_u64;
+        for here in out {
+            count = count.wrapping_add(*here);
+            *here = count;
+        }
+        count
     }
 
     pub(crate) fn count(&self) -> u64 {
@@ -312,10 +318,10 @@ impl<'a> SeriesSnapshot<'a> {
     }
 
     pub(crate) fn histogram(&self) -> HistogramSnapshot {
-        let thresholds = self.family.meta.grid.bounds().collect();
-        let mut buckets = Vec::new();
-        self.classic(&mut buckets);
-        let beyond = self.family.meta.grid.beyond(&self.raw);
+        let grid = &self.family.meta.grid;
+        let (thresholds, mut buckets) = (grid.bounds().collect(), Vec::new());
+        grid.classic(&self.raw, &mut buckets);
+        let beyond = grid.beyond(&self.raw);
         let (finite_sum, native) = (self.finite_sum(), self.native());
         HistogramSnapshot { thresholds, buckets, finite_sum, beyond, native }
     }
