@@ -5,6 +5,7 @@ use std::ffi::CStr;
 use std::sync::OnceLock;
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -19,7 +20,7 @@ fn key(py: Python<'_>) -> &Bound<'_, PyString> {
 }
 
 /// The middleware. Its Python class reads the routes of an application, in `_declare`.
-#[pyclass(frozen, subclass, dict, module = "talea._talea")]
+#[pyclass(frozen, subclass, module = "talea._talea")]
 #[derive(Default)]
 pub(crate) struct AsgiMiddleware {
     inside: OnceLock<Inside>,
@@ -94,6 +95,15 @@ impl AsgiMiddleware {
             }
         }
     }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Some(Inside { app, meter, coroutine }) = self.inside.get() {
+            app.traverse(&visit)?;
+            visit.call(meter)?;
+            visit.call(coroutine)?;
+        }
+        visit.call(self.declared.get())
+    }
 }
 
 impl AsgiMiddleware {
@@ -121,6 +131,14 @@ impl AsgiMiddleware {
 struct AsgiRoute {
     app: Callable,
     route: Py<HttpRoute>,
+}
+
+#[pymethods]
+impl AsgiRoute {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.app.traverse(&visit)?;
+        visit.call(&self.route)
+    }
 }
 
 /// The application of a route, so that the exchange of a request knows the route.

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use talea::{FloatCounter, FloatGauge};
@@ -133,6 +134,11 @@ impl Timer {
     ) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("talea._decorate")?.call_method1("timed", (slf, function))
     }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.metric)?;
+        visit.call(self.child.get())
+    }
 }
 
 /// Counts the exceptions that leave a block or a function.
@@ -172,6 +178,11 @@ impl CountedExceptions {
     ) -> PyResult<Bound<'py, PyAny>> {
         decorate(slf, function)
     }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.exception)?;
+        visit.call(&self._region)
+    }
 }
 
 /// Adds one to a gauge while a block or a function runs.
@@ -197,5 +208,9 @@ impl InProgress {
         function: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
         decorate(slf, function)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self._region)
     }
 }

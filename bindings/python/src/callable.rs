@@ -12,6 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyNone, PyString};
 use pyo3::{Borrowed, PyClass, ffi, intern};
@@ -132,6 +133,10 @@ impl Callable {
         let call = object.get_type().getattr_opt(intern!(py, "__call__"))?;
         let is_instance = call.is_some_and(|call| call.get_type().is(&function));
         Ok(Self { object: object.unbind(), is_instance })
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.object)
     }
 
     #[inline]

@@ -392,4 +392,10 @@ impl WsgiBody {
         self.exchange.get().end(py);
         closed
     }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.exchange)?;
+        visit.call(&self.body)?;
+        visit.call(&self.pieces)
+    }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use talea::{DynamicLabels, Family, Metric};
@@ -21,7 +22,6 @@ pub(crate) struct Defined<M: Metric> {
     pub(crate) states: Vec<String>,
     /// The thresholds of a histogram, the last of them +Inf.
     pub(crate) upper_bounds: Vec<f64>,
-    pub(crate) region: Py<Region>,
     /// Called with a child whose series is about to be removed.
     pub(crate) end: fn(&Bound<'_, PyAny>),
 }
@@ -38,6 +38,12 @@ pub(crate) struct Parts<M: Metric> {
     children: OnceLock<Py<PyDict>>,
     /// The label values of a child.
     labelvalues: OnceLock<Py<PyTuple>>,
+    /// The region of the series. Of each object its own reference, which a garbage collection can count. It is
+    /// the last field, so that it is dropped after the series.
+    region: OnceLock<Py<Region>>,
+    /// False in memory that is zero. A class with a `__dict__` gets its dict, and thereby perhaps a garbage
+    /// collection, before PyO3 writes to the object's memory.
+    is_made: bool,
 }
 
 impl<M: Metric> Default for Parts<M> {
@@ -48,30 +54,36 @@ impl<M: Metric> Default for Parts<M> {
             defined: OnceLock::new(),
             children: OnceLock::new(),
             labelvalues: OnceLock::new(),
+            region: OnceLock::new(),
+            is_made: true,
         }
     }
 }
 
 impl<M: Metric + Clone> Parts<M> {
-    pub(crate) fn define(&self, py: Python<'_>, defined: Defined<M>) -> PyResult<()> {
+    pub(crate) fn define(
+        &self,
+        py: Python<'_>,
+        region: Py<Region>,
+        defined: Defined<M>,
+    ) -> PyResult<()> {
         if defined.labelnames.is_empty() {
             let series = defined.family.with_values(&[""; 0]).keep();
             let _ = self.series.set(Box::new(series));
         } else {
             let _ = self.children.set(PyDict::new(py).unbind());
         }
+        let _ = self.region.set(region);
         let is_new = self.defined.set(Arc::new(defined)).is_ok();
         if is_new { Ok(()) } else { Err(PyValueError::new_err("this metric is defined already")) }
     }
 
     pub(crate) fn defined(&self) -> PyResult<&Arc<Defined<M>>> {
-        self.defined
-            .get()
-            .ok_or_else(|| PyValueError::new_err("this metric is not defined: call its __init__"))
+        self.defined.get().ok_or_else(undefined)
     }
 
-    pub(crate) fn region(&self, py: Python<'_>) -> PyResult<Py<Region>> {
-        Ok(self.defined()?.region.clone_ref(py))
+    pub(crate) fn region(&self) -> PyResult<&Py<Region>> {
+        self.region.get().ok_or_else(undefined)
     }
 
     /// The series; an error if label values are missing.
@@ -130,6 +142,8 @@ impl<M: Metric + Clone> Parts<M> {
         child.series.get_or_init(|| Box::new(series));
         child.defined.get_or_init(|| Arc::clone(self.defined.get().expect("it has children")));
         child.labelvalues.get_or_init(|| key.clone().unbind());
+        let region = self.region()?.clone_ref(py);
+        child.region.get_or_init(|| region);
         let child = make(child)?;
         // Values beyond the limit may be anything, and of any number: no memory is kept for them.
         if !is_own {
@@ -172,7 +186,7 @@ impl<M: Metric + Clone> Parts<M> {
         let texts: Vec<String> = key.extract()?;
         let defined = self.defined()?;
         (defined.end)(&children.call_method1("pop", (key, py.None()))?);
-        defined.region.get().forget_functions(&defined.name, Some(&texts));
+        self.region()?.get().forget_functions(&defined.name, Some(&texts));
         defined.family.remove_values(&texts);
         Ok(())
     }
@@ -202,7 +216,7 @@ impl<M: Metric + Clone> Parts<M> {
             let texts: Vec<String> = key.extract()?;
             if wanted.iter().all(|(at, value)| texts[*at] == *value) {
                 (defined.end)(&children.call_method1("pop", (key, py.None()))?);
-                defined.region.get().forget_functions(&defined.name, Some(&texts));
+                self.region()?.get().forget_functions(&defined.name, Some(&texts));
             }
         }
         // Also those that only other processes have.
@@ -218,7 +232,7 @@ impl<M: Metric + Clone> Parts<M> {
             let defined = self.defined()?;
             children.bind(py).values().iter().for_each(|child| (defined.end)(&child));
             children.bind(py).clear();
-            defined.region.get().forget_functions(&defined.name, None);
+            self.region()?.get().forget_functions(&defined.name, None);
             defined.family.remove_matching(&[]);
         }
         Ok(())
@@ -267,7 +281,7 @@ impl<M: Metric + Clone> Parts<M> {
             }
             None => {
                 let shown = format!("{}_total", defined.name);
-                defined.region.get().registry.wipe(|name| name == shown);
+                self.region()?.get().registry.wipe(|name| name == shown);
             }
         }
         Ok(())
@@ -275,12 +289,24 @@ impl<M: Metric + Clone> Parts<M> {
 }
 
 impl<M: Metric> Parts<M> {
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if !self.is_made {
+            return Ok(());
+        }
+        visit.call(self.children.get())?;
+        visit.call(self.region.get())
+    }
+
     /// The identity of the series: the family's name and the label values.
     pub(crate) fn identity(&self, py: Python<'_>) -> PyResult<(String, Vec<String>)> {
         let name = self.defined.get().map(|defined| defined.name.clone()).unwrap_or_default();
         let values = self.labelvalues.get().map(|values| values.extract(py)).transpose()?;
         Ok((name, values.unwrap_or_default()))
     }
+}
+
+fn undefined() -> PyErr {
+    PyValueError::new_err("this metric is not defined: call its __init__")
 }
 
 pub(crate) fn no_such_state(state: &str, states: &[String]) -> PyErr {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use ::http::{Method, Version};
 use pyo3::exceptions::PyValueError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -126,6 +127,10 @@ impl HttpMeter {
         let version = if is_http_10 { Version::HTTP_10 } else { Version::HTTP_11 };
         let method = known_method(method);
         slf.get().exchange(exchange, method, version, is_https, None)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.region)
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -172,6 +173,7 @@ macro_rules! class {
                 let kind = $kind;
                 slf.get().0.define(
                     py,
+                    region,
                     Defined {
                         family,
                         kind,
@@ -181,7 +183,6 @@ macro_rules! class {
                         labelnames,
                         states,
                         upper_bounds: $bounds,
-                        region,
                         end: |child| {
                             if let Ok(child) = child.cast::<Self>() {
                                 child.get().0.series().into_iter().for_each($end);
@@ -279,7 +280,11 @@ macro_rules! class {
 
             #[getter]
             fn _region(&self, py: Python<'_>) -> PyResult<Py<Region>> {
-                self.0.region(py)
+                Ok(self.0.region()?.clone_ref(py))
+            }
+
+            fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+                self.0.traverse(&visit)
             }
 
             $($methods)*
@@ -323,7 +328,7 @@ class! {
         exception: Option<Py<PyAny>>,
     ) -> PyResult<CountedExceptions> {
         let counter = self.0.series()?.clone();
-        Ok(CountedExceptions { counter, exception, _region: self.0.region(py)? })
+        Ok(CountedExceptions { counter, exception, _region: self.0.region()?.clone_ref(py) })
     }
 
     #[getter]
@@ -369,7 +374,7 @@ class! {
         if !f.bind(py).is_callable() {
             return Err(PyValueError::new_err("set_function takes a function that returns a number"));
         }
-        self.0.defined()?.region.get().set_function(self.0.identity(py)?, series, f);
+        self.0.region()?.get().set_function(self.0.identity(py)?, series, f);
         Ok(())
     }
 
@@ -383,7 +388,7 @@ class! {
 
     /// Adds one while a block or a function runs.
     fn track_inprogress(&self, py: Python<'_>) -> PyResult<InProgress> {
-        Ok(InProgress { gauge: self.0.series()?.clone(), _region: self.0.region(py)? })
+        Ok(InProgress { gauge: self.0.series()?.clone(), _region: self.0.region()?.clone_ref(py) })
     }
 
     #[getter]

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use pyo3::exceptions::{PyOSError, PyRuntimeWarning, PyValueError};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use talea::{
@@ -227,6 +228,12 @@ impl Region {
         };
         region.get().note(|| format!("{labelnames:?} {opts:?}"), || Box::new(emptied));
         Ok((region, InfoFamily(info)))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        // Locked if this thread's own garbage collection begins while it holds the lock.
+        let Ok(functions) = self.functions.try_lock() else { return Ok(()) };
+        functions.iter().try_for_each(|f| visit.call(&f.function))
     }
 }
 

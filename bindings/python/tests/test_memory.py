@@ -2,11 +2,16 @@
 
 import gc
 import os
+import subprocess
+import sys
 import time
+import weakref
 
 import pytest
 
 import talea
+import talea.wsgi
+from talea.asgi import Middleware
 from talea.openmetrics.exposition import generate_latest as generate_openmetrics
 
 
@@ -152,3 +157,86 @@ def test_forks_between_registries_leave_nothing_behind():
         assert f'done_total{{task="a"}} {value}.0' in page
         assert os.waitpid(child, 0)[1] == 0
     assert descriptors() <= before + 4
+
+
+class Holder:
+    """An object of a program, which leads to a metric or a middleware that leads back to it."""
+
+
+def with_function(labelnames):
+    holder = Holder()
+    level = talea.Gauge("level", "Level.", labelnames, registry=talea.CollectorRegistry())
+    holder.level = level.labels("x") if labelnames else level
+    # Of a child, by way of the metric that has it.
+    holder.level.set_function(lambda: 1 if holder and level else 0)
+    return holder
+
+
+def with_blocks():
+    holder = Holder()
+    registry = talea.CollectorRegistry()
+    level = talea.Gauge("level", "Level.", registry=registry)
+    done = talea.Counter("done", "Done.", registry=registry)
+    holder.blocks = [level.time(), level.track_inprogress(), done.count_exceptions(ValueError)]
+    talea.Gauge("depth", "Depth.", registry=registry).set_function(lambda: len(holder.blocks))
+    return holder
+
+
+def with_middleware(route):
+    holder = Holder()
+
+    async def app(scope, receive, send):
+        assert holder
+
+    holder.app = Middleware(app, registry=talea.CollectorRegistry(), route=route)
+    return holder
+
+
+def with_body():
+    holder = Holder()
+
+    def app(environ, start_response):
+        yield b"x"
+        assert holder
+
+    registry = talea.CollectorRegistry(size=4 << 20)
+    holder.body = talea.wsgi.Middleware(app, registry=registry)({"REQUEST_METHOD": "GET"}, lambda *_: None)
+    next(holder.body)
+    return holder
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: with_function([]),
+        lambda: with_function(["of"]),
+        with_blocks,
+        lambda: with_middleware(None),
+        lambda: with_middleware(lambda scope: "/"),
+        with_body,
+    ],
+    ids=["function", "function of a child", "blocks", "middleware", "middleware with a route", "body"],
+)
+def test_a_cycle_of_references_through_talea_is_collected(make):
+    left = weakref.ref(make())
+    gc.collect()
+    assert left() is None
+
+
+COLLECTS_AT_EVERY_OBJECT = """
+import gc, talea, talea.asgi, talea.wsgi
+gc.set_threshold(1)
+registry = talea.CollectorRegistry(size=4 << 20)
+for kind in (talea.Counter, talea.Gauge, talea.Histogram, talea.Summary, talea.Info):
+    metric = kind(kind.__name__, "M.", ["of"], registry=registry)
+    children = [metric.labels(n) for n in range(100)]
+for n in range(100):
+    timer = talea.Summary("took", "Time.", registry=None).time()
+    app = talea.asgi.Middleware(print, registry=registry, route=print)
+    body = talea.wsgi.Middleware(lambda *_: [b"x"], registry=registry)({"REQUEST_METHOD": "GET"}, print)
+"""
+
+
+def test_a_garbage_collection_may_begin_while_an_object_is_made():
+    done = subprocess.run([sys.executable, "-c", COLLECTS_AT_EVERY_OBJECT], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
