@@ -130,6 +130,8 @@ def test_pages_are_whole_while_threads_change_what_is_there(registry):
             for sample in page["level"].samples:
                 assert sample.labels["n"] == f"{sample.value:.0f}" or sample.value == 0
 
+    # From the first page on: a family without series is in none.
+    level.labels(0)
     kept_by_another = talea.Counter("reset", "Reset.", registry=registry)
     writers = [lambda at=at: change(at) for at in range(THREADS - 2)]
     left = [len(writers)]
