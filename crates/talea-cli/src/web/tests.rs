@@ -127,7 +127,7 @@ fn an_empty_file_requires_nothing() {
     let empty = "tls_server_config:\nhttp_server_config:\nbasic_auth_users:\nrate_limit:\n";
     for text in ["", "# nothing\n", "{}", empty, "tls_server_config: {}\nbasic_auth_users: {}\n"] {
         let rules = folder.rules(text);
-        assert!(rules.tls.is_none() && !rules.passwords.is_some(), "{text}");
+        assert!(rules.tls.is_none() && rules.passwords.is_none(), "{text}");
         assert!(rules.http2 && rules.headers.is_empty(), "{text}");
     }
     assert!(Web::nothing().current().http2);

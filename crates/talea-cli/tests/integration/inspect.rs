@@ -148,8 +148,17 @@ fn a_person_reads_tables() {
     let path = region.display().to_string();
     let (name, _) = counted(&region).into_iter().find(|(_, s)| s[0]["count"].is_u64()).unwrap();
     let pid = service.pid().to_string();
-    let of_all =
-        [&path, "layout 10", "single cells", "alive", "adds", "storage", "striped", "seconds", &pid];
+    let of_all = [
+        &path,
+        "layout 10",
+        "single cells",
+        "alive",
+        "adds",
+        "storage",
+        "striped",
+        "seconds",
+        &pid,
+    ];
     for (more, parts) in
         [(&[][..], &of_all[..]), (&["--family", &name], &["series", "p99", "/api/items"])]
     {
