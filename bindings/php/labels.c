@@ -18,10 +18,6 @@ bool labels_take_some(label_values *labels, const process_family *family, HashTa
         labels->values = safe_emalloc(count, sizeof(talea_text), 0);
         labels->made = safe_emalloc(count, sizeof(zend_string *), 0);
     }
-    /* An object's code may replace the array. */
-    if (!(GC_FLAGS(given) & GC_IMMUTABLE)) {
-        GC_ADDREF(given);
-    }
     zval *value;
     ZEND_HASH_FOREACH_VAL(given, value) {
         ZVAL_DEREF(value);
@@ -33,17 +29,13 @@ bool labels_take_some(label_values *labels, const process_family *family, HashTa
                     "a boolean or null", family->options.label_names[labels->count].data,
                     family->options.name.data, zend_zval_type_name(value));
             }
-            break;
+            labels_free_some(labels);
+            return false;
         }
         labels->made[labels->count] = string;
         labels->values[labels->count] = text_of(string);
         labels->count++;
     } ZEND_HASH_FOREACH_END();
-    zend_array_release(given);
-    if (UNEXPECTED(labels->count != count)) {
-        labels_free_some(labels);
-        return false;
-    }
     return true;
 }
 

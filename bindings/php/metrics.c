@@ -25,7 +25,7 @@ static void add_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels, NULL);
+    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels);
 }
 
 static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operation, double sign) {
@@ -36,7 +36,7 @@ static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operatio
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels, NULL);
+    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels);
 }
 
 #define ONE(Kind, name, value) \
@@ -83,8 +83,11 @@ ZEND_METHOD(Talea_Summary, observe) {
         Z_PARAM_ARRAY_HT(labels)
         Z_PARAM_DOUBLE_OR_NULL(time, is_now)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels,
-        is_now ? NULL : &time);
+    if (is_now) {
+        metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels);
+    } else {
+        metric_observe_at(metric_family(ZEND_THIS), value, labels, time);
+    }
 }
 
 static void remove_series(INTERNAL_FUNCTION_PARAMETERS) {
@@ -122,8 +125,8 @@ METHODS_OF(Gauge)
 METHODS_OF(Histogram)
 METHODS_OF(Summary)
 
-void metric_record(process_family *family, talea_operation operation, double value,
-    HashTable *given, const double *time) {
+static zend_always_inline void record(process_family *family, talea_operation operation,
+    double value, HashTable *given, const double *time) {
     label_values labels;
     if (!labels_take(&labels, family, given)) {
         return;
@@ -131,7 +134,7 @@ void metric_record(process_family *family, talea_operation operation, double val
     const talea_family *there = process_there(family);
     if (EXPECTED(there)) {
         talea_number number = talea_double(value);
-        talea_status status = EXPECTED(!time)
+        talea_status status = !time
             ? talea_record(there, labels.values, labels.count, operation, number)
             : talea_record_at(there, labels.values, labels.count, operation, number,
                 millis_of(*time));
@@ -140,6 +143,15 @@ void metric_record(process_family *family, talea_operation operation, double val
         }
     }
     labels_free(&labels);
+}
+
+void metric_record(process_family *family, talea_operation operation, double value,
+    HashTable *labels) {
+    record(family, operation, value, labels, NULL);
+}
+
+void metric_observe_at(process_family *family, double value, HashTable *labels, double time) {
+    record(family, TALEA_OPERATION_OBSERVE, value, labels, &time);
 }
 
 static bool is_utf8(const zend_string *string) {

@@ -100,7 +100,8 @@ typedef struct {
 bool labels_take_some(label_values *labels, const process_family *family, HashTable *given);
 void labels_free_some(label_values *labels);
 
-/* The values of a call, which may be null. False after an exception; else labels_free ends it. */
+/* The values of a call, which may be null. The caller holds the array: an object's code may do anything.
+ * False after an exception; else labels_free ends it. */
 static inline bool labels_take(label_values *labels, const process_family *family,
     HashTable *given) {
     if (family->label_count == 0 && (!given || zend_hash_num_elements(given) == 0)) {
@@ -123,10 +124,11 @@ void metrics_begin(void);
 zend_object *metric_new(process_family *family);
 process_family *metric_family(zval *metric);
 
-/* Records a value in the series of the label values, which may be null; an observation at a time in
- * seconds since 1970, or null for now. */
+/* Records a value in the series of the label values, which may be null. */
 void metric_record(process_family *family, talea_operation operation, double value,
-    HashTable *labels, const double *time);
+    HashTable *labels);
+/* Observes a value at another time, in seconds since 1970. */
+void metric_observe_at(process_family *family, double value, HashTable *labels, double time);
 
 /* registry.c: the class Registry. */
 

@@ -57,7 +57,15 @@ static void record(zval *this, talea_kind kind, talea_operation operation, HashT
     zval *labels = family ? member(data, LABEL_VALUES, IS_ARRAY) : NULL;
     double value;
     if (EXPECTED(labels && value_of(data, &value))) {
-        metric_record(family, operation, value, Z_ARRVAL_P(labels), time);
+        /* Data may refer to it, and an object's code replace it. */
+        zval held;
+        ZVAL_COPY(&held, labels);
+        if (time) {
+            metric_observe_at(family, value, Z_ARRVAL(held), *time);
+        } else {
+            metric_record(family, operation, value, Z_ARRVAL(held));
+        }
+        zval_ptr_dtor(&held);
     }
 }
 
