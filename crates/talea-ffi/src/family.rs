@@ -124,7 +124,8 @@ pub unsafe extern "C" fn talea_series_keep(
 /// Writes the addresses of up to `capacity` words of a kept series, and their number to `count`. Code
 /// in any language may add to each of them without a call, by its own atomic instruction on 64 bits
 /// (relaxed), beside all other recording; never by a plain one. The words are aligned, and valid until
-/// the process ends.
+/// the process ends: they count from 0 after the series is removed or wiped, and what is added while
+/// the family has ended is discarded.
 ///
 /// | kind | a word holds | update |
 /// |---|---|---|

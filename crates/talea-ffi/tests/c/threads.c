@@ -38,8 +38,40 @@ static void *counts(void *argument) {
     return NULL;
 }
 
+static pthread_barrier_t together;
+
+// Registers one of two definitions of a name. Its pointer, or null if it was refused.
+static void *defines(void *argument) {
+    const size_t n = (size_t)argument;
+    char name[32];
+    snprintf(name, sizeof name, "rival_%zu", n / 4);
+    pthread_barrier_wait(&together);
+    talea_family_options options = options_of(TALEA_KIND_GAUGE, name, LABELS, 1 + n % 2);
+    const talea_family *family = NULL;
+    char message[256];
+    talea_status status = talea_register(registry, &options, &family, message, sizeof message);
+    CHECK(status == TALEA_STATUS_OK
+          || (status == TALEA_STATUS_CANNOT_REGISTER && family == NULL && strstr(message, "labels")));
+    return (void *)family;
+}
+
+static void one_of_two_definitions_holds(void) {
+    CHECK(pthread_barrier_init(&together, NULL, 4) == 0);
+    for (size_t round = 0; round < 100; round++) {
+        pthread_t threads[4];
+        void *families[4];
+        for (size_t n = 0; n < 4; n++)
+            CHECK(pthread_create(&threads[n], NULL, defines, (void *)(4 * round + n)) == 0);
+        for (size_t n = 0; n < 4; n++)
+            CHECK(pthread_join(threads[n], &families[n]) == 0);
+        CHECK(families[0] == families[2] && families[1] == families[3]);
+        CHECK((families[0] == NULL) != (families[1] == NULL));
+    }
+}
+
 int main(void) {
     registry = opened(NULL, 16 << 20);
+    one_of_two_definitions_holds();
     pthread_t threads[THREADS];
     for (size_t n = 0; n < THREADS; n++)
         CHECK(pthread_create(&threads[n], NULL, counts, (void *)n) == 0);

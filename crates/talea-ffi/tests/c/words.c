@@ -66,8 +66,34 @@ static const talea_series *kept(const talea_registry *registry, uint32_t kind, c
     return series;
 }
 
+// Words stay those of their series.
+static void words_count_from_nothing_after_a_removal_a_wipe_and_an_end(const talea_registry *registry) {
+    const talea_text label = {"n", 1}, value = {"a", 1};
+    const talea_family *jobs = family_of(registry, TALEA_KIND_COUNTER, "jobs", &label, 1);
+    const talea_series *series;
+    OK(talea_series_keep(jobs, &value, 1, &series));
+    uint64_t *word, *again;
+    CHECK(words_of(series, &word, 1) == 1);
+    add_whole(word, 5);
+    OK(talea_remove(jobs, &value, 1, NULL));
+    CHECK(total_of(registry, "jobs_total", NULL) == 0);
+    add_whole(word, 7);
+    CHECK(shows(registry, "jobs_total{n=\"a\"} 7"));
+    OK(talea_wipe(registry, talea_text_of("jobs_total")));
+    add_whole(word, 3);
+    CHECK(shows(registry, "jobs_total{n=\"a\"} 3"));
+    OK(talea_unregister(registry, talea_text_of("jobs_total"), NULL));
+    add_whole(word, 100);
+    CHECK(family_of(registry, TALEA_KIND_COUNTER, "jobs", &label, 1) == jobs);
+    add_whole(word, 2);
+    OK(talea_record(jobs, &value, 1, ADD, talea_unsigned(20)));
+    CHECK(shows(registry, "jobs_total{n=\"a\"} 22"));
+    CHECK(words_of(series, &again, 1) == 1 && again == word);
+}
+
 int main(void) {
     const talea_registry *registry = opened(NULL, 4 << 20);
+    words_count_from_nothing_after_a_removal_a_wipe_and_an_end(registry);
     orders = kept(registry, TALEA_KIND_COUNTER, "orders");
     paid = kept(registry, TALEA_KIND_FLOAT_COUNTER, "paid");
     depth = kept(registry, TALEA_KIND_INTEGER_GAUGE, "depth");
