@@ -1,5 +1,7 @@
 //! Where a region is, and opening it.
 
+use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::fmt;
 use std::io::ErrorKind;
 use std::path::PathBuf;
@@ -8,8 +10,8 @@ use anyhow::{Context, Result, anyhow};
 use talea::outside::{Look, Reader};
 use talea::{OpenError, Registry};
 
-/// A region that is there.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a region is: in a file, or in the memory of a process.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum RegionPlace {
     File(PathBuf),
     Process(u32),
@@ -53,9 +55,17 @@ impl RegionPlace {
 impl fmt::Display for RegionPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::File(path) => path.display().fmt(f),
+            Self::File(path) => f.write_str(&text_of(path.as_os_str())),
             Self::Process(pid) => write!(f, "process {pid}"),
         }
+    }
+}
+
+/// A name as text. Names that differ do so as text too, also those that are no UTF-8.
+pub(crate) fn text_of(name: &OsStr) -> Cow<'_, str> {
+    match name.to_str() {
+        Some(text) => Cow::Borrowed(text),
+        None => Cow::Owned(name.as_encoded_bytes().escape_ascii().to_string()),
     }
 }
 

@@ -64,8 +64,7 @@ impl Health {
 pub(super) fn cpu_time() -> Duration {
     use rustix::time::{ClockId, clock_gettime};
 
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    Duration::new(spent.tv_sec.try_into().unwrap_or(0), spent.tv_nsec.try_into().unwrap_or(0))
+    clock_gettime(ClockId::ProcessCPUTime).try_into().unwrap_or_default()
 }
 
 /// Processor time of this process so far: unknown on this system.

@@ -16,6 +16,8 @@ pub(crate) use self::endpoint::{endpoint_of, is_of_endpoint, outcome_of, status_
 pub(crate) use self::text::utf8;
 pub(crate) use self::times::{Quantiles, Times};
 
+use talea::{Escaping, Format, Snapshot};
+
 use self::protobuf::MetricFamily;
 
 /// Asks for protobuf, which has native histograms, or for the text format.
@@ -29,4 +31,10 @@ pub(crate) fn read(page: &[u8]) -> anyhow::Result<Vec<MetricFamily>> {
         Some(families) => Ok(families),
         None => text::families(page),
     }
+}
+
+#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
+pub(crate) fn of_snapshot(snapshot: &Snapshot) -> anyhow::Result<Vec<MetricFamily>> {
+    let page = snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX);
+    read(&page.flatten().collect::<Vec<u8>>())
 }

@@ -113,7 +113,7 @@ impl NativeDurations {
 mod tests {
     use std::time::Duration;
 
-    use talea::{Bucketing, Format, Histogram, Opts, Registry, Seconds};
+    use talea::{Bucketing, Histogram, Opts, Registry, Seconds};
 
     use super::super::protobuf;
     use super::*;
@@ -125,9 +125,7 @@ mod tests {
         let opts = opts.max_buckets(1024);
         let took: Histogram<Seconds> = registry.register(opts).unwrap();
         micros.into_iter().for_each(|micros| took.observe(Duration::from_micros(micros)));
-        let snapshot = registry.snapshot();
-        let page = snapshot.chunks(Format::Protobuf, talea::Escaping::default(), usize::MAX);
-        let families = protobuf::families(&page.collect::<Vec<_>>().concat()).unwrap();
+        let families = super::super::of_snapshot(&registry.snapshot()).unwrap();
         NativeDurations::of(families[0].metric[0].histogram.as_ref().unwrap()).unwrap()
     }
 

@@ -146,7 +146,7 @@ mod tests {
     use std::path::PathBuf;
 
     use proptest::prelude::*;
-    use talea::{Bucketing, Counter, Escaping, Format, Opts, Registry, Seconds};
+    use talea::{Bucketing, Counter, Opts, Registry, Seconds};
 
     use super::*;
     use crate::families;
@@ -240,9 +240,7 @@ mod tests {
         }
 
         fn families(&self) -> Vec<MetricFamily> {
-            let snapshot = self.registry.snapshot();
-            let page = snapshot.chunks(Format::Protobuf, Escaping::default(), usize::MAX);
-            kept(families::read(&page.flatten().collect::<Vec<u8>>()).unwrap())
+            kept(families::of_snapshot(&self.registry.snapshot()).unwrap())
         }
     }
 
@@ -546,9 +544,7 @@ mod tests {
         }
 
         fn families(&self) -> Vec<MetricFamily> {
-            let snapshot = self.registry.snapshot();
-            let page = snapshot.chunks(Format::Protobuf, Escaping::default(), usize::MAX);
-            families::read(&page.flatten().collect::<Vec<u8>>()).unwrap()
+            families::of_snapshot(&self.registry.snapshot()).unwrap()
         }
     }
 

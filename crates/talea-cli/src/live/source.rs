@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result};
 use hyper::Uri;
+use talea::Snapshot;
 use talea::outside::{Reader, Standing};
-use talea::{Escaping, Format, Snapshot};
 use talea_load::connect::{self, Trust};
 
 use crate::families;
@@ -85,16 +85,14 @@ fn read_region(place: &RegionPlace, reader: Option<Arc<Reader>>) -> Result<(Arc<
     let began = Instant::now();
     reader.snapshot_into(&mut snapshot, |_| true).map_err(region_error)?;
     let ended = Instant::now();
-    let page: Vec<u8> =
-        snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX).flatten().collect();
-    let families = families::read(&page)?;
+    let families = families::of_snapshot(&snapshot)?;
     let processes = Some(snapshot.living_processes().count());
     let unix_millis = unix_millis();
     Ok((reader, Reading { began, ended, unix_millis, families, processes }))
 }
 
 /// Now, in milliseconds since 1970.
-fn unix_millis() -> i64 {
+pub(crate) fn unix_millis() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use bytes::Bytes;
+use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
@@ -16,7 +17,7 @@ use super::numbering::Numbering;
 use super::point::Point;
 use crate::families::protobuf::MetricFamily;
 use crate::history::{History, Stretch, Time};
-use crate::live::{Counts, Kind, Mark, Moment, Reading, Step, Watch};
+use crate::live::{Counts, Kind, Mark, Moment, Reading, Step, Watch, unix_millis};
 
 /// How many events a browser may be behind, which takes memory for as many pages.
 const BEHIND: usize = 8;
@@ -306,15 +307,8 @@ impl State {
 
 /// Now, on both clocks.
 pub(crate) fn now() -> Time {
-    let since_boot = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-    let seconds = u64::try_from(since_boot.tv_sec).unwrap_or(0);
-    let nanos = u32::try_from(since_boot.tv_nsec).unwrap_or(0);
-    let unix =
-        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    Time {
-        unix_millis: i64::try_from(unix.as_millis()).unwrap_or(i64::MAX),
-        steady: Duration::new(seconds, nanos),
-    }
+    let steady = clock_gettime(ClockId::Boottime).try_into().unwrap_or_default();
+    Time { unix_millis: unix_millis(), steady }
 }
 
 #[cfg(test)]

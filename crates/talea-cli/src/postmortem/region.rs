@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 use talea::outside::Look;
-use talea::{Escaping, Format};
 
 use crate::families;
 use crate::families::protobuf::{Exemplar, MetricFamily};
@@ -45,8 +44,7 @@ pub(crate) struct Reference {
 
 impl Remains {
     pub(crate) fn of(source: String, look: &Look) -> anyhow::Result<Self> {
-        let page = look.snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX);
-        let families = families::read(&page.flatten().collect::<Vec<u8>>())?;
+        let families = families::of_snapshot(&look.snapshot)?;
         let exemplars = exemplars(&families);
         let mut window = Window::new(std::time::Duration::from_secs(1));
         let now = std::time::Instant::now();

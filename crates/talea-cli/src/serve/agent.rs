@@ -12,9 +12,10 @@ use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 use super::meters::{Meters, PathLabels, ProcessMeters, RegionLabel};
 use super::region::{Processes, Region};
 use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
-use super::sources::{Source, Sources, Unlisted};
+use super::sources::{Sources, Unlisted};
 use crate::page::{Process, now};
 use crate::printable::printable;
+use crate::region_place::RegionPlace;
 
 /// Memory for the metrics of its own.
 const OWN_METRICS_BYTES: u64 = 8 << 20;
@@ -61,7 +62,7 @@ impl State {
 /// A region, or why there is none.
 #[derive(Debug)]
 struct Slot {
-    source: Source,
+    source: RegionPlace,
     found: Result<Arc<Region>, SourceError>,
     /// Of the region that is open, or was the last one. A file that is replaced has others, so these died.
     processes: Arc<Mutex<Processes>>,
@@ -256,7 +257,8 @@ impl Inner {
     /// The regions that can be served now.
     fn regions(&self) -> Vec<(String, Arc<Region>)> {
         let mut state = self.state();
-        let known: Vec<Source> = state.regions.values().map(|slot| slot.source.clone()).collect();
+        let known: Vec<RegionPlace> =
+            state.regions.values().map(|slot| slot.source.clone()).collect();
         let (names, unlisted) = self.sources.look(&known);
         self.note_unlisted(&mut state, unlisted);
         let gone: Vec<String> =
@@ -298,7 +300,7 @@ impl Inner {
     }
 
     /// Opens a region that is new, or is another than before.
-    fn look_at(&self, state: &mut State, name: &str, source: Source) {
+    fn look_at(&self, state: &mut State, name: &str, source: RegionPlace) {
         let before = state.regions.get(name).filter(|slot| slot.source == source);
         let known = before.map(|slot| slot.found.as_ref());
         let mut is_replaced = false;
@@ -381,10 +383,10 @@ impl Inner {
     }
 
     /// Whether the user named it, so that it should be there.
-    fn is_named(&self, source: &Source) -> bool {
+    fn is_named(&self, source: &RegionPlace) -> bool {
         match source {
-            Source::File(path) => self.sources.files.contains(path),
-            Source::Process(_) => true,
+            RegionPlace::File(path) => self.sources.files.contains(path),
+            RegionPlace::Process(_) => true,
         }
     }
 

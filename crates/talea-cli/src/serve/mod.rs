@@ -17,5 +17,5 @@ mod source_error;
 mod sources;
 
 pub use agent::Agent;
+pub use sources::Sources;
 pub(crate) use sources::region_name_of;
-pub use sources::{Source, Sources};

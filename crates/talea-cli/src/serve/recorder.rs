@@ -140,8 +140,7 @@ fn too_large(counts: BTreeMap<String, u64>) -> Vec<(String, String)> {
 
 /// The processor time of this thread: on a busy machine the clock would count the work of others.
 fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
 }
 
 fn scraper(agent: &Agent) -> Scraper<Agent> {

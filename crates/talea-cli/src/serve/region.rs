@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use talea::outside::{Look, Reader, Standing};
 use talea::{AddPath, Error, LivingProcess, Snapshot, Windows};
 
-use super::sources::Source;
+use crate::region_place::RegionPlace;
 
 /// How often summaries are looked for without a scrape, when none is known.
 const DISCOVERY: Duration = Duration::from_secs(10);
@@ -73,13 +73,13 @@ impl Region {
     /// Opens it, if it can be read: its header is checked. `processes` are those that were found there before, of
     /// which one may be gone.
     pub(super) fn open(
-        source: &Source,
+        source: &RegionPlace,
         owners: &[u32],
         processes: Arc<Mutex<Processes>>,
     ) -> Result<Self, Error> {
         let reader = match source {
-            Source::File(path) => Reader::open_owned_by(path, owners)?,
-            Source::Process(pid) => Reader::of_process(*pid)?,
+            RegionPlace::File(path) => Reader::open_owned_by(path, owners)?,
+            RegionPlace::Process(pid) => Reader::of_process(*pid)?,
         };
         reader.snapshot_into(&mut Snapshot::default(), |_| false)?;
         let recent = Recent { windows: Windows::new(), began: Instant::now(), kept_up: None };

@@ -1,11 +1,11 @@
 //! Where regions may be: files, directories, processes.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::region_place::{RegionPlace, text_of};
 
 /// The files, directories and processes that the user named.
 #[derive(Clone, Debug, Default)]
@@ -16,38 +16,6 @@ pub struct Sources {
     pub directories: Vec<PathBuf>,
     /// Processes that have a region in memory.
     pub processes: Vec<u32>,
-}
-
-/// Where one region is.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
-    /// In a file.
-    File(PathBuf),
-    /// In the memory of a process.
-    Process(u32),
-}
-
-impl fmt::Display for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => f.write_str(&text_of(path.as_os_str())),
-            Self::Process(pid) => write!(f, "process {pid}"),
-        }
-    }
-}
-
-/// A name as text. Names that differ do so as text too, also those that are no UTF-8.
-fn text_of(name: &OsStr) -> Cow<'_, str> {
-    match name.to_str() {
-        Some(text) => Cow::Borrowed(text),
-        None => Cow::Owned(name.as_encoded_bytes().escape_ascii().to_string()),
-    }
-}
-
-impl Source {
-    fn is_in(&self, directory: &Path) -> bool {
-        matches!(self, Self::File(path) if path.parent() == Some(directory))
-    }
 }
 
 /// A directory that cannot be listed, and why.
@@ -75,15 +43,23 @@ impl Sources {
     /// All that there are now, by the names that they go by, and directories that cannot be
     /// listed. Files that were named are among them whether they are there or not; so are the
     /// `known` files of a directory that cannot be listed.
-    pub(super) fn look(&self, known: &[Source]) -> (BTreeMap<String, Source>, Vec<Unlisted>) {
-        let mut found: Vec<Source> = self.files.iter().cloned().map(Source::File).collect();
-        found.extend(self.processes.iter().copied().map(Source::Process));
+    pub(super) fn look(
+        &self,
+        known: &[RegionPlace],
+    ) -> (BTreeMap<String, RegionPlace>, Vec<Unlisted>) {
+        let mut found: Vec<RegionPlace> =
+            self.files.iter().cloned().map(RegionPlace::File).collect();
+        found.extend(self.processes.iter().copied().map(RegionPlace::Process));
         let mut unlisted = Vec::new();
         for directory in &self.directories {
             match regions_in(directory) {
-                Ok(paths) => found.extend(paths.into_iter().map(Source::File)),
+                Ok(paths) => found.extend(paths.into_iter().map(RegionPlace::File)),
                 Err(error) => {
-                    found.extend(known.iter().filter(|file| file.is_in(directory)).cloned());
+                    let is_in_it = |place: &&RegionPlace| match place {
+                        RegionPlace::File(path) => path.parent() == Some(directory),
+                        RegionPlace::Process(_) => false,
+                    };
+                    found.extend(known.iter().filter(is_in_it).cloned());
                     unlisted.push((directory.clone(), error));
                 }
             }
@@ -127,16 +103,16 @@ pub(crate) fn region_name_of(path: &Path) -> String {
 }
 
 /// Each by the name of its file; those that share one by their whole path.
-fn named(found: Vec<Source>) -> BTreeMap<String, Source> {
-    let short = |source: &Source| match source {
-        Source::Process(pid) => pid.to_string(),
-        Source::File(path) => region_name_of(path),
+fn named(found: Vec<RegionPlace>) -> BTreeMap<String, RegionPlace> {
+    let short = |source: &RegionPlace| match source {
+        RegionPlace::Process(pid) => pid.to_string(),
+        RegionPlace::File(path) => region_name_of(path),
     };
     let mut names: BTreeMap<String, usize> = BTreeMap::new();
     for source in &found {
         *names.entry(short(source)).or_default() += 1;
     }
-    let name = |source: Source| {
+    let name = |source: RegionPlace| {
         let name = short(&source);
         match names.get(&name) {
             Some(1) => (name, source),
@@ -174,9 +150,9 @@ mod tests {
     fn a_directory_that_cannot_be_listed_has_the_files_that_are_known() {
         let directories = ["/no/such/directory/".into(), "/nor/this".into()].to_vec();
         let sources = Sources { directories, ..Sources::default() };
-        let file = |path: &str| Source::File(path.into());
+        let file = |path: &str| RegionPlace::File(path.into());
         let [of_it, other] = [file("/no/such/directory/shop.talea"), file("/other/shop.talea")];
-        let known = [of_it.clone(), other, Source::Process(7)];
+        let known = [of_it.clone(), other, RegionPlace::Process(7)];
         let (found, unlisted) = sources.look(&known);
         assert_eq!(found.into_values().collect::<Vec<_>>(), [of_it]);
         assert_eq!(unlisted.len(), 2);
@@ -185,15 +161,15 @@ mod tests {
     #[test]
     fn those_that_share_a_name_go_by_their_paths() {
         let files = ["/a/shop.talea", "/b/shop.talea", "/a/bar.talea", "/a/any"];
-        let mut found: Vec<Source> = files.map(|path| Source::File(path.into())).to_vec();
-        found.push(Source::Process(7));
+        let mut found: Vec<RegionPlace> = files.map(|path| RegionPlace::File(path.into())).to_vec();
+        found.push(RegionPlace::Process(7));
         let names: Vec<String> = named(found).into_keys().collect();
         assert_eq!(names, ["/a/shop.talea", "/b/shop.talea", "7", "any", "bar"]);
     }
 
     #[test]
     fn names_that_are_no_text_stay_distinct() {
-        let path = |name: &[u8]| Source::File(PathBuf::from(OsStr::from_bytes(name)));
+        let path = |name: &[u8]| RegionPlace::File(PathBuf::from(OsStr::from_bytes(name)));
         let files: [&[u8]; 4] =
             [b"/a/x\xFE.talea", b"/a/x\xFF.talea", b"/b/x\xFF.talea", b"/c/x.talea"];
         let names: Vec<String> = named(files.map(path).to_vec()).into_keys().collect();
