@@ -6,7 +6,7 @@ use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Uri};
 
 use crate::connection::Protocol;
-use crate::scenario::{Scenario, Step, Template, Unfilled, Values};
+use crate::scenario::{NoRequest, Scenario, Step, Template, Values};
 use crate::target::Target;
 
 /// The requests of a scenario's steps, as far as they are known beforehand.
@@ -29,14 +29,6 @@ struct UriTemplate {
     path: Template,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NoRequest {
-    /// The variable at this place has no value that could stand there.
-    Unfilled(usize),
-    /// With its values it is no request.
-    Malformed,
-}
-
 impl Requests {
     /// Those of a scenario.
     /// Fails when a path, behind that of the target, is none.
@@ -55,10 +47,8 @@ impl Requests {
         values: &Values,
     ) -> Result<Request<Full<Bytes>>, NoRequest> {
         let Prepared { method, uri, headers, filled_headers, body } = &self.0[step];
-        let unfilled = |Unfilled(variable)| NoRequest::Unfilled(variable);
-        let filled = |template: &Template, mut text: String| {
-            template.fill(values, &mut text).map(|()| text).map_err(unfilled)
-        };
+        let filled =
+            |template: &Template, mut text: String| template.fill(values, &mut text).map(|()| text);
         let body = match body {
             Ok(body) => body.clone(),
             Err(template) => filled(template, String::new())?.into(),

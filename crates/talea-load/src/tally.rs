@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use hyper::StatusCode;
 
 use crate::connection::RequestError;
-use crate::request::NoRequest;
-use crate::scenario::Scenario;
+use crate::scenario::{NoRequest, Scenario};
 
 /// Exact counts of one client, or of all.
 ///

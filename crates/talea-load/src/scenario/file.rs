@@ -1,11 +1,10 @@
 //! A scenario as TOML.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::ops::{Range, RangeInclusive};
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
@@ -15,24 +14,6 @@ use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Source, Step
 use super::names::Names;
 use super::template::{Form, Template};
 use crate::duration::parse_duration;
-
-/// Why a text is no scenario.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScenarioError {
-    pub name: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// The message: the text found, and what was expected.
-    pub message: String,
-}
-
-impl fmt::Display for ScenarioError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}: {}", self.name, self.line, self.message)
-    }
-}
-
-impl std::error::Error for ScenarioError {}
 
 impl Scenario {
     /// The built-in one: create, list, get, update and delete an item of a collection.
@@ -46,11 +27,10 @@ impl Scenario {
     /// Reads one from a text; errors call it by a name.
     /// Fails when the text is no scenario: the error has the line, the text found and the text
     /// expected.
-    pub fn parse(name: &str, text: &str) -> Result<Self, ScenarioError> {
-        let fail = |(at, message): Fault| ScenarioError {
-            name: name.to_owned(),
-            line: text[..at.start.min(text.len())].matches('\n').count() + 1,
-            message,
+    pub fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let fail = |(at, message): Fault| {
+            let line = text[..at.start.min(text.len())].matches('\n').count() + 1;
+            format!("{name}:{line}: {message}")
         };
         let file: File = toml::from_str(text)
             .map_err(|error| fail((error.span().unwrap_or(0..0), error.message().to_owned())))?;
@@ -66,7 +46,7 @@ impl Scenario {
         let text = std::fs::read_to_string(name_or_path).with_context(|| {
             format!("the scenario {name_or_path} cannot be read (built in is: crud)")
         })?;
-        Ok(Self::parse(name_or_path, &text)?)
+        Self::parse(name_or_path, &text).map_err(|error| anyhow!(error))
     }
 }
 
@@ -508,8 +488,8 @@ mod tests {
         ] {
             let text = text.replace("STEP", "[[step]]\nmethod = 'GET'");
             let error = Scenario::parse("x.toml", &text).unwrap_err();
-            assert_eq!(error.line, line, "{text}: {error}");
-            assert!(error.to_string().contains(message), "{text}: {error}");
+            assert!(error.starts_with(&format!("x.toml:{line}: ")), "{text}: {error}");
+            assert!(error.contains(message), "{text}: {error}");
         }
     }
 }

@@ -11,5 +11,5 @@ mod value;
 
 pub use self::definition::{Scenario, Step};
 pub use self::names::{Names, Quantity, Selector};
-pub(crate) use self::template::{Template, Unfilled};
+pub(crate) use self::template::{NoRequest, Template};
 pub(crate) use self::value::{CapturedValue, Values};

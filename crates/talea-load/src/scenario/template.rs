@@ -26,10 +26,14 @@ pub enum Form {
     Json,
 }
 
-/// There is no text: the variable at this place has no value yet, or one that cannot stand in a
-/// path, which is empty, `.` or `..`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unfilled(pub(crate) usize);
+/// Why a step makes no request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NoRequest {
+    /// The variable at this place has no value yet, or one that cannot stand in a path, which is empty, `.` or `..`.
+    Unfilled(usize),
+    /// With its values it is no request.
+    Malformed,
+}
 
 impl Template {
     /// Appends text that stands as it is.
@@ -95,7 +99,7 @@ impl Template {
 
     /// Writes the text with the values filled in.
     /// Fails when a value is not there, or cannot stand where it should.
-    pub fn fill(&self, values: &Values, into: &mut String) -> Result<(), Unfilled> {
+    pub fn fill(&self, values: &Values, into: &mut String) -> Result<(), NoRequest> {
         for part in &self.parts {
             let (variable, form) = match part {
                 Part::Text(text) => {
@@ -104,10 +108,10 @@ impl Template {
                 }
                 Part::Variable(variable, form) => (*variable, *form),
             };
-            let value = values.get(variable).ok_or(Unfilled(variable))?;
+            let value = values.get(variable).ok_or(NoRequest::Unfilled(variable))?;
             match form {
                 Form::Path if matches!(value.text.as_str(), "" | "." | "..") => {
-                    return Err(Unfilled(variable));
+                    return Err(NoRequest::Unfilled(variable));
                 }
                 Form::Path => push_percent_encoded(&value.text, into),
                 Form::InJsonText => into.push_str(&escaped(&value.text)),
@@ -155,7 +159,7 @@ mod tests {
         template.push(text, form, &mut place).map(|()| template)
     }
 
-    fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, Unfilled> {
+    fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, NoRequest> {
         let id = Variable { name: "id".to_owned(), source: Source::Captured };
         let mut values = Values::new(&[id], 0);
         value.into_iter().for_each(|value| values.set(0, value));
@@ -175,10 +179,10 @@ mod tests {
             (Form::Json, number(), Ok("{<7>}")),
             (Form::Path, number(), Ok("{<7>}")),
             (Form::Path, text("..."), Ok("{<...>}")),
-            (Form::Path, text(""), Err(Unfilled(0))),
-            (Form::Path, text("."), Err(Unfilled(0))),
-            (Form::Path, text(".."), Err(Unfilled(0))),
-            (Form::Path, None, Err(Unfilled(0))),
+            (Form::Path, text(""), Err(NoRequest::Unfilled(0))),
+            (Form::Path, text("."), Err(NoRequest::Unfilled(0))),
+            (Form::Path, text(".."), Err(NoRequest::Unfilled(0))),
+            (Form::Path, None, Err(NoRequest::Unfilled(0))),
         ] {
             let template = template("{{<{id}>}}", form).unwrap();
             let found = filled(&template, value);
