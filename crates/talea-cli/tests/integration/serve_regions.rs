@@ -3,12 +3,11 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions, Permissions};
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -16,7 +15,7 @@ use std::time::{Duration, Instant};
 use talea::{Config, Counter, Gauge, Opts, Registry};
 use talea_parse::{Severity, Syntax, check, families};
 
-use crate::support::agent::{Agent, ask};
+use crate::support::agent::Agent;
 use crate::support::region_folder::RegionFolder;
 use crate::support::{End, TALEA, sample};
 
@@ -466,36 +465,24 @@ fn an_unreadable_file_is_reported_and_the_others_are_served() {
     let _closed = region(&place.at("closed.talea"), 9, 4);
     fs::set_permissions(place.at("closed.talea"), Permissions::from_mode(0o000)).unwrap();
     let mut command = Command::new(TALEA);
-    command.arg("serve").arg("--dir").arg(place.0.path());
-    command.args(["--owner", "0", "--owner", "65534", "--listen", "127.0.0.1:0"]);
-    command.uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).stderr(Stdio::piped()).current_dir("/");
-    let mut child = match command.spawn() {
-        Ok(child) => child,
+    command
+        .arg("serve")
+        .arg("--dir")
+        .arg(place.0.path())
+        .args(["--owner", "0", "--owner", "65534"]);
+    let agent = match Agent::by(command.uid(NOBODY).gid(NOBODY).current_dir("/")) {
+        Ok(agent) => agent,
         Err(error) => return eprintln!("skipped: another user cannot run {TALEA}: {error}"),
     };
-    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-    let mut said = Vec::new();
-    let address = loop {
-        let line = lines.next().expect("it listens");
-        let address = line.split_once("http://").map(|(_, rest)| rest.trim_end_matches("/metrics"));
-        if let Some(address) = address {
-            break address.to_owned();
-        }
-        said.push(line);
-    };
     for _ in 0..3 {
-        let page = ask(&address, "GET", "/metrics", &[]).text();
+        let page = agent.scrape();
         assert_all_of(&page, 0..2, 5);
         assert_eq!(agent_value(&page, "up", "closed"), Some(0));
     }
     let open = Permissions::from_mode(0o644);
     fs::set_permissions(place.at("closed.talea"), open).unwrap();
-    let page = ask(&address, "GET", "/metrics", &[]).text();
+    let page = agent.scrape();
     assert_eq!((agent_value(&page, "up", "closed"), orders(&page)["closed"].len()), (Some(1), 4));
-    child.kill().unwrap();
-    child.wait().unwrap();
-    said.extend(lines);
-    let of_it: Vec<_> = said.iter().filter(|line| line.contains("closed")).collect();
-    assert_eq!(of_it.len(), 2, "{said:?}");
-    assert!(of_it[0].contains("ermission denied") && of_it[1].contains("is served"), "{said:?}");
+    let of_it = said(&agent, "closed", 2);
+    assert!(of_it[0].contains("ermission denied") && of_it[1].contains("is served"), "{of_it:?}");
 }

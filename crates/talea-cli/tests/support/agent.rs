@@ -1,7 +1,7 @@
 //! The real `talea serve` as a process, and a client that asks it one thing at a time.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
@@ -26,15 +26,13 @@ impl Agent {
     /// Starts one with arguments, which need no `--listen`. It panics with what the agent said if
     /// that ends before it listens.
     pub(crate) fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Self {
-        let mut child = Command::new(TALEA)
-            .arg("serve")
-            .args(arguments)
-            .args(["--listen", "127.0.0.1:0"])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        Self::by(Command::new(TALEA).arg("serve").args(arguments)).unwrap()
+    }
+
+    /// Likewise, by a command; an error says that it cannot be run.
+    pub(crate) fn by(command: &mut Command) -> io::Result<Self> {
+        let command = command.args(["--listen", "127.0.0.1:0"]).stdin(Stdio::null());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
         let lines = Arc::new(Mutex::new(Vec::new()));
         let stderr = child.stderr.take().unwrap();
         let noted = lines.clone();
@@ -46,7 +44,7 @@ impl Agent {
         let (scheme, rest) = url.split_once("://").unwrap();
         agent.is_encrypted = scheme == "https";
         agent.address = rest.split_once('/').unwrap().0.to_owned();
-        agent
+        Ok(agent)
     }
 
     /// Its standard error until now, line by line.
