@@ -19,13 +19,6 @@ impl RegionSource {
     }
 }
 
-impl RegionFamilies {
-    /// The users to whom the file may belong; none if no one is named.
-    pub(crate) fn owners(&self) -> Vec<u32> {
-        self.owner.iter().map(|owner| owner.0).collect()
-    }
-}
-
 /// The families that are asked for: those that are named, or all.
 pub(crate) fn chosen<'a>(
     look: &'a Look,

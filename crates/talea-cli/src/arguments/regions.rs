@@ -43,7 +43,7 @@ pub(crate) struct RegionFamilies {
     /// Open a file of this user, by name or number; that user can end this command by cutting the file
     /// [default: the user that it runs as, and root]
     #[arg(long, value_name = "USER", value_parser = user, conflicts_with = "pid")]
-    pub owner: Vec<User>,
+    pub owner: Vec<u32>,
 }
 
 /// A region, in a file or in memory.
@@ -131,7 +131,7 @@ pub struct ServeArguments {
     pub web_config: Option<PathBuf>,
     /// Open files of this user, by name or number [default: the user that the agent runs as]
     #[arg(long, value_name = "USER", value_parser = user)]
-    pub owner: Vec<User>,
+    pub owner: Vec<u32>,
     /// The label that distinguishes regions [default: region, or none for a single region]
     #[arg(long, value_name = "NAME", value_parser = region_label)]
     pub region_label: Option<String>,
@@ -153,13 +153,10 @@ pub struct ServeArguments {
     pub at_once: u64,
 }
 
-/// A user by number.
-#[derive(Clone, Copy, Debug)]
-pub struct User(pub u32);
-
-fn user(text: &str) -> Result<User, String> {
+/// The number of a user.
+fn user(text: &str) -> Result<u32, String> {
     let known = text.parse().ok().or_else(|| Some(uzers::get_user_by_name(text)?.uid()));
-    known.map(User).ok_or_else(|| "found no such user, expected a name or a number".to_owned())
+    known.ok_or_else(|| "found no such user, expected a name or a number".to_owned())
 }
 
 fn region_label(text: &str) -> Result<String, String> {

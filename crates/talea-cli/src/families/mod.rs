@@ -33,7 +33,6 @@ pub(crate) fn read(page: &[u8]) -> anyhow::Result<Vec<MetricFamily>> {
     }
 }
 
-#[cfg_attr(not(target_os = "linux"), allow(dead_code))]
 pub(crate) fn of_snapshot(snapshot: &Snapshot) -> anyhow::Result<Vec<MetricFamily>> {
     let page = snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX);
     read(&page.flatten().collect::<Vec<u8>>())

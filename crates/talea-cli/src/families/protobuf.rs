@@ -134,6 +134,11 @@ impl Metric {
     }
 }
 
+/// Whether series of a kind only grow, but for a new beginning.
+pub(crate) fn only_grows(kind: i32) -> bool {
+    matches!(Kind::try_from(kind), Ok(Kind::Counter | Kind::Histogram))
+}
+
 /// The families of a page; `None` if it is no such page.
 pub(crate) fn families(mut page: &[u8]) -> Option<Vec<MetricFamily>> {
     let mut families = Vec::new();

@@ -97,13 +97,8 @@ impl HistoryFile {
         written.with_context(|| format!("the history {}", self.path.display()))
     }
 
-    #[cfg(not(test))]
     fn write(&mut self, framed: &[u8]) -> io::Result<()> {
-        self.file.write_all(framed)
-    }
-
-    #[cfg(test)]
-    fn write(&mut self, framed: &[u8]) -> io::Result<()> {
+        #[cfg(test)]
         if self.fail_next {
             self.file.write_all(&framed[..framed.len() / 2])?;
             return Err(ErrorKind::StorageFull.into());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::codec::{Bytes, put_change, put_number, put_signed, put_text};
 use super::series::{Cells, Definition, of_family, to_families, value_of};
-use crate::families::protobuf::{LabelPair, MetricFamily};
+use crate::families::protobuf::{LabelPair, MetricFamily, only_grows};
 use crate::live::CREATED;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -184,7 +184,7 @@ impl State {
         for _ in 0..bytes.count()? {
             number = number.checked_add(bytes.number()? as usize)?;
             let (definition, cells) = self.series.get_mut(number)?;
-            self.fell |= definition.only_grows();
+            self.fell |= only_grows(definition.kind);
             cells.clear();
         }
         for _ in 0..bytes.count()? {
@@ -200,7 +200,7 @@ impl State {
             let (definition, cells) = self.series.get_mut(number)?;
             let before = value_of(cells);
             change(cells, &mut bytes)?;
-            self.fell |= definition.only_grows() && value_of(cells) < before;
+            self.fell |= only_grows(definition.kind) && value_of(cells) < before;
         }
         bytes.0.is_empty().then_some(self.time)
     }

@@ -18,13 +18,6 @@ pub(super) struct Definition {
     pub(super) native: Option<(i32, u64)>,
 }
 
-impl Definition {
-    /// Whether it is a counter or a histogram.
-    pub(super) fn only_grows(&self) -> bool {
-        matches!(Kind::try_from(self.kind), Ok(Kind::Counter | Kind::Histogram))
-    }
-}
-
 /// The cells of a series by their keys, in the order of those. A cell that is not there is 0.
 pub(super) type Cells = Vec<(i64, f64)>;
 

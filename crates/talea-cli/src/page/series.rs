@@ -10,7 +10,7 @@ use super::feed::{Feed, Latest};
 use super::point::Number;
 use super::query::TimeRange;
 use super::range::replay;
-use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily};
+use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily, only_grows};
 use crate::live::{KnownRegions, is_of_marks};
 
 /// The most series of a family that are shown.
@@ -60,11 +60,6 @@ fn kind(number: i32) -> &'static str {
         Ok(Kind::Summary) => "summary",
         _ => "untyped",
     }
-}
-
-/// Whether its series only grow, so that increases are shown.
-fn only_grows(family: &MetricFamily) -> bool {
-    matches!(Kind::try_from(family.kind), Ok(Kind::Counter | Kind::Histogram))
 }
 
 /// The value of a series; of a histogram, how much was observed.
@@ -151,7 +146,7 @@ impl SeriesRange {
                     found = kind(family.kind);
                     family.metric.iter().for_each(|metric| {
                         let line = lines.entry(number_of(&metric.label)).or_default();
-                        line.add(metric, only_grows(family), &regions, passed.and(bin));
+                        line.add(metric, only_grows(family.kind), &regions, passed.and(bin));
                     });
                 }
             },
@@ -270,12 +265,12 @@ impl Follower {
                 if last.is_none() {
                     series.push(NewSeries { id, labels: pairs(&metric.label) });
                 }
-                let before = match only_grows(family) {
+                let before = match only_grows(family.kind) {
                     true => before(last, value, &metric.label, &self.regions),
                     false => last.unwrap_or(0.0),
                 };
                 let grown = if value < before { value } else { value - before };
-                match only_grows(family) {
+                match only_grows(family.kind) {
                     true if self.began && grown != 0.0 => values.push((id, Number(grown))),
                     false if !self.began || value != before => values.push((id, Number(value))),
                     _ => {}

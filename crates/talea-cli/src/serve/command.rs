@@ -42,8 +42,10 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
         None if sources.is_one() => None,
         None => Some("region".to_owned()),
     };
-    let owners = arguments.owner.into_iter().map(|owner| owner.0).collect::<Vec<u32>>();
-    let owners = if owners.is_empty() { vec![rustix::process::geteuid().as_raw()] } else { owners };
+    let mut owners = arguments.owner;
+    if owners.is_empty() {
+        owners.push(rustix::process::geteuid().as_raw());
+    }
     talea::outside::return_large_buffers();
     let extent = Extent {
         seconds: arguments.keep_seconds,

@@ -23,7 +23,7 @@ pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
         false => is_named(name),
     };
 
-    let gone = place.attach(&affected.owners())?.expire(arguments.idle, wants);
+    let gone = place.attach(&affected.owner)?.expire(arguments.idle, wants);
     let series: u64 = chosen.iter().map(|family| family.series).sum();
     let idle = match arguments.idle {
         Some(idle) => format!("for {}", humantime::format_duration(idle)),

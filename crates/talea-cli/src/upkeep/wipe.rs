@@ -29,7 +29,7 @@ pub(super) fn wipe(arguments: &WipeArguments) -> Result<String> {
     let others: HashSet<&str> = names(chosen.iter().filter(|family| !counts(family)));
     let wiped = &names(chosen.iter()) - &others;
 
-    let all = place.attach(&affected.owners())?.wipe(|name| wiped.contains(name));
+    let all = place.attach(&affected.owner)?.wipe(|name| wiped.contains(name));
     if !all {
         bail!(
             "{place} has no room to note what some of its series counted, and these go on; the \

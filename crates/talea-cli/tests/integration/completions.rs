@@ -2,18 +2,11 @@
 
 use std::process::Command;
 
-use crate::support::{self, TALEA, assert_ends, stdout};
-
-/// Runs `talea`, which must succeed: its output.
-fn talea(arguments: &[&str]) -> String {
-    let output = support::talea(arguments);
-    assert_ends(&output, 0, &[]);
-    stdout(&output)
-}
+use crate::support::{TALEA, assert_ends, done, talea};
 
 /// The names of all commands, as the help has them.
 fn commands() -> Vec<String> {
-    let help = talea(&["--help"]);
+    let help = done(&["--help"]);
     let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
     let names = list.lines().filter_map(|line| line.split_whitespace().next());
     let names: Vec<String> = names.filter(|name| *name != "help").map(str::to_owned).collect();
@@ -24,7 +17,7 @@ fn commands() -> Vec<String> {
 #[test]
 fn each_shell_completes_every_command() {
     for shell in ["bash", "zsh", "fish"] {
-        let text = talea(&["completions", shell]);
+        let text = done(&["completions", shell]);
         for command in commands() {
             assert!(text.contains(&command), "{shell}: {command}");
         }
@@ -35,7 +28,7 @@ fn each_shell_completes_every_command() {
 fn every_command_has_a_manual_page() {
     let folder = tempfile::tempdir().unwrap();
     let pages = folder.path().join("man1");
-    talea(&["man", pages.to_str().unwrap()]);
+    done(&["man", pages.to_str().unwrap()]);
     for command in commands() {
         let page = std::fs::read_to_string(pages.join(format!("talea-{command}.1"))).unwrap();
         assert!(page.contains(".SH OPTIONS") && page.contains("help"), "{command}: {page}");
@@ -49,6 +42,6 @@ fn completions_and_pages_that_cannot_be_written_are_an_error() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = Command::new(TALEA).args(["completions", "bash"]).stdout(full).output().unwrap();
     assert_ends(&output, 2, &["cannot be written"]);
-    let output = support::talea(["man", "/proc/nowhere"]);
+    let output = talea(["man", "/proc/nowhere"]);
     assert_ends(&output, 2, &["/proc/nowhere", "name a folder"]);
 }

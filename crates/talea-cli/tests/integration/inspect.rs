@@ -7,7 +7,7 @@ use std::process::Output;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::support::items_api::{ItemsApi, get};
+use crate::support::items_api::ItemsApi;
 use crate::support::region_folder::RegionFolder;
 use crate::support::{assert_ends, assert_refused, stdout, talea};
 
@@ -51,8 +51,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     let region = folder.region();
     let mut service = ItemsApi::start(Some(&region));
     service.make_and_list(3);
-    let scrape = get(&service.metrics, "/metrics");
-    let (_, scrape) = scrape.split_once("\r\n\r\n").unwrap();
+    let scrape = service.scrape();
 
     let running = json(&region, &[]);
     let known = families(&running);
@@ -84,7 +83,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
 
     let before = counted(&region);
     assert!(before.len() >= 3, "{before:?}");
-    agrees(&before, scrape);
+    agrees(&before, &scrape);
 
     service.signal(Signal::STOP);
     let stopped = json(&region, &[]);
@@ -102,10 +101,9 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
     // A restart goes on where it was.
     let service = ItemsApi::start(Some(&region));
     service.make_and_list(2);
-    let scrape = get(&service.metrics, "/metrics");
-    let (_, scrape) = scrape.split_once("\r\n\r\n").unwrap();
+    let scrape = service.scrape();
     let after = counted(&region);
-    agrees(&after, scrape);
+    agrees(&after, &scrape);
     let total = |counted: &[(String, Value)]| -> u64 {
         let counts = counted.iter().flat_map(|(_, series)| series.as_array().unwrap());
         counts.filter_map(|one| one["count"].as_u64()).sum()

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::support::items_api::{ItemsApi, LISTED, get};
+use crate::support::items_api::{ItemsApi, LISTED};
 use crate::support::stand_in::{Reply, StandIn, answer, as_expected};
 use crate::support::{TALEA, assert_ends, json_file, sample, stderr, stdout, talea, until};
 
@@ -204,7 +204,7 @@ fn study_of_a_killed_service(case: &str, has_metrics: bool, starts_again: bool) 
     let study = study.spawn().unwrap();
     // A study distinguishes two processes by their start times only if these differ by half a second.
     until("the service has served some, and is a second old", || {
-        let listed = sample(&get(&metrics, "/metrics"), LISTED);
+        let listed = sample(&service.scrape(), LISTED);
         listed.is_some_and(|listed: u64| listed > 50) && started.elapsed() > Duration::from_secs(1)
     });
     service.kill();

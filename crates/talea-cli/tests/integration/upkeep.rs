@@ -13,9 +13,9 @@ use std::time::Duration;
 use talea::outside::{Look, Reader};
 use talea::{Counter, Family, Histogram, Labels, Opts, Registry, Seconds};
 
-use crate::support::items_api::{ItemsApi, LISTED, get};
+use crate::support::items_api::{ItemsApi, LISTED};
 use crate::support::region_folder::RegionFolder;
-use crate::support::{TALEA, assert_ends, assert_refused, sample, stdout, talea};
+use crate::support::{TALEA, assert_ends, assert_refused, done, sample, talea};
 
 #[derive(Clone, Copy, Labels)]
 struct By<'a> {
@@ -37,13 +37,6 @@ fn region() -> (RegionFolder, PathBuf, String) {
     (place, region, path)
 }
 
-/// Runs `talea`, which must succeed: its output.
-fn done(arguments: &[&str]) -> String {
-    let output = talea(arguments);
-    assert_eq!(assert_ends(&output, 0, &[]), "");
-    stdout(&output)
-}
-
 fn look(region: &Path) -> Look {
     Reader::open(region).unwrap().look().unwrap()
 }
@@ -58,12 +51,12 @@ fn series(region: &Path, name: &str) -> u64 {
 
 /// The requests that a service counted as answered well, by its own scrape.
 fn answered(service: &ItemsApi) -> Option<f64> {
-    sample(&get(&service.metrics, "/metrics"), LISTED)
+    sample(&service.scrape(), LISTED)
 }
 
 /// The series of a service's request counter and what each shows, by its own scrape.
 fn requests(service: &ItemsApi) -> BTreeMap<String, f64> {
-    let scrape = get(&service.metrics, "/metrics");
+    let scrape = service.scrape();
     let samples = scrape.lines().filter(|line| line.starts_with("http_requests_total{"));
     let parts = samples.map(|sample| sample.trim_end().rsplit_once(' ').unwrap());
     parts.map(|(series, value)| (series.to_owned(), value.parse().unwrap())).collect()

@@ -89,6 +89,13 @@ impl ItemsApi {
         }
     }
 
+    /// Its page of metrics.
+    pub(crate) fn scrape(&self) -> String {
+        let request = "GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let answer = send(&self.metrics, request).unwrap();
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.process.0.id()
     }
@@ -102,12 +109,6 @@ impl ItemsApi {
         self.process.0.kill().unwrap();
         self.process.0.wait().unwrap();
     }
-}
-
-/// The answer to a request at a path, head and body.
-pub(crate) fn get(address: &str, path: &str) -> String {
-    let request = format!("GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    send(address, &request).unwrap()
 }
 
 fn send(address: &str, request: &str) -> std::io::Result<String> {

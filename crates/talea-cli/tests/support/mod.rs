@@ -47,6 +47,14 @@ pub(crate) fn talea<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
     output
 }
 
+/// Runs the program, which must succeed and report nothing: its output.
+#[track_caller]
+pub(crate) fn done(arguments: &[&str]) -> String {
+    let output = talea(arguments);
+    assert_eq!(assert_ends(&output, 0, &[]), "");
+    stdout(&output)
+}
+
 /// Runs a program on what it reads from its standard input.
 pub(crate) fn piped(command: &mut Command, input: &[u8]) -> Output {
     let command = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
