@@ -22,7 +22,6 @@ pub(super) trait Draw: Copy + 'static {
     fn all() -> impl Iterator<Item = Self>;
 }
 
-/// Counters with labels.
 pub(super) trait Counters<L>: Send + Sync + 'static {
     fn inc(&self, labels: L);
 

@@ -71,7 +71,6 @@ struct GrowingFamily<S> {
     inserts: AtomicU64,
 }
 
-/// The operations of one library.
 struct Operations<S> {
     add: fn(&S, &str),
     /// False if there is no such series.

@@ -32,7 +32,6 @@ pub(crate) fn named_fields<'a>(
     );
 }
 
-/// The variants of an enum.
 pub(crate) fn variants<'a>(input: &'a DeriveInput, instead: &str) -> Result<&'a DataEnum> {
     let name = &input.ident;
     let found = match &input.data {

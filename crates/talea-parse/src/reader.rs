@@ -16,7 +16,6 @@ pub struct Reader<'a> {
     syntax: Syntax,
     /// Whether `# EOF` was there.
     closed: bool,
-    /// Whether the missing `# EOF` was reported.
     reported_missing_end: bool,
 }
 

@@ -14,7 +14,6 @@ pub(crate) trait Source {
     /// `count` words from an offset on; `None` where they are not there.
     fn words(&self, at: u64, count: u64) -> Option<impl Iterator<Item = u64>>;
 
-    /// Whether the process of a slot lives.
     fn lives(&self, slot: u64) -> bool;
 
     /// Whether a record is unchanged since the snapshot began, so that the text and cells read for
@@ -61,7 +60,6 @@ pub(crate) trait Source {
         self.words(at, 1).and_then(|mut words| words.next()).unwrap_or(0)
     }
 
-    /// A word of a process slot.
     fn slot_word(&self, slot: u64, at: u64) -> u64 {
         self.word(SLOTS + slot * SLOT_LEN + at)
     }

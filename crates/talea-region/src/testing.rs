@@ -14,13 +14,11 @@ pub(crate) fn region() -> &'static Region {
     Region::anonymous(Config::with_len(1 << 20)).unwrap()
 }
 
-/// Such a region with a family.
 pub(crate) fn family(spec: FamilySpec<'_>) -> (&'static Region, Family) {
     let region = region();
     (region, region.family(spec).unwrap().family)
 }
 
-/// Such a region with a cell.
 #[cfg(target_os = "linux")]
 pub(crate) fn cell(spec: FamilySpec<'_>) -> (&'static Region, Cell) {
     let (region, family) = family(spec);

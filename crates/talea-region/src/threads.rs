@@ -38,7 +38,6 @@ thread_local! {
     static NUMBER: Cell<u64> = const { Cell::new(NONE) };
 }
 
-/// The number of this thread.
 #[cfg(not(loom))]
 #[inline]
 pub(crate) fn thread_number() -> u64 {

@@ -13,7 +13,6 @@ pub(super) struct Place {
     pub(super) at: usize,
 }
 
-/// A family and its metadata.
 #[derive(Debug, Default)]
 pub(super) struct Family<'a> {
     pub(super) name: Cow<'a, str>,

@@ -16,7 +16,6 @@ fn labels(sample: &SampleRef<'_>) -> Vec<(String, String)> {
     sample.labels.iter().map(|(n, v)| (n.into_owned(), v.into_owned())).collect()
 }
 
-/// The first error in a text.
 fn error(text: &str, syntax: Syntax) -> ParseError {
     let lines = Reader::new(text, syntax);
     lines.filter_map(Result::err).next().unwrap_or_else(|| panic!("{text:?} is read"))

@@ -160,7 +160,6 @@ impl Memory {
         self.word_at(M_EPOCH).load(SeqCst)
     }
 
-    /// The number of the sweep.
     pub(crate) fn sweep_number(&self) -> u64 {
         self.word_at(M_EPOCH).load(Acquire) >> STEP_BITS
     }

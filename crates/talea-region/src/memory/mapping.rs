@@ -113,7 +113,6 @@ fn is_refused() -> bool {
     REFUSED.get().is_some()
 }
 
-/// Words of a cache line.
 pub(crate) const LINE_WORDS: usize = 8;
 
 /// So many zeroed cache lines that no other process sees, never given back; `None`

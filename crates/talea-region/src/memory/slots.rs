@@ -51,7 +51,6 @@ impl Memory {
         self.slots_used().chain([SLOT_COUNT]).map(|slot| self.sections.block(slot))
     }
 
-    /// This process's copy of an owned cell.
     #[inline]
     pub(crate) fn own_copy(&self, cell: Word) -> Word {
         self.word_after(cell, self.own.block.load(Relaxed)).unwrap_or(cell)
@@ -63,7 +62,6 @@ impl Memory {
         self.own.slot.load(Relaxed)
     }
 
-    /// A guard word of this process.
     #[inline]
     pub(crate) fn own_guard_word(&self, line: u64) -> Word {
         self.word_at(self.sections.guards + self.own.guards.load(Relaxed) + line * LINE)
@@ -88,7 +86,6 @@ impl Memory {
         self.slot_word_at(slot, SLOT_GENERATION).load(Acquire) & GENERATION
     }
 
-    /// A word of a process slot.
     pub(crate) fn slot_word_at(&self, slot: u64, at: u64) -> Word {
         self.word_at(SLOTS + slot * SLOT_LEN + at)
     }

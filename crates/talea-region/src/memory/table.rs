@@ -43,7 +43,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The table in these words.
     pub(crate) fn new(words: Words, segments: u64) -> Option<Self> {
         let (near, blocks) = shape(segments);
         let (near, rest) = words.split_at_checked(near as usize)?;

@@ -33,7 +33,6 @@ pub(crate) fn siblings(path: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     (1..=SIBLINGS).map(move |n| with_suffix(&path, &format!(".{n}")))
 }
 
-/// The directory that a path is in.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

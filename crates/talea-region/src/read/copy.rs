@@ -505,7 +505,6 @@ pub(crate) struct Pages {
     len: usize,
 }
 
-/// Words of a page.
 const PAGE_WORDS: usize = (PAGE / WORD) as usize;
 
 impl Pages {

@@ -150,7 +150,6 @@ impl Cell {
         self.copies.region
     }
 
-    /// The series that it belongs to.
     pub(crate) fn series(self) -> Series<'static> {
         self.copies.series()
     }

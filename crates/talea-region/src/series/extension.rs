@@ -15,7 +15,6 @@ use crate::memory::table::{Table, table_len};
 use crate::primitive::{Word, Words};
 use crate::series::record::Series;
 
-/// The parts of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Extension {
     /// The offset of the table of exemplars, or 0.
@@ -29,11 +28,9 @@ pub(crate) struct Extension {
 pub(crate) enum Rest {
     /// The base of each of its cells.
     Base(Words),
-    /// The directory of its segments.
     Directory(Directory),
 }
 
-/// A directory of segments.
 #[derive(Clone, Copy)]
 pub(crate) struct Directory {
     pub(crate) level: Word,
@@ -63,7 +60,6 @@ pub(crate) fn bases_len(cells: u64, segments: u64) -> u64 {
 }
 
 impl Series<'_> {
-    /// The extension of a series, if it has one.
     #[inline]
     pub(crate) fn extension(self) -> Option<Extension> {
         let at = self.word(SERIES_EXTENSION).load(Acquire);

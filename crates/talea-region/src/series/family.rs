@@ -169,7 +169,6 @@ impl Region {
     }
 }
 
-/// The user of a family.
 pub(crate) enum User {
     This,
     Another,

@@ -57,7 +57,6 @@ pub(crate) struct Vacancy {
     head: u64,
 }
 
-/// The index of a region.
 #[derive(Clone, Copy)]
 pub(crate) struct Index<'a>(&'a Region);
 

@@ -32,7 +32,6 @@ pub(crate) const REMOVED: u64 = 3;
 pub(crate) const UNLINKED: u64 = 4;
 pub(crate) const CLEARING: u64 = 5;
 
-/// The state in a head.
 pub(crate) fn state(head: u64) -> u64 {
     head & 0xFF
 }
@@ -90,7 +89,6 @@ pub(crate) struct Series<'a> {
 }
 
 impl Series<'_> {
-    /// A word of its record.
     #[inline]
     pub(crate) fn word(self, at: u64) -> Word {
         let Sections { records, .. } = self.region.memory.sections;

@@ -132,7 +132,6 @@ fn mover(file: &Path) -> Command {
     again!("adds_while_moved_when_asked", file)
 }
 
-/// Starts such a process with some variables.
 fn start(file: &Path, variables: &[(&str, &str)]) -> Process {
     Process::start(mover(file).envs(variables.iter().copied()))
 }

@@ -16,7 +16,6 @@ use talea_region::{
     AddPath, Cell, Cells, Config, Family, FamilySpec, MIN_LEN, Number, Reader, Region, Storage,
 };
 
-/// Where the CPU table stands.
 const CPU_TABLE: std::ops::Range<u64> = 4096..20_480;
 /// Where the number of slots stands that were ever taken.
 const SLOTS_TAKEN: u64 = mark(9) + 8;
@@ -25,7 +24,6 @@ fn spec(cells: u16) -> FamilySpec<'static> {
     FamilySpec { storage: Storage::Striped, cells, limit: 1 << 20, ..FamilySpec::default() }
 }
 
-/// A region with planes for so many CPUs.
 fn open_with(path: impl AsRef<Path>, planes: u64, len: u64) -> &'static Region {
     Region::open(path, Config { planes, ..Config::with_len(len) }).unwrap().region
 }
@@ -83,7 +81,6 @@ fn on_each_cpu(work: impl Fn() + Sync) {
     }
 }
 
-/// Adds on each CPU, and damages the CPU table meanwhile.
 #[test]
 fn adds_while_its_cpu_table_is_damaged_when_asked() {
     let Some([path, wrong, when]) = arguments() else { return };
@@ -318,7 +315,6 @@ impl Service {
     }
 }
 
-/// Kinds of harm.
 const HARMS: u64 = 8;
 
 /// A value that is likely to do harm, for a word that holds `old`.

@@ -36,7 +36,6 @@ fn count_in(region: &'static Region, adds: u64) {
     (0..adds).for_each(|_| cell.add(1));
 }
 
-/// The count in a region.
 fn counted(region: &'static Region) -> u64 {
     total(region, "shared")
 }

@@ -12,7 +12,6 @@ fn family(region: &'static Region) -> Family {
     region::family(region, "f", spec)
 }
 
-/// A region, a family in it, and its cache.
 fn cached() -> (&'static Region, Family, LookupCache) {
     let region = region(4 << 20);
     let family = family(region);

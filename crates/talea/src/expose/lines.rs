@@ -14,7 +14,6 @@ pub(crate) struct Lines {
     name: String,
     /// Whether that stands in quotes among the labels.
     quoted: bool,
-    /// How the names of labels are shown.
     labels: LabelNames,
     /// Whether whole numbers are written as `1.0`.
     pub(super) decimals: bool,

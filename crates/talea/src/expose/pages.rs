@@ -54,7 +54,6 @@ impl<'a> Family<'a> {
         Some(Self { pages, from, count: pages.entries_of_name(from), first })
     }
 
-    /// The family in its first part.
     pub(super) fn first(&self) -> FamilySnapshot<'a> {
         self.first.1
     }

@@ -42,7 +42,6 @@ fields! {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Protobuf {
-    /// How the names of labels are shown.
     names: LabelNames,
     /// Label text that each series begins with.
     label: String,

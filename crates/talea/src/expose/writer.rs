@@ -17,7 +17,6 @@ pub(super) trait Writer {
     /// Has the series that come now begin with such label text, if any.
     fn part(&mut self, label: &str);
 
-    /// Writes one of its series.
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>);
 
     /// Writes series from `from` on, which is not the first of its family, as long as they are
@@ -32,6 +31,5 @@ pub(super) trait Writer {
         from
     }
 
-    /// Ends the whole.
     fn end(&mut self, out: &mut Vec<u8>);
 }

@@ -290,7 +290,6 @@ impl<L, M: Metric> Family<L, M> {
         family
     }
 
-    /// Its binding, if it has one.
     #[inline]
     pub(crate) fn bound(&self) -> Option<&BoundFamily<M>> {
         self.bound.get().or_else(|| self.bound_late())

@@ -51,7 +51,6 @@ pub trait Sealed: Sized + 'static {
 
     fn bind(cells: Cells, grid: &'static Grid) -> Self::Bound;
 
-    /// A handle with this slot.
     fn holding(bound: Slot<Self::Bound>) -> Self;
 
     fn slot(&self) -> &Slot<Self::Bound>;

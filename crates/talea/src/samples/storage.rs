@@ -7,7 +7,6 @@ use super::window::SLICES;
 
 /// Words of a place: its stamp and its value.
 pub(super) const PLACE: usize = 2;
-/// How many places come first.
 pub(super) const FIRST_PLACES: usize = 16;
 /// The segment of the first places, and that of the others.
 pub(super) const RING_SEGMENTS: [usize; 2] = [0, 1];

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How many slices a window has.
 pub(super) const SLICES: usize = 5;
 
 /// How long samples count.

@@ -16,7 +16,6 @@ pub(crate) const KIND: u8 = 9;
 /// Its name, which no metric can have.
 pub(crate) const NAME: &str = " constant labels";
 
-/// The constant labels as a snapshot has them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ConstantLabels {
     /// Their text in the region, which they were read from.

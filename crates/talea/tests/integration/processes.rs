@@ -15,7 +15,6 @@ use talea::{
     UpDownCounter,
 };
 
-/// The metrics of each process.
 struct Metrics {
     registry: Registry,
     count: Counter,

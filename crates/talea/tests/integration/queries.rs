@@ -51,7 +51,6 @@ fn shop() -> Snapshot {
     registry.snapshot()
 }
 
-/// The message of a failing assertion.
 fn message_of(snapshot: &Snapshot, assertion: impl FnOnce(&Snapshot)) -> String {
     let panicked = panic::catch_unwind(AssertUnwindSafe(|| assertion(snapshot))).unwrap_err();
     *panicked.downcast::<String>().unwrap()

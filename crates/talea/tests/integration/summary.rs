@@ -31,7 +31,6 @@ impl Reader {
     }
 }
 
-/// A summary, and a reader of its registry.
 fn summary() -> (Registry, Summary<Count>, Reader) {
     let (registry, summary) = alone(fine(opts("s").quantiles(&[0.5])));
     let reader = Reader::of(&registry);

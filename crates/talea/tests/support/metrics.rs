@@ -31,7 +31,6 @@ pub(crate) fn alone<R: Registrable>(opts: Opts<'_>) -> (Registry, R) {
     (registry, metric)
 }
 
-/// The message of an error.
 #[track_caller]
 pub(crate) fn message_of<T>(result: Result<T, Error>) -> String {
     result.err().expect("it was accepted").to_string()

@@ -59,7 +59,6 @@ impl Worker {
         worker
     }
 
-    /// The answer to an order.
     pub(crate) fn ask(&mut self, order: &str) -> String {
         self.send(order);
         self.lines_before(DONE).trim_end().to_owned()

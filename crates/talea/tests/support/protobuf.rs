@@ -94,7 +94,6 @@ impl Buckets {
         unpacked(&self.negative_span, &self.negative_delta)
     }
 
-    /// All that is in native buckets.
     pub(crate) fn in_native(&self) -> u64 {
         let sides = self.positive().into_iter().chain(self.negative());
         self.zero_count + sides.map(|(_, count)| count).sum::<u64>()

@@ -6,7 +6,6 @@ const FEW: usize = 4;
 /// So many are usual: thresholds as 1, 2.5, 5 and 10 have no more.
 const USUAL: usize = 2;
 
-/// Cuts, by octave.
 #[derive(Debug)]
 pub(super) struct Cuts {
     /// The thresholds in each octave, padded with numbers that are above all values.

@@ -288,7 +288,6 @@ impl Octave {
         (usize::from(self.turn) * FLOAT_SLOTS + place % FLOAT_SLOTS) as u64
     }
 
-    /// Whether its floats are negative.
     fn is_negative(self) -> bool {
         self.slot >= FLOAT_SLOTS
     }
