@@ -1,9 +1,10 @@
 //! Claims about names that are taken by another definition, and definitions that are refused.
 
 use crate::support::metrics::{By, Users, difference, message_of, opts, register, registry};
+use crate::support::pages::Circuit;
 use talea::{
     Bucketing, Bytes, Combine, Count, Counter, Family, FloatCounter, Floats, Gauge, Histogram,
-    LabelText, LabelValue, Labels, Opts, Seconds, StateSet, Unit, UpDownCounter,
+    LabelText, Labels, Opts, Seconds, StateSet, Unit, UpDownCounter,
 };
 
 /// Labels that each call names.
@@ -15,13 +16,6 @@ impl Labels for Free {
     fn write(&self, out: &mut LabelText) {
         out.label("any", "x");
     }
-}
-
-#[derive(LabelValue)]
-#[allow(dead_code)]
-enum Light {
-    Red,
-    Green,
 }
 
 #[test]
@@ -53,7 +47,7 @@ fn a_name_that_another_definition_has_is_taken_and_the_error_says_how_they_diffe
         difference(registry.register::<Users<Gauge>>(opts("gauge"))),
         difference(registry.register::<Family<Free, Gauge>>(opts("gauge"))),
         difference(registry.register::<Gauge>(opts("free"))),
-        difference(registry.register::<StateSet<Light>>(opts("light"))),
+        difference(registry.register::<StateSet<Circuit>>(opts("light"))),
         difference(registry.register::<Counter>(Opts::new("help", "Theirs."))),
         difference(registry.register::<FloatCounter>(opts("stored"))),
         difference(registry.register::<Counter>(opts("stored").striped(false))),
@@ -70,7 +64,7 @@ fn a_name_that_another_definition_has_is_taken_and_the_error_says_how_they_diffe
 "gauge": it is registered with the labels [], and now ["user"] was asked for
 "gauge": it is registered with the labels [], and now a choice of labels by each call was asked for
 "free": it is registered with a choice of labels by each call, and now the labels [] was asked for
-"light": it is registered with the states ["false", "true"], and now ["red", "green"] was asked for
+"light": it is registered with the states ["false", "true"], and now ["closed", "open"] was asked for
 "help": it is registered with the help "Ours.", and now "Theirs." was asked for
 "stored": it is registered with its values stored otherwise: striped or not, whole numbers or not
 "stored": it is registered with its values stored otherwise: striped or not, whole numbers or not"#;

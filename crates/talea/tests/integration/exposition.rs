@@ -2,7 +2,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::support::metrics::{self, By, Users, opts, register, registry};
-use crate::support::pages::{Circuit, escaped, scraped};
+use crate::support::pages::{Circuit, alone, escaped, scraped};
 use crate::support::protobuf::{self, MetricFamily, Time};
 use talea::{
     Combine, Counter, Escaping, FloatCounter, FloatGauge, Format, Gauge, Histogram, Info, Opts,
@@ -27,10 +27,6 @@ fn one_of_each() -> Registry {
     register::<Info<By<'static>>>(&registry, "build").set(By { user: "ci" });
     register::<StateSet<Circuit>>(&registry, "circuit").set(Circuit::Open);
     registry
-}
-
-fn text_of(registry: &Registry, format: Format) -> String {
-    escaped(registry, format, Escaping::default())
 }
 
 /// The text with what differs from run to run left out.
@@ -83,13 +79,13 @@ wait_seconds_sum 3.05
 wait_seconds_created TIME
 # EOF
 "#;
-    let text = text_of(&one_of_each(), Format::OpenMetrics);
+    let text = alone(&one_of_each(), Format::OpenMetrics);
     assert_eq!(without_times(&text), expected);
 }
 
 #[test]
 fn the_text_format_shows_what_it_does_not_know_as_gauges() {
-    let text = text_of(&one_of_each(), Format::Text);
+    let text = alone(&one_of_each(), Format::Text);
     for line in [
         "# TYPE build_info gauge\nbuild_info{user=\"ci\"} 1\n",
         "# HELP calls_total Calls \\\\ of\\n\"all\" kinds.\n# TYPE calls_total counter\n",
@@ -147,7 +143,7 @@ fn lines_of_any_length_are_whole() {
             expected += &format!("{name}{{l=\"{value}\"}} {number}\n");
         }
     }
-    let text = text_of(&registry, Format::Text);
+    let text = alone(&registry, Format::Text);
     let samples = text.lines().filter(|line| !line.starts_with('#'));
     let mut expected: Vec<&str> = expected.lines().collect();
     expected.sort_by_key(|line| line.split('{').next());
@@ -298,7 +294,7 @@ fn values_of_each_process_are_separate_in_every_format() {
     let (registry, load) = metrics::alone::<Gauge>(opts("load").combine(Combine::Each));
     load.set(-3);
     let expected = format!("load{{pid=\"{}\"}} -3\n", std::process::id());
-    assert!(text_of(&registry, Format::Text).ends_with(&expected));
+    assert!(alone(&registry, Format::Text).ends_with(&expected));
     let family = &families(&registry)[0];
     assert_eq!(family.metric[0].label[0].name, "pid");
 }

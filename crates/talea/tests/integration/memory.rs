@@ -117,11 +117,6 @@ fn a_histogram_of_floats_takes_memory_for_the_octaves_that_it_has() {
     assert!((16 * 8..=16 * 8 + 160).contains(&far), "{far} bytes");
     let near_that = taken("pe", &[3e6, -1.0]);
     assert!(near_that <= 16 * 8 + 2 * 160, "{near_that} bytes");
-    let snapshot = registry.snapshot();
-    let family = snapshot.families().find(|family| family.name() == "pricing").unwrap();
-    let counts = family.series().map(|series| match series.value() {
-        talea::Value::Histogram(found) => found.count(),
-        _ => panic!("{series:?}"),
-    });
-    assert_eq!(counts.sum::<u64>(), 10);
+    let found = registry.snapshot().expect_histogram("pricing", &[("country", "pe")]);
+    assert_eq!(found.count(), 10);
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use talea::{Combine, FloatCounter, FloatGauge, Kind, LabelValue, Labels, Observation, Value};
+use talea::{Combine, FloatCounter, FloatGauge, Kind, Labels, Observation, Value};
 
 use crate::support::metrics::{By, OVERFLOW, count, opts, register, registry};
 
@@ -134,21 +134,16 @@ fn an_overflow_of_observable_gauges_disappears_when_all_have_room() {
 
 #[test]
 fn observable_gauges_with_fixed_labels_disappear_too() {
-    #[derive(LabelValue)]
-    enum Pool {
-        Young,
-        Old,
-    }
     #[derive(Labels)]
     struct By {
-        pool: Pool,
+        is_old: bool,
     }
     let registry = registry();
     let (source, read) = source();
     let read = move |found: &mut Observation<'_, By>| {
-        found.set(By { pool: Pool::Young }, 1.0);
+        found.set(By { is_old: false }, 1.0);
         if read() == 0.0 {
-            found.set(By { pool: Pool::Old }, 2.0);
+            found.set(By { is_old: true }, 2.0);
         }
     };
     registry.observable_gauges(opts("pool"), read).unwrap();
@@ -156,7 +151,7 @@ fn observable_gauges_with_fixed_labels_disappear_too() {
     *source.lock().unwrap() = 1.0;
     let snapshot = registry.snapshot();
     assert_eq!(count(&snapshot, "pool"), 1, "{snapshot:?}");
-    assert_eq!(snapshot.value("pool", &[("pool", "young")]), Some(1.0));
+    assert_eq!(snapshot.value("pool", &[("is_old", "false")]), Some(1.0));
 }
 
 #[test]

@@ -10,15 +10,11 @@ use crate::support::metrics::{By, Users, opts, register};
 use crate::support::pages::with_counter;
 use crate::support::tmpfs::Shm;
 use talea::outside::{FamilyFacts, Look, Reader, Standing, Storage};
-use talea::{Config, Counter, Escaping, Format, Gauge, Histogram, Kind, Registry, Seconds};
-
-fn opened(shm: &Shm) -> Registry {
-    Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap()
-}
+use talea::{Counter, Escaping, Format, Gauge, Histogram, Kind, Registry, Seconds};
 
 /// A registry with a family of each kind of fullness.
 fn fill(shm: &Shm) -> Registry {
-    let registry = with_counter(opened(shm), "orders", 3);
+    let registry = with_counter(shm.opened(), "orders", 3);
     let users: Users<Counter> = registry.register(opts("users").limit(2)).unwrap();
     for user in ["ann", "bob", "cem", "dan"] {
         users.with(By { user }).inc();
@@ -78,7 +74,7 @@ fn a_damaged_region_is_an_error_or_reports_families_that_it_leaves_out() {
 fn a_series_of_a_counter_that_damage_gives_to_a_gauge_shows_no_exemplar() {
     const PUBLIC: u64 = 2;
     let shm = Shm::new("outside-exemplar");
-    let registry = opened(&shm);
+    let registry = shm.opened();
     let users: Users<Counter> = register(&registry, "users");
     let level: Users<Gauge> = register(&registry, "level");
     users.with(By { user: "ann" }).add_with_exemplar(1, &[("trace_id", "7")]).unwrap();

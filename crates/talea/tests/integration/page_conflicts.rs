@@ -11,8 +11,8 @@ use crate::support::pages::{
 #[cfg(target_os = "linux")]
 use crate::support::tmpfs::Shm;
 use talea::{
-    Config, Count, Counter, Escaping, Family, FloatCounter, Format, Gauge, Histogram, Info,
-    LabelValue, Labels, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
+    Count, Counter, Escaping, Family, FloatCounter, Format, Gauge, Histogram, Info, LabelValue,
+    Labels, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
 };
 use talea_parse::Syntax;
 
@@ -246,7 +246,7 @@ fn a_counter_from_outside_that_no_format_can_show_is_left_out_and_reported() {
     use std::os::unix::fs::FileExt;
     for total in [f64::NAN, -1.0, f64::NEG_INFINITY] {
         let shm = Shm::new("page-counters");
-        let damaged = Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap();
+        let damaged = shm.opened();
         let opts = opts("spent").striped(false);
         damaged.register::<FloatCounter>(opts).unwrap().add(12_345.678);
         let bytes = std::fs::read(shm.file()).unwrap();

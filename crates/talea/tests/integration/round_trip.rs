@@ -238,16 +238,4 @@ proptest! {
             assert_no_violation(&text, syntax);
         }
     }
-
-    #[test]
-    fn whatever_names_become_the_text_is_valid(plan in vec(any_family(), 0..3)) {
-        let registry = filled(&plan);
-        let snapshot = registry.snapshot();
-        for escaping in [Escaping::Underscores, Escaping::Dots, Escaping::Values] {
-            let bytes: Vec<u8> =
-                snapshot.chunks(Format::Text, escaping, usize::MAX).flatten().collect();
-            let text = String::from_utf8(bytes).unwrap();
-            families(&text, Syntax::Text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        }
-    }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::support::metrics;
 use crate::support::tmpfs::Shm;
 use proptest::prelude::*;
-use talea::{Config, Opts, Registry, SampledSummary, SeriesSnapshot, Snapshot};
+use talea::{Config, Opts, Registry, SampledSummary, Snapshot};
 
 const QUANTILES: [f64; 6] = [0.01, 0.05, 0.5, 0.95, 0.99, 1.0];
 
@@ -36,10 +36,7 @@ fn lately(registry: &Registry, country: &str, at: f64) -> (Vec<f64>, u64, f64) {
 }
 
 fn shown(snapshot: &Snapshot, country: &str) -> (Vec<f64>, u64, f64) {
-    let family = snapshot.families().find(|family| family.name() == "pricing").unwrap();
-    let wanted = format!("country=\"{country}\"");
-    let is_it = |series: &SeriesSnapshot<'_>| series.label_text() == wanted;
-    let series = family.series().find(is_it).unwrap();
+    let series = snapshot.select("pricing", &[("country", country)]).next().unwrap();
     let talea::Value::Summary(summary) = series.value() else { panic!("a summary") };
     let (count, sum) = series.window_totals().unwrap();
     (summary.quantiles.iter().map(|(_, value)| *value).collect(), count, sum)
@@ -361,9 +358,7 @@ fn overflow_counts_from_0_after_a_wipe() {
         let shown = || {
             let mut snapshot = registry.snapshot();
             snapshot.show_samples(now(round));
-            let family = snapshot.families().next().unwrap();
-            let is_it = |series: &SeriesSnapshot<'_>| series.label_text().contains("overflow");
-            let series = family.series().find(is_it)?;
+            let series = snapshot.select("pricing", &metrics::OVERFLOW).next()?;
             let talea::Value::Summary(summary) = series.value() else { panic!("a summary") };
             Some((summary.quantiles, series.window_totals().unwrap().0))
         };
@@ -392,10 +387,8 @@ fn where_there_is_no_room_quantiles_are_of_all_and_nothing_is_said_of_samples() 
     assert_eq!(counts.sum::<u64>(), 6000);
     let lines: Vec<_> = text.lines().filter(|line| line.contains("samples")).collect();
     assert_eq!(lines, Vec::<&str>::new());
-    let last = snapshot.families().find(|family| family.name() == "pricing").unwrap();
-    let last = last.series().last().unwrap();
     let (quantiles, count, _) = shown(&snapshot, "1");
     assert_eq!((quantiles.len(), count), (6, 0), "in no window any more");
-    let last = last.window_totals();
+    let last = snapshot.select("pricing", &[]).last().unwrap().window_totals();
     assert!(last.is_some_and(|(count, _)| count > 0), "of all: {last:?}");
 }

@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 
 use crate::support::descriptors::raise_limit;
 use crate::support::metrics;
-use crate::support::pages::{TEXTS, escaped as page};
+use crate::support::pages::{Several, TEXTS, escaped as page, scraped};
 use crate::support::protobuf;
 use proptest::collection::{btree_set, vec};
 use proptest::prelude::*;
 use talea::{
-    Config, Count, Counter, Escaping, Format, Gauge, Histogram, LabelValue, Metric, Opts, Page,
-    Registry, Scrapable, Snapshot, StateSet, Summary,
+    Count, Counter, Escaping, Format, Gauge, Histogram, Metric, Opts, Registry, StateSet, Summary,
 };
 use talea_parse::{Severity, Syntax, check, families};
 
@@ -36,11 +35,6 @@ fn set(registry: &Registry, name: &str, value: i64) {
 fn check_types(registry: &Registry, expected: &[&str]) {
     let text = page(registry, Format::Text, Escaping::Underscores);
     assert_eq!(types(&text)[..expected.len()], *expected, "{text}");
-}
-
-fn messages(snapshot: &Snapshot, escaping: Escaping) -> Vec<protobuf::MetricFamily> {
-    let chunks: Vec<_> = snapshot.chunks(Format::Protobuf, escaping, usize::MAX).collect();
-    protobuf::families(&chunks.concat())
 }
 
 /// The names of the families of a page.
@@ -101,7 +95,7 @@ fn the_labels_of_a_family_stay_unique() {
     ] {
         let text = page(&registry, Format::Text, escaping);
         assert!(text.ends_with(&format!("\nx{{{expected}}} 1\n")), "{text}");
-        let same = messages(&registry.snapshot(), escaping);
+        let same = protobuf::families(&scraped(&registry, Format::Protobuf, escaping));
         let names: BTreeSet<_> =
             same[0].metric[0].label.iter().map(|label| label.name.as_str()).collect();
         assert_eq!(names.len(), labels.len());
@@ -109,17 +103,9 @@ fn the_labels_of_a_family_stay_unique() {
     }
 }
 
-/// Several registries, each with a label of its own.
-#[derive(Clone)]
-struct Several(Vec<Registry>);
-
-impl Scrapable for Several {
-    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
-        for (n, registry) in self.0.iter().enumerate() {
-            let label = Some(("part_of", ["a", "b", "c", "d"][n]));
-            page.add(label, |snapshot| *snapshot = registry.snapshot_of(wants));
-        }
-    }
+/// Registries on one page, each with a label of its own.
+fn several(registries: impl IntoIterator<Item = Registry>) -> Several {
+    Several::by("part_of", ["a", "b", "c"].into_iter().zip(registries))
 }
 
 #[test]
@@ -130,8 +116,7 @@ fn names_of_several_registries_stay_unique_too() {
         family.with_values(&["1", "2"]).set(1);
         registry
     });
-    let several = Several(registries.to_vec());
-    let text = page(&several, Format::OpenMetrics, Escaping::Underscores);
+    let text = page(&several(registries), Format::OpenMetrics, Escaping::Underscores);
     assert_eq!(types(&text), ["U__a_20_b", "U__a_2e_b", "a_b"], "{text}");
     let line = "\nU__a_20_b{part_of=\"a\",U__part_2e_of=\"1\",x=\"2\"} 1\n";
     assert!(text.contains(line), "{text}");
@@ -143,6 +128,7 @@ fn any_name() -> impl Strategy<Value = String> {
         6 => "[ab._ :é]{1,3}",
         1 => Just("U__a".to_owned()),
         1 => Just("_20_".to_owned()),
+        1 => "[^\"\\\\\n_]{1,6}z",
     ];
     let endings = vec!["_total", ".total", "_count", " sum", "_created", "_info"];
     let ending = prop_oneof![1 => Just(""), 1 => proptest::sample::select(endings)];
@@ -163,13 +149,6 @@ fn any_family() -> impl Strategy<Value = Planned> {
     })
 }
 
-#[derive(LabelValue)]
-#[allow(dead_code)]
-enum State {
-    On,
-    Off,
-}
-
 /// Registers what can be, with one series each.
 fn fill(registry: &Registry, Planned { name, kind, labels }: &Planned) {
     fn one<M: Metric>(registry: &Registry, opts: Opts<'_>, labels: &[String], update: fn(&M)) {
@@ -182,7 +161,7 @@ fn fill(registry: &Registry, Planned { name, kind, labels }: &Planned) {
         1 => one::<Gauge>(registry, opts, labels, |it| it.set(1)),
         2 => one::<Histogram<Count>>(registry, opts, labels, |it| it.observe(1)),
         3 => one::<Summary<Count>>(registry, opts.quantiles(&[0.5]), labels, |it| it.observe(1)),
-        _ => one::<StateSet<State>>(registry, opts, labels, |it| it.set(State::On)),
+        _ => one::<StateSet<bool>>(registry, opts, labels, |it| it.set(true)),
     }
 }
 
@@ -212,7 +191,7 @@ proptest! {
         });
         let one = &registries[0];
         let count = one.snapshot().families().len();
-        let several = Several(registries.to_vec());
+        let several = several(registries.clone());
         for escaping in ESCAPINGS {
             for (format, syntax) in TEXTS {
                 let text = page(one, format, escaping);
@@ -226,7 +205,7 @@ proptest! {
                     prop_assert!(faults.is_empty(), "{:?} {:#?}\n{}", escaping, faults, text);
                 }
             }
-            let found = messages(&one.snapshot(), escaping);
+            let found = protobuf::families(&scraped(one, Format::Protobuf, escaping));
             let names: BTreeSet<_> = found.iter().map(|family| family.name.clone()).collect();
             prop_assert_eq!(names.len(), count);
             for family in found {
@@ -247,17 +226,12 @@ mod shared {
     use super::*;
     use crate::support::tmpfs::Shm;
 
-    /// The region as opened by a process of its own.
-    fn opened(shm: &Shm) -> Registry {
-        Registry::open_with(shm.file(), Config::with_len(4 << 20)).unwrap()
-    }
-
     const HIDDEN: &str = "talea_families_hidden";
 
     #[test]
     fn of_two_families_with_one_name_the_newer_is_shown_and_the_other_is_reported() {
         let shm = Shm::new("shown-names-clash");
-        let (one, two) = (opened(&shm), opened(&shm));
+        let (one, two) = (shm.opened(), shm.opened());
         for name in ["x", "y_count", "z"] {
             set(&one, name, 7);
         }
@@ -296,7 +270,7 @@ mod shared {
     #[test]
     fn names_that_are_equal_once_they_are_escaped_stay_unique() {
         let shm = Shm::new("shown-names-alike");
-        let (one, two) = (opened(&shm), opened(&shm));
+        let (one, two) = (shm.opened(), shm.opened());
         set(&one, "a b", 1);
         check_types(&one, &["a_b"]);
         set(&two, "a_b", 2);

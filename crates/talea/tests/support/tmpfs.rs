@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use talea::{Config, Registry};
+
 /// A directory on tmpfs that is removed when the test ends.
 pub(crate) struct Shm(PathBuf);
 
@@ -17,6 +19,11 @@ impl Shm {
 
     pub(crate) fn file(&self) -> PathBuf {
         self.0.join("shop.talea")
+    }
+
+    /// A small region in the file, as opened by a process of its own.
+    pub(crate) fn opened(&self) -> Registry {
+        Registry::open_with(self.file(), Config::with_len(4 << 20)).unwrap()
     }
 
     /// The values that a reader outside finds, of the families whose names are wanted.
