@@ -59,7 +59,8 @@
 //!
 //! Each call may have other labels; their order does not matter. A label whose value is
 //! empty is left out, which is the same to Prometheus. Of two labels that have one name
-//! once characters are replaced, the latter counts.
+//! once characters are replaced, the latter counts. A metric with a label that is also a
+//! [constant one](talea::Registry::set_constant_labels) of the registry is shown without the constant ones.
 //!
 //! # Values of histograms
 //!

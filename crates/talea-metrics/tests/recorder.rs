@@ -402,3 +402,23 @@ fn names_that_begin_with_what_is_no_letter_are_recorded_and_empty_ones_are_count
     let recorded = snapshot.families().filter(|family| !family.name().starts_with("talea_"));
     assert_eq!(recorded.count(), 3);
 }
+
+#[test]
+fn a_label_of_a_call_takes_the_place_of_the_registrys_constant_ones() {
+    let registry = Registry::for_test().unwrap();
+    registry.set_constant_labels(&[("zone", "a"), ("service", "shop")]).unwrap();
+    let recorder = Recorder::new(&registry).unwrap();
+    with_local_recorder(&recorder, || {
+        counter!("calls", "route" => "/", "service" => "other").increment(1);
+        counter!("calls", "route" => "\",service=\"").increment(2);
+        counter!("seen", "route" => "\",service=\"").increment(3);
+    });
+    let text = registry.snapshot().to_text();
+    for line in [
+        "calls_total{route=\"/\",service=\"other\"} 1",
+        r#"calls_total{route="\",service=\""} 2"#,
+        r#"seen_total{zone="a",service="shop",route="\",service=\""} 3"#,
+    ] {
+        assert!(text.lines().any(|shown| shown == line), "{line} in {text}");
+    }
+}

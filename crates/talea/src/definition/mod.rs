@@ -182,10 +182,14 @@ impl Definition {
     }
 }
 
-/// A family whose calls name the labels is defined by the label of the overflow series, the only
-/// one that all its series may have. Readers have no use for that name, so it is not shown.
+/// Whether each call names labels of its own. Such a family is defined by the label of the overflow
+/// series, the only one that all its series may have.
+pub(crate) fn are_free(labels: &[String]) -> bool {
+    matches!(labels, [only] if only == OVERFLOW_LABEL)
+}
+
+/// Readers have no use for the name that defines free labels, so it is not shown.
 fn difference_of_labels(one: &[String], other: &[String]) -> [String; 2] {
-    let are_free = |labels: &[String]| matches!(labels, [only] if only == OVERFLOW_LABEL);
     let free = || "a choice of labels by each call".to_owned();
     match (are_free(one), are_free(other)) {
         (true, _) => [free(), format!("the labels {other:?}")],

@@ -7,12 +7,12 @@ use talea_region::{FamilyCopy, Number, SeriesView};
 
 use super::family_meta::FamilyMeta;
 use super::shown::{Form, Shown};
-use crate::definition::Recent;
 use crate::definition::kind::Kind;
+use crate::definition::{Recent, are_free};
 use crate::exemplar::Exemplar;
 use crate::histogram::native_buckets::NativeBuckets;
 use crate::histogram::snapshot::HistogramSnapshot;
-use crate::labels::{LabelText, pairs};
+use crate::labels::{LabelText, pairs, raw_labels};
 
 /// A family in a snapshot.
 #[derive(Clone, Copy)]
@@ -114,6 +114,14 @@ impl<'a> FamilySnapshot<'a> {
         // A state set has its own name among its labels.
         self.label_names().iter().any(|label| label == name)
             || self.kind() == Kind::StateSet && self.name() == name
+            || (self.kind() == Kind::Info || are_free(self.label_names())) && self.shows_label(name)
+    }
+
+    /// Whether a series has it, listed or not: the facts of an info are named as they are set, and free labels by
+    /// each call. Cost: a look at each label of each series.
+    fn shows_label(&self, name: &str) -> bool {
+        let mut series = self.all_series();
+        series.any(|it| raw_labels(it.label_bytes()).any(|label| label.name == name.as_bytes()))
     }
 
     pub(crate) fn label_names(&self) -> &'a [String] {

@@ -2,7 +2,9 @@
 #![cfg(not(miri))]
 
 use crate::support::metrics::{Users, message_of, opts, reason, register, registry};
-use crate::support::pages::{Several, TEXTS, alone, counter, one_of_each, scraped, with_label};
+use crate::support::pages::{
+    Several, TEXTS, alone, assert_no_violation, counter, one_of_each, scraped, with_label,
+};
 use crate::support::protobuf;
 use talea::{Counter, Escaping, Format, Registry, StateSet};
 
@@ -163,4 +165,25 @@ mod shared {
         assert!(page.contains("calls_total{host=\"a\",zone=\"us\"} 1\n"), "{page}");
         assert!(page.contains("orders_total{host=\"a\",zone=\"eu\",version=\"2\"} 1\n"), "{page}");
     }
+}
+
+#[test]
+fn labels_that_are_named_late_are_shown_once() {
+    let facts = |fact| {
+        let registry = registry();
+        let info = registry.info(opts("build"), &[""; 0]).unwrap();
+        info.set_pairs(&[""; 0], &[("version", "1"), (fact, "2")]);
+        registry
+    };
+    let own = with_constants(facts("zone"));
+    for (format, syntax) in TEXTS {
+        let text = alone(&own, format);
+        assert_no_violation(&text, syntax);
+        assert!(text.contains("\nbuild_info{version=\"1\",zone=\"2\"} 1\n"), "{text}");
+    }
+    // One that distinguishes the parts of a page cannot be shown beside that of its part.
+    let page = Several::new([("a", facts("region")), ("b", facts("zone"))]);
+    let conflicts = page.conflicts();
+    assert_eq!((conflicts.len(), conflicts[0].part.as_str()), (1, "a"));
+    assert!(page.text(Format::Text).contains("build_info{region=\"b\",version="));
 }
