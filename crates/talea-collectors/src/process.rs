@@ -16,7 +16,7 @@
 //!
 //! Values are read at each snapshot, of the process that takes it. One that cannot be
 //! read at that moment stays as it was. They come from `/proc/self/stat`,
-//! `/proc/self/fd`, `getrlimit` and the process's CPU clock, about 15 µs a snapshot; before
+//! `/proc/self/fd`, `getrlimit` and clocks, about 15 µs a snapshot; before
 //! Linux 6.2 more with each open descriptor.
 //!
 //! They exist on Linux. On other systems nothing is registered.

@@ -18,8 +18,6 @@ use talea::{Counter, Error, Gauge, Opts, Registry};
 use tally::{Level, Tallies};
 use tokio::task::JoinHandle;
 
-use crate::total::Total;
-
 /// Spawns tasks and counts them: those alive and those ready, now and at most, and all that were
 /// ever spawned.
 ///
@@ -56,14 +54,13 @@ impl TaskMeter {
         let ready_peak = gauge("ready_peak", "Most tasks ready at once since the last reset.")?;
         let spawned: Counter =
             registry.register(Opts::new(&format!("{name}_tasks_spawned"), "Tasks spawned."))?;
-        let shown = Total::default();
 
-        let meter = TaskMeter::default();
+        let tallies = Tallies { shown_spawned: Some(spawned), ..Tallies::default() };
+        let meter = TaskMeter { tallies: Arc::new(tallies) };
         let tallies = Arc::clone(&meter.tallies);
         registry.on_snapshot(move || {
             show(tallies.alive.read(), &alive, &alive_peak);
             show(tallies.ready.read(), &ready, &ready_peak);
-            spawned.add(shown.grown(tallies.spawned.load(Relaxed)));
         });
         Ok(meter)
     }

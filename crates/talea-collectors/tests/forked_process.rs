@@ -13,6 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use support::{fork, held};
 use talea::Registry;
 use talea_collectors::process;
+use talea_collectors::tasks::TaskMeter;
 
 /// Held by the test that forks: no other thread then takes a lock that a child would need.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -82,4 +83,48 @@ fn a_daemon_whose_parent_registered_and_ended_shows_when_it_started() {
     let mut said = String::new();
     held.read_to_string(&mut said).expect("the pipe can be read");
     assert_eq!(said, "x", "the daemon's claims hold");
+}
+
+#[test]
+fn a_task_that_a_parent_spawned_is_counted_once() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let registry = Registry::for_test().expect("a registry");
+    let tasks = TaskMeter::register(&registry, "server").expect("the task metrics");
+    let spawned = || registry.snapshot().value("server_tasks_spawned_total", &[]);
+    drop((tasks.meter(async {}), tasks.meter(async {})));
+    // Before the parent has shown them.
+    assert!(held(fork(|| {
+        drop(tasks.meter(async {}));
+        assert_eq!(spawned(), Some(3.0));
+    })));
+    assert_eq!(spawned(), Some(3.0));
+}
+
+/// systemd's `ProcSubset=pid` mounts a `/proc` of processes alone. Here one of the other files is
+/// hidden. A process that may have no mount namespace of its own tests nothing.
+#[test]
+fn a_process_that_sees_no_file_of_the_whole_system_is_shown() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    assert!(held(fork(|| {
+        let (none, stat) = (c"/dev/null".as_ptr(), c"/proc/stat".as_ptr());
+        // SAFETY: the texts end with 0, and the rest may be null.
+        let is_hidden = unsafe {
+            libc::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS) == 0
+                && libc::mount(none, stat, std::ptr::null(), libc::MS_BIND, std::ptr::null()) == 0
+        };
+        if !is_hidden {
+            return;
+        }
+        let registry = Registry::for_test().expect("a registry");
+        process::register(&registry).expect("the process metrics");
+        let snapshot = registry.snapshot();
+        for name in [
+            "process_resident_memory_bytes",
+            "process_virtual_memory_bytes",
+            "process_threads",
+            "process_start_time_seconds",
+        ] {
+            assert!(snapshot.value(name, &[]).is_some_and(|value| value > 0.0), "{name}");
+        }
+    })));
 }

@@ -3,7 +3,7 @@
 use std::process;
 use std::sync::{Mutex, PoisonError};
 
-use super::stat::{Stat, boot_time, open_descriptors};
+use super::stat::{Stat, open_descriptors};
 use rustix::param::{clock_ticks_per_second, page_size};
 use rustix::process::{Resource, getrlimit};
 use rustix::time::{ClockId, clock_gettime};
@@ -47,14 +47,25 @@ impl Spent {
 /// The process's clock rather than `/proc/self/stat`, whose ticks of 10 ms are
 /// coarse for a load that lasts less than a second.
 fn cpu_seconds() -> f64 {
-    let spent = clock_gettime(ClockId::ProcessCPUTime);
-    spent.tv_sec as f64 + spent.tv_nsec as f64 * 1e-9
+    seconds(ClockId::ProcessCPUTime)
+}
+
+/// When the system started, in seconds since 1970. Not from `/proc/stat`, which a process with a
+/// `/proc` of processes alone does not see.
+fn boot_time() -> f64 {
+    seconds(ClockId::Realtime) - seconds(ClockId::Boottime)
+}
+
+fn seconds(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn register_stat(registry: &Registry) -> Result<(), Error> {
-    let (Ok(_), Ok(boot_time)) = (Stat::read(), boot_time()) else {
+    if Stat::read().is_err() {
         return Ok(());
-    };
+    }
+    let boot_time = boot_time();
     let opts = Opts::new(
         "process_start_time_seconds",
         "When the process started, in seconds since 1970-01-01 UTC.",
@@ -74,7 +85,7 @@ fn register_stat(registry: &Registry) -> Result<(), Error> {
     show(registry, move || {
         if let Ok(stat) = Stat::read() {
             // A child made by `fork` has a start of its own, which it shows when its parent has ended.
-            start.set(boot_time as f64 + stat.start_ticks as f64 / ticks_per_second);
+            start.set(boot_time + stat.start_ticks as f64 / ticks_per_second);
             resident.set(stat.resident_pages * page);
             virtual_memory.set(stat.virtual_bytes);
             threads.set(stat.threads);

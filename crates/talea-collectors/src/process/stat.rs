@@ -1,4 +1,4 @@
-//! `/proc/self/stat` and the few other files that it takes to read it.
+//! What a process reads of itself in `/proc`.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -34,16 +34,6 @@ impl Stat {
             resident_pages: field(24)?.parse().ok()?,
         })
     }
-}
-
-/// When the system started, in seconds since 1970.
-pub(super) fn boot_time() -> io::Result<u64> {
-    const PATH: &str = "/proc/stat";
-    fs::read_to_string(PATH)?
-        .lines()
-        .find_map(|line| line.strip_prefix("btime "))
-        .and_then(|seconds| seconds.trim().parse().ok())
-        .ok_or_else(|| unexpected(PATH))
 }
 
 /// How many descriptors this process has open.

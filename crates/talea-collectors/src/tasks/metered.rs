@@ -57,9 +57,7 @@ pin_project! {
 
 impl<F> Metered<F> {
     pub(super) fn new(future: F, tallies: Arc<Tallies>) -> Self {
-        tallies.spawned.fetch_add(1, Relaxed);
-        tallies.alive.rise();
-        tallies.ready.rise();
+        tallies.note_spawned();
         let task =
             Arc::new(Task { state: AtomicU8::new(READY), runtime: AtomicWaker::new(), tallies });
         let waker = Waker::from(Arc::clone(&task));

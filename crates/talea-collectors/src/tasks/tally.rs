@@ -5,6 +5,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use talea::Counter;
+
 /// The upper 32 bits hold the peak, the lower 32 bits the count, both as `i32`.
 ///
 /// The count may pass below zero for an instant: a thread that makes a task ready may be overtaken,
@@ -58,14 +60,26 @@ fn unpack(word: u64) -> Level {
     Level { now: word as u32 as i32, peak: (word >> 32) as u32 as i32 }
 }
 
-/// The authoritative counts. Each snapshot copies them into the registry, so that a count and its
-/// peak always belong together.
+/// The authoritative counts. Each snapshot copies the levels into the registry, so that a count and
+/// its peak always belong together.
 #[derive(Debug, Default)]
 pub(super) struct Tallies {
     pub(super) alive: Tally,
     pub(super) ready: Tally,
     /// All that were ever spawned.
     pub(super) spawned: AtomicU64,
+    /// The same in the registry, counted as it happens: a child made by `fork` has a copy of the count above, and
+    /// would add what its parent adds too.
+    pub(super) shown_spawned: Option<Counter>,
+}
+
+impl Tallies {
+    pub(super) fn note_spawned(&self) {
+        self.spawned.fetch_add(1, Relaxed);
+        self.shown_spawned.iter().for_each(Counter::inc);
+        self.alive.rise();
+        self.ready.rise();
+    }
 }
 
 #[cfg(test)]
