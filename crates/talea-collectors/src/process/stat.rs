@@ -1,4 +1,4 @@
-//! What a process reads of itself in `/proc`.
+//! The files in `/proc` that a process reads about itself.
 
 use std::fs;
 use std::io::{self, ErrorKind};

@@ -193,11 +193,19 @@ impl Snapshot {
         let Self { raw, families, .. } = self;
         let recent: Vec<FamilyMeta> =
             families.iter().filter_map(|known| known.recent(raw)).collect();
+        if recent.is_empty() {
+            return;
+        }
+        let mut taken = TakenNames::default();
+        for known in families.iter() {
+            taken.take(known.kind, known.name_in(raw), known.n);
+        }
         for summary in recent {
-            let place =
-                families.binary_search_by(|known| known.name_in(raw).cmp(summary.name_in(raw)));
-            // A family of that very name is shown as it is.
-            if let Err(place) = place {
+            let name = summary.name_in(raw);
+            // A family that has one of its names is shown as it is.
+            let is_free = taken.take(summary.kind, name, summary.n).is_none();
+            let place = families.binary_search_by(|known| known.name_in(raw).cmp(name));
+            if let (true, Err(place)) = (is_free, place) {
                 families.insert(place, summary);
             }
         }

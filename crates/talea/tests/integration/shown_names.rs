@@ -130,7 +130,7 @@ fn any_name() -> impl Strategy<Value = String> {
         1 => Just("_20_".to_owned()),
         1 => "[^\"\\\\\n_]{1,6}z",
     ];
-    let endings = vec!["_total", ".total", "_count", " sum", "_created", "_info"];
+    let endings = vec!["_total", ".total", "_count", " sum", "_created", "_info", "_recent"];
     let ending = prop_oneof![1 => Just(""), 1 => proptest::sample::select(endings)];
     (part, ending).prop_map(|(part, ending)| format!("{part}{ending}"))
 }
@@ -143,7 +143,7 @@ struct Planned {
 }
 
 fn any_family() -> impl Strategy<Value = Planned> {
-    (any_name(), 0_usize..5, btree_set(any_name(), 0..4)).prop_map(|(name, kind, labels)| {
+    (any_name(), 0_usize..7, btree_set(any_name(), 0..4)).prop_map(|(name, kind, labels)| {
         let labels = labels.into_iter().collect();
         Planned { name, kind, labels }
     })
@@ -161,6 +161,11 @@ fn fill(registry: &Registry, Planned { name, kind, labels }: &Planned) {
         1 => one::<Gauge>(registry, opts, labels, |it| it.set(1)),
         2 => one::<Histogram<Count>>(registry, opts, labels, |it| it.observe(1)),
         3 => one::<Summary<Count>>(registry, opts.quantiles(&[0.5]), labels, |it| it.observe(1)),
+        4 => one::<Histogram<Count>>(registry, opts.quantiles(&[0.5]), labels, |it| it.observe(1)),
+        5 => {
+            let facts: Vec<_> = labels.iter().map(|label| (label.as_str(), "v")).collect();
+            let _ = registry.info(opts, &[""; 0]).map(|it| it.set_pairs(&[""; 0], &facts));
+        }
         _ => one::<StateSet<bool>>(registry, opts, labels, |it| it.set(true)),
     }
 }

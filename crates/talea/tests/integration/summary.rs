@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use crate::support::metrics::{self, By, Users, alone, message_of, opts, register, registry};
+use crate::support::pages::{alone as page, assert_no_violation};
 use talea::{
-    Bucketing, Count, Escaping, Floats, Format, Histogram, Kind, Opts, Registry, Seconds, Snapshot,
-    Summary, Value, Windows,
+    Bucketing, Count, Counter, Escaping, Floats, Format, Histogram, Kind, Opts, Registry, Seconds,
+    Snapshot, Summary, Value, Windows,
 };
+use talea_parse::Syntax;
 
 /// A reader of a registry with windows of its own.
 struct Reader {
@@ -243,6 +245,22 @@ fn a_histogram_may_show_its_quantiles_beside_itself() {
     register::<Histogram<Seconds>>(&registry, "pricing_recent");
     let kind = registry.snapshot().family("pricing_recent_seconds").unwrap().kind();
     assert_eq!(kind, Kind::Histogram);
+}
+
+#[test]
+fn a_family_with_a_name_of_the_quantiles_of_a_histogram_is_shown_without_them() {
+    // In OpenMetrics the counter is called as the summary is, and its own samples end in these.
+    for counter in ["a_recent_seconds", "a_recent_seconds_sum", "a_recent_seconds_count"] {
+        let (registry, _) = alone::<Histogram<Seconds>>(opts("a").quantiles(&[0.5]));
+        let _: Counter = registry.register(opts(counter)).unwrap();
+        let names = [&format!("{counter}_total"), "a_seconds"];
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.families().map(|family| family.name()).collect::<Vec<_>>(), names);
+        assert_no_violation(&page(&registry, Format::OpenMetrics), Syntax::OpenMetrics);
+        // The quantiles come once it has ended.
+        assert!(registry.unregister(names[0]));
+        assert!(registry.snapshot().family("a_recent_seconds").is_some());
+    }
 }
 
 #[test]
