@@ -70,6 +70,12 @@ impl Message {
                 Self::Piece { bytes: body.len()? as u64, is_last }
             }
             "http.response.pathsend" => Self::Piece { bytes: 0, is_last: true },
+            "http.response.zerocopysend" => {
+                // Without a count, the server sends the file to its end.
+                let count = message.get_item(intern!(py, "count"))?;
+                let bytes = count.and_then(|count| count.extract().ok()).unwrap_or(0);
+                Self::Piece { bytes, is_last: !has_more(message)? }
+            }
             _ => Self::Other,
         })
     }

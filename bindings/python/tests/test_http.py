@@ -411,6 +411,35 @@ def test_a_body_ends_with_a_message_that_announces_no_more(registry, last, bytes
     assert float(line.split()[-1]) == bytes
 
 
+@pytest.mark.parametrize(
+    "pieces, bytes",
+    [
+        ([{"type": "http.response.pathsend", "path": "/x"}], 0),
+        ([{"type": "http.response.zerocopysend", "file": 0}], 0),
+        ([{"type": "http.response.zerocopysend", "file": 0, "count": None}], 0),
+        (
+            [
+                {"type": "http.response.body", "body": b"1", "more_body": True},
+                {"type": "http.response.zerocopysend", "file": 0, "count": 10, "more_body": True},
+                {"type": "http.response.zerocopysend", "file": 0, "count": 5},
+            ],
+            16,
+        ),
+    ],
+)
+def test_a_file_that_the_server_sends_is_a_piece_of_the_body(registry, pieces, bytes):
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        for piece in pieces:
+            assert outcomes(registry) == {}
+            await send(piece)
+
+    request(Middleware(app, registry=registry, route=lambda scope: "/x", detailed=True), "/x")
+    assert outcomes(registry) == {("GET", "/x", "complete"): 1}
+    sent = series(registry, "http_response_body_size_bytes_sum", "route")
+    assert sent == ({("/x",): bytes} if bytes else {})
+
+
 def test_other_scopes_pass(registry):
     seen = []
 
