@@ -101,6 +101,9 @@ def test_info_and_enum(registry):
     assert registry.get_sample_value("worker_info", {"queue": "a", "host": "x"}) is None
     with pytest.raises(ValueError, match="queue"):
         workers.labels("b").info({"queue": "c"})
+    with pytest.raises(ValueError, match="worker has no name"):
+        workers.labels("b").info({"host": "z", "": "x"})
+    assert registry.get_sample_value("worker_info", {"queue": "b", "host": "y"}) == 1
     circuit = talea.Enum("circuit", "Circuit.", ["to"], states=["closed", "open"], registry=registry)
     assert registry.get_sample_value("circuit", {"to": "x", "circuit": "closed"}) is None
     circuit.labels("x")

@@ -128,6 +128,8 @@ class Info:
         twice = set(self._labelnames).intersection(val)
         if twice:
             raise ValueError(f"facts cannot be named as the labels {sorted(twice)} of {self._name}")
+        if "" in val:
+            raise ValueError(f"a fact of {self._name} has no name; name what its value says")
         if any(value is None for value in val.values()):
             raise ValueError("the value of a fact is None, and a text is expected")
         self._family.set(list(self._labelvalues), [(name, str(value)) for name, value in val.items()])
