@@ -1,6 +1,7 @@
 """The middleware for WSGI and Django."""
 
 import contextlib
+from wsgiref.util import FileWrapper, setup_testing_defaults
 
 import django
 import flask
@@ -8,7 +9,7 @@ import flask.views
 import pytest
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 from django.conf import settings
-from django.http import Http404, HttpResponse, StreamingHttpResponse
+from django.http import FileResponse, Http404, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
@@ -185,8 +186,18 @@ def stream(request):
     return StreamingHttpResponse(iter([b"one", b"two"]))
 
 
+def file(request):
+    return FileResponse(open(__file__, "rb"))
+
+
 async def later(request):
     return HttpResponse("later")
+
+
+def environment(path):
+    environ = {"PATH_INFO": path}
+    setup_testing_defaults(environ)
+    return environ
 
 
 def broken_below(get_response):
@@ -205,6 +216,7 @@ urlpatterns = [
     path("fail/", fail),
     path("missing/", missing),
     path("stream/", stream),
+    path("file/", file),
     path("later/", later),
 ]
 
@@ -215,10 +227,11 @@ def test_django_is_metered_at_its_routes(registry):
         MIDDLEWARE=["talea.django.Middleware", "talea.django.Middleware", f"{__name__}.broken_below"],
         ROOT_URLCONF=__name__,
         ALLOWED_HOSTS=["*"],
-        TALEA_HTTP={"registry": registry},
+        TALEA_HTTP={"registry": registry, "detailed": True},
         LOGGING_CONFIG=None,
     )
     django.setup()
+    from django.core.handlers.wsgi import WSGIHandler
     from django.test import AsyncClient, Client
 
     client = Client(raise_request_exception=False)
@@ -230,6 +243,18 @@ def test_django_is_metered_at_its_routes(registry):
     assert client.get("/none/").status_code == 404
     assert client.get("/later/").content == b"later"
 
+    # Of a server that sends files itself, and one that does not.
+    with open(__file__, "rb") as own:
+        content = own.read()
+    sent = environment("/file/")
+    body = WSGIHandler()({**sent, "wsgi.file_wrapper": FileWrapper}, lambda *_: None)
+    assert isinstance(body, FileWrapper)
+    body.close()
+    response = WSGIHandler()(sent, lambda *_: None)
+    assert b"".join(response) == content
+    response.close()
+    assert series(registry, "http_response_body_size_bytes_sum", "route")[("/file/",)] == 2 * len(content)
+
     import asyncio
 
     assert asyncio.run(AsyncClient().get("/later/")).content == b"later"
@@ -239,6 +264,7 @@ def test_django_is_metered_at_its_routes(registry):
         ("/fail/", "panicked"): 1,
         ("/missing/", "complete"): 1,
         ("/stream/", "complete"): 1,
+        ("/file/", "complete"): 2,
         ("/later/", "complete"): 2,
         ("_unmatched", "panicked"): 1,
         ("_unmatched", "complete"): 1,

@@ -56,7 +56,7 @@ class Middleware:
         except BaseException as error:
             self._broke(exchange, error)
             raise
-        return self._watched(exchange, response)
+        return self._watched(exchange, request, response)
 
     async def _answered(self, exchange: HttpExchange, request: Any) -> Any:
         try:
@@ -64,7 +64,7 @@ class Middleware:
         except BaseException as error:
             self._broke(exchange, error)
             raise
-        return self._watched(exchange, response)
+        return self._watched(exchange, request, response)
 
     def _arrived(self, request: Any) -> HttpExchange:
         exchange = self._meter.arrived(
@@ -89,10 +89,13 @@ class Middleware:
             exchange.failed()
         exchange.close()
 
-    def _watched(self, exchange: HttpExchange, response: Any) -> Any:
+    def _watched(self, exchange: HttpExchange, request: Any, response: Any) -> Any:
         exchange.head(response.status_code)
         if not response.streaming:
             exchange.body(len(response.content), True)
+        elif getattr(response, "file_to_stream", None) and "wsgi.file_wrapper" in request.META:
+            # The server sends the file itself. Django hands the file over as long as the pieces are its own.
+            exchange.body(_http.declared_length(response.get("Content-Length")), True)
         elif response.is_async:
             response.streaming_content = self._async_pieces(exchange, response.streaming_content)
         else:
