@@ -1,7 +1,7 @@
 //! The web configuration: TLS, passwords, headers and pace, in the format that Prometheus and its
 //! exporters share.
 //!
-//! [`Web`] stands for the file; [`Rules`] are its content at a moment. The file and those that it
+//! [`Web`] stands for the file; `Rules` are its content at a moment. The file and those that it
 //! names are checked again while the agent runs, so that a certificate or a password can be
 //! changed without a restart. Nothing becomes weaker by accident: a file that is bad changes
 //! nothing, and neither does one that has lost its TLS, its passwords or its authority for clients,
