@@ -163,18 +163,7 @@ final class MetricsTest extends RegionTestCase
         $registry = $this->registry();
         $counter = $registry->registerCounter('', 'calls', 'Calls.', ['a', 'b', 'c']);
         $labels = [str_repeat('first', 2), null, 'third'];
-        $labels[1] = new class ($labels) {
-            /** @param mixed[] $labels */
-            public function __construct(private array &$labels)
-            {
-            }
-
-            public function __toString(): string
-            {
-                $this->labels = [];
-                return 'second';
-            }
-        };
+        $labels[1] = self::replacing($labels);
         $counter->inc($labels);
         self::assertHasLine('calls_total{a="firstfirst",b="second",c="third"} 1', $registry->render());
     }

@@ -38,6 +38,31 @@ abstract class RegionTestCase extends TestCase
         self::assertContains($line, explode("\n", $page), $page);
     }
 
+    /**
+     * A label value whose text replaces the labels, and puts others where they were.
+     *
+     * @param mixed[] $labels
+     */
+    protected static function replacing(array &$labels): \Stringable
+    {
+        return new class ($labels) implements \Stringable {
+            /** @var int[][] */
+            public array $others;
+
+            /** @param mixed[] $labels */
+            public function __construct(private array &$labels)
+            {
+            }
+
+            public function __toString(): string
+            {
+                $this->labels = [];
+                $this->others = array_map(fn () => range(7, 9), range(1, 9));
+                return 'second';
+            }
+        };
+    }
+
     /** Does something in so many processes at once, each with its number; all must end well. */
     protected static function inProcesses(int $count, callable $do): void
     {

@@ -295,22 +295,7 @@ final class StorageTest extends RegionTestCase
     public function testAnObjectThatReplacesTheLabelValuesOfItsDataDoesNoHarm(): void
     {
         $labels = [str_repeat('first', 2), null, 'third'];
-        $labels[1] = new class ($labels) {
-            /** @var int[][] in the memory that the labels had */
-            public array $others;
-
-            /** @param mixed[] $labels */
-            public function __construct(private array &$labels)
-            {
-            }
-
-            public function __toString(): string
-            {
-                $this->labels = [];
-                $this->others = array_map(fn () => range(7, 9), range(1, 9));
-                return 'second';
-            }
-        };
+        $labels[1] = self::replacing($labels);
         $data = self::data('calls', 'counter', ['a' => '', 'b' => '', 'c' => ''], 1);
         $data['labelValues'] = &$labels;
         $this->storage->updateCounter($data + ['command' => Adapter::COMMAND_INCREMENT_INTEGER]);
