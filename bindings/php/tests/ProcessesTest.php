@@ -68,6 +68,23 @@ final class ProcessesTest extends RegionTestCase
         self::assertHasLine('none_total 1', $registry->render());
     }
 
+    public function testAPageIsOfTheNewestVersionAndAfterARollbackOfTheOneThatRuns(): void
+    {
+        $path = $this->path();
+        $registry = new Registry($path);
+        $calls = $registry->registerCounter('', 'calls', 'Calls.', ['a']);
+        $calls->inc(['x']);
+        $code = '$r = new Talea\Registry(); $r->registerCounter("", "calls", "Calls.", ["a", "b"])->inc(["x", "y"]);'
+            . 'echo $r->render();';
+        $page = self::runPhp($code, ['talea.region' => $path]);
+        self::assertStringContainsString('talea: other processes define the metric "calls_total" otherwise', $page);
+        self::assertHasLine('calls_total{a="x",b="y"} 1', $page);
+        self::assertStringNotContainsString('{a="x"}', $page);
+        $calls->incBy(2, ['x']);
+        // What was counted before the newer version is not shown after it, as growth that never was.
+        self::assertHasLine('calls_total{a="x"} 2', $registry->render());
+    }
+
     public function testNewSeriesBeyondTheLimitAreCountedTogetherAndThrowNothing(): void
     {
         $code = '$r = new Talea\Registry(); $c = $r->registerCounter("", "calls", "Calls.", ["id"]);'
