@@ -66,10 +66,3 @@ impl WebFile {
         Ok(file.unwrap_or_default())
     }
 }
-
-impl TlsSection {
-    /// Whether clients need a certificate. These fields have no other use.
-    pub(super) fn checks_clients(&self) -> bool {
-        self.client_ca.is_some() || self.client_ca_file.is_some()
-    }
-}

@@ -29,7 +29,7 @@ use talea_http::turns::Turns;
 
 use self::passwords::Refusal;
 use self::rules::Rules;
-use self::sources::{Sources, State};
+use self::sources::Sources;
 use crate::screen::note;
 
 /// How long the files are taken to be as they were.
@@ -111,7 +111,7 @@ impl Web {
     }
 
     fn look(&self, followed: &WatchedFile, sources: &mut Sources) {
-        if sources.state() != State::Changed {
+        if !sources.have_changed() {
             return;
         }
         let mut found = Sources::default();

@@ -9,7 +9,7 @@ use hyper::header::HeaderMap;
 use talea_http::turns::Turns;
 use tokio_rustls::TlsAcceptor;
 
-use super::file::{TlsSection, WebFile};
+use super::file::WebFile;
 use super::passwords::{Passwords, Refusal};
 use super::rate_limit::RateLimit;
 use super::sources::Sources;
@@ -53,7 +53,9 @@ impl Rules {
         let folder = path.parent().unwrap_or(Path::new(""));
         // A section with nothing in it asks for nothing.
         let section = file.tls_server_config.filter(|section| *section != Default::default());
-        let checks_clients = section.as_ref().is_some_and(TlsSection::checks_clients);
+        let checks_clients = section
+            .as_ref()
+            .is_some_and(|it| it.client_ca.is_some() || it.client_ca_file.is_some());
         let tls = section.map(|section| {
             tls::acceptor(&section, folder, sources, http2).context("tls_server_config")
         });

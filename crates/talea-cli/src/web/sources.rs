@@ -25,15 +25,6 @@ struct Source {
     content: Option<Digest>,
 }
 
-/// How files are, as against when they were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Same,
-    /// Written to within the last second.
-    Unsettled,
-    Changed,
-}
-
 impl Sources {
     /// The contents of a file. An error names the file.
     pub(super) fn read(&mut self, path: &Path) -> Result<Vec<u8>> {
@@ -43,17 +34,14 @@ impl Sources {
         bytes.with_context(|| format!("{} cannot be read", path.display()))
     }
 
-    /// Contents are compared, not times: a file may change twice within the
-    /// resolution of its time.
-    pub(super) fn state(&self) -> State {
-        if self.0.iter().any(|source| is_fresh(&source.path)) {
-            return State::Unsettled;
-        }
-        let same = self.0.iter().all(|source| {
+    /// Whether files are others than when they were read, and none was written to within the last second. Contents
+    /// are compared, not times: a file may change twice within the resolution of its time.
+    pub(super) fn have_changed(&self) -> bool {
+        let is_another = |source: &Source| {
             let now = content(&source.path).ok().map(|bytes| digest(&SHA256, &bytes));
-            now.as_ref().map(Digest::as_ref) == source.content.as_ref().map(Digest::as_ref)
-        });
-        if same { State::Same } else { State::Changed }
+            now.as_ref().map(Digest::as_ref) != source.content.as_ref().map(Digest::as_ref)
+        };
+        !self.0.iter().any(|source| is_fresh(&source.path)) && self.0.iter().any(is_another)
     }
 }
 
@@ -100,13 +88,13 @@ pub(super) mod tests {
         write(&path, "one");
         let mut sources = Sources::default();
         assert_eq!(sources.read(&path).unwrap(), b"one");
-        assert_eq!(sources.state(), State::Same);
+        assert!(!sources.have_changed());
         write(&path, "two");
-        assert_eq!(sources.state(), State::Changed);
+        assert!(sources.have_changed());
         write(&path, "one");
-        assert_eq!(sources.state(), State::Same);
+        assert!(!sources.have_changed());
         fs::write(&path, "tw").unwrap();
-        assert_eq!(sources.state(), State::Unsettled, "it was just written, and may go on");
+        assert!(!sources.have_changed(), "it was just written, and may go on");
     }
 
     #[test]
@@ -115,13 +103,13 @@ pub(super) mod tests {
         let path = folder.path().join("web.yml");
         let mut sources = Sources::default();
         assert!(sources.read(&path).is_err());
-        assert_eq!(sources.state(), State::Same);
+        assert!(!sources.have_changed());
         write(&path, "one");
-        assert_eq!(sources.state(), State::Changed);
+        assert!(sources.have_changed());
         let mut sources = Sources::default();
         sources.read(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        assert_eq!(sources.state(), State::Changed);
+        assert!(sources.have_changed());
     }
 
     /// As secrets are mounted.
@@ -136,9 +124,9 @@ pub(super) mod tests {
         let mut sources = Sources::default();
         sources.read(&path("link")).unwrap();
         std::os::unix::fs::symlink("two", path("next")).unwrap();
-        assert_eq!(sources.state(), State::Same);
+        assert!(!sources.have_changed());
         fs::rename(path("next"), path("link")).unwrap();
-        assert_eq!(sources.state(), State::Changed);
+        assert!(sources.have_changed());
     }
 
     #[test]
