@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use talea_load::figures::counted;
 
-use super::document::document;
+use super::document::{document, wide_table};
 use super::thresholds::thresholds;
 use crate::compare::{Comparison, Judgement, MeasureComparison, VariantComparison, Verdict};
 use crate::compare::{in_words, interval, ratio, titled, value, verdict};
@@ -40,42 +40,39 @@ pub(crate) fn comparison_page(
 }
 
 fn table(comparison: &Comparison, other: &VariantComparison) -> Markup {
+    let headings = html! {
+        tr {
+            th scope="col" { "Case" }
+            th.first scope="col" { "" }
+            @for heading in
+                [&comparison.base, &other.name, "ratio", "95 % interval", "half … twice"]
+            {
+                th scope="col" { (heading) }
+            }
+            th.first scope="col" { "" }
+        }
+    };
+    let rows = html! {
+        @for case in &other.cases {
+            @for (n, line) in case.lines.iter().enumerate() {
+                tr {
+                    th scope="row" { @if n == 0 { (case.id) } }
+                    td.first { (titled(line.measure)) }
+                    td { (value(line.measure, line.base)) }
+                    td { (value(line.measure, line.other)) }
+                    td { (ratio(line)) }
+                    td { (interval(line)) }
+                    td { (whiskers(line)) }
+                    td.first.good[line.verdict == Verdict::Better]
+                        .wrong[line.verdict == Verdict::Worse] { (verdict(line)) }
+                }
+            }
+        }
+    };
     html! {
         section {
             h2 { code { (other.name) } }
-            div.scroll tabindex="0" role="region" aria-label=(other.name) {
-                table.cases.compared {
-                    thead {
-                        tr {
-                            th scope="col" { "Case" }
-                            th.first scope="col" { "" }
-                            th scope="col" { (comparison.base) }
-                            th scope="col" { (other.name) }
-                            th scope="col" { "ratio" }
-                            th scope="col" { "95 % interval" }
-                            th scope="col" { "half … twice" }
-                            th.first scope="col" { "" }
-                        }
-                    }
-                    tbody {
-                        @for case in &other.cases {
-                            @for (n, line) in case.lines.iter().enumerate() {
-                                tr {
-                                    th scope="row" { @if n == 0 { (case.id) } }
-                                    td.first { (titled(line.measure)) }
-                                    td { (value(line.measure, line.base)) }
-                                    td { (value(line.measure, line.other)) }
-                                    td { (ratio(line)) }
-                                    td { (interval(line)) }
-                                    td { (whiskers(line)) }
-                                    td.first.good[line.verdict == Verdict::Better]
-                                        .wrong[line.verdict == Verdict::Worse] { (verdict(line)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+            (wide_table(&other.name, "cases compared", &headings, &rows))
         }
     }
 }

@@ -33,6 +33,15 @@ pub(crate) fn data_table(headings: &[&str], rows: &Markup) -> Markup {
     }
 }
 
+/// A wide table in a box that can be scrolled, also by keys.
+pub(super) fn wide_table(label: &str, classes: &str, headings: &Markup, rows: &Markup) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(label) {
+            table class=(classes) { thead { (headings) } tbody { (rows) } }
+        }
+    }
+}
+
 /// A drawing with its title, its unit and its one number.
 pub(crate) fn figure(
     title: &str,

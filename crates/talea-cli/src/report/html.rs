@@ -4,7 +4,7 @@
 use maud::{Markup, PreEscaped, html};
 use talea_load::figures::{NONE, counted, whole, whole_or_none};
 
-use super::document::{document, figure};
+use super::document::{document, figure, wide_table};
 use super::pairs::{self, Pair};
 use super::table::{Column, briefly, columns, unsampled};
 use super::thresholds::thresholds;
@@ -109,41 +109,34 @@ fn table(results: &[CaseResult]) -> Markup {
     let (columns, _) = columns(results);
     let groups: Vec<&[&Column]> = columns.chunk_by(|one, other| one.group == other.group).collect();
     let numbers = || groups.iter().skip(1);
-    html! {
-        div.scroll tabindex="0" role="region" aria-label="All cases" {
-            table.cases {
-                thead {
-                    tr.groups {
-                        th rowspan="2" scope="col" { "Case" }
-                        @for group in numbers() {
-                            th colspan=(group.len()) scope="colgroup" { span { (group[0].group) } }
-                        }
-                    }
-                    tr {
-                        @for group in numbers() {
-                            @for (n, column) in group.iter().enumerate() {
-                                th.first[n == 0] scope="col" { (column.title) }
-                            }
-                        }
-                    }
+    let headings = html! {
+        tr.groups {
+            th rowspan="2" scope="col" { "Case" }
+            @for group in numbers() {
+                th colspan=(group.len()) scope="colgroup" { span { (group[0].group) } }
+            }
+        }
+        tr {
+            @for group in numbers() {
+                @for (n, column) in group.iter().enumerate() {
+                    th.first[n == 0] scope="col" { (column.title) }
                 }
-                tbody {
-                    @for result in results {
-                        tr {
-                            th scope="row" { a href=(format!("#{}", case::anchor(result))) { (result.id) } }
-                            @for group in numbers() {
-                                @for (n, column) in group.iter().enumerate() {
-                                    td.first[n == 0].wrong[(column.is_wrong)(result)] {
-                                        ((column.of)(result))
-                                    }
-                                }
-                            }
-                        }
+            }
+        }
+    };
+    let rows = html! {
+        @for result in results {
+            tr {
+                th scope="row" { a href=(format!("#{}", case::anchor(result))) { (result.id) } }
+                @for group in numbers() {
+                    @for (n, column) in group.iter().enumerate() {
+                        td.first[n == 0].wrong[(column.is_wrong)(result)] { ((column.of)(result)) }
                     }
                 }
             }
         }
-    }
+    };
+    wide_table("All cases", "cases", &headings, &rows)
 }
 
 /// The conclusions from the numbers; nothing if there are none.

@@ -31,6 +31,23 @@ pub(super) enum Key {
     UsedAndPending,
 }
 
+impl Metric<'_> {
+    /// Of values that each cover a window.
+    fn over(mut self, window: Key) -> Self {
+        self.key = Some(window);
+        self.chart.full_from = WINDOW.as_secs_f64();
+        self
+    }
+
+    /// Below a high-water mark; where there is none yet, it is 0.
+    fn below(mut self, peaks: &[Option<f64>]) -> Self {
+        self.key = Some(Key::NowAndPeak);
+        let known = peaks.iter().map(|peak| peak.unwrap_or_default());
+        self.chart.peaks = (!peaks.is_empty()).then(|| known.collect());
+        self
+    }
+}
+
 /// All that there is of a case over time.
 pub(super) fn of(result: &CaseResult) -> Vec<Metric<'_>> {
     let mut all = vec![both_sides(result)];
@@ -76,16 +93,10 @@ fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
     let series = &server.series;
     let (additional, ready) = (server.peak_additional_tasks, server.peak_ready_tasks);
     let created = whole_or_none(server.tasks_created);
-    let metric = |title, unit, headline: String, values: &[Option<f64>], key, peaks: &[_]| {
+    let metric = |title, unit, headline: String, values: &[Option<f64>]| {
         let label = format!("Case {}: {title} over time. {headline}.", result.id);
-        let full_from = match key {
-            Some(Key::FullAndShorter | Key::ShorterAlone) => WINDOW.as_secs_f64(),
-            _ => 0.0,
-        };
-        let peaks = (!peaks.is_empty()).then(|| known(peaks));
-        let one_line = Chart::new(&series.seconds, values.to_vec(), label);
-        let chart = Chart { peaks, full_from, ..one_line };
-        Metric { title, unit, headline, chart, key }
+        let chart = Chart::new(&series.seconds, values.to_vec(), label);
+        Metric { title, unit, headline, chart, key: None }
     };
     let lasted = series.seconds.last().copied().unwrap_or_default();
     let window = match lasted < WINDOW.as_secs_f64() {
@@ -98,64 +109,48 @@ fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
             "since the case began",
             whole_or_none(server.requests_received),
             &series.requests_received,
-            None,
-            &[],
         ),
         metric(
             "Requests received a second",
             "req/s, over the last 2 s",
             format!("peak {}", measured_or_none(server.peak_rate_2s)),
             &series.rate_2s,
-            Some(window),
-            &[],
-        ),
+        )
+        .over(window),
         metric(
             "Mean response time",
             "ms, over the last 2 s",
             format!("whole case {}", measured_or_none(server.mean_response_ms)),
             &series.mean_response_ms_2s,
-            Some(window),
-            &[],
-        ),
+        )
+        .over(window),
         metric(
             "Additional server tasks",
             "tasks beyond the baseline",
             format!("peak {}, {created} created", whole_or_none(additional)),
             &series.additional_tasks,
-            Some(Key::NowAndPeak),
-            &series.additional_tasks_peak,
-        ),
+        )
+        .below(&series.additional_tasks_peak),
         metric(
             "Ready tasks",
             "woken, not yet polled",
             format!("peak {}", whole_or_none(ready)),
             &series.ready_tasks,
-            Some(Key::NowAndPeak),
-            &series.ready_tasks_peak,
-        ),
-        metric(
-            "Requests in flight",
-            "begun, not ended",
-            in_flight(server),
-            &series.in_flight,
-            None,
-            &[],
-        ),
+        )
+        .below(&series.ready_tasks_peak),
+        metric("Requests in flight", "begun, not ended", in_flight(server), &series.in_flight),
         metric(
             "Server CPU",
             "cores, over the last 2 s",
             format!("{} s in all", measured_or_none(server.cpu_seconds)),
             &series.cpu_cores_2s,
-            Some(window),
-            &[],
-        ),
+        )
+        .over(window),
         metric(
             "Server memory",
             "MiB",
             format!("peak {}", server.peak_memory_bytes.map_or(NONE.to_owned(), bytes)),
             &mebibytes(&series.memory_bytes),
-            None,
-            &[],
         ),
     ];
     let mut pool = metric(
@@ -163,9 +158,8 @@ fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
         "connections, and requests that wait for one",
         format!("at most {} wait", whole_or_none(server.peak_pool_pending)),
         &series.pool_used,
-        Some(Key::UsedAndPending),
-        &[],
     );
+    pool.key = Some(Key::UsedAndPending);
     if !series.pool_pending.is_empty() {
         let (seconds, values) = (&series.seconds[..], &series.pool_pending[..]);
         pool.chart.curves.push(Curve { seconds, values, colour: PEAK });
@@ -184,11 +178,6 @@ fn in_flight(server: &Server) -> String {
 
 fn mebibytes(column: &[Option<f64>]) -> Vec<Option<f64>> {
     column.iter().map(|bytes| bytes.map(|bytes| bytes / (1024.0 * 1024.0))).collect()
-}
-
-/// A high-water mark; where there is none yet, it is 0.
-fn known(numbers: &[Option<f64>]) -> Vec<f64> {
-    numbers.iter().map(|number| number.unwrap_or_default()).collect()
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use talea_load::figures::{NONE, bytes, measured_or_none, plain, whole_or_none};
 
+use super::document::wide_table;
 use crate::study::{CaseResult, Server};
 
 /// Both ways side by side; nothing where no Prometheus took part.
@@ -11,6 +12,23 @@ pub(super) fn section(results: &[CaseResult]) -> Markup {
         .iter()
         .filter_map(|case| Some((case, case.server.as_ref()?, case.prometheus.as_ref()?)));
     let both: Vec<(&CaseResult, &Server, &Server)> = both.collect();
+    let headings = html! {
+        tr {
+            th scope="col" { "Case" }
+            @for (name, _) in NUMBERS { th.first scope="col" colspan="2" { (name) } }
+        }
+    };
+    let rows = html! {
+        @for (case, sampled, scraped) in &both {
+            tr {
+                th scope="row" { (case.id) }
+                @for (_, number) in NUMBERS {
+                    td.first { (number(sampled)) }
+                    td { (number(scraped)) }
+                }
+            }
+        }
+    };
     html! {
         @if !both.is_empty() {
             section {
@@ -19,25 +37,7 @@ pub(super) fn section(results: &[CaseResult]) -> Markup {
                     "The first number of each pair is from the study's own samples, the second from \
                      what a Prometheus scraped, by the same reckoning."
                 }
-                div.scroll tabindex="0" role="region" aria-label="Both ways side by side" {
-                    table.cases.both {
-                        thead { tr {
-                            th scope="col" { "Case" }
-                            @for (name, _) in NUMBERS { th.first scope="col" colspan="2" { (name) } }
-                        } }
-                        tbody {
-                            @for (case, sampled, scraped) in &both {
-                                tr {
-                                    th scope="row" { (case.id) }
-                                    @for (_, number) in NUMBERS {
-                                        td.first { (number(sampled)) }
-                                        td { (number(scraped)) }
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
+                (wide_table("Both ways side by side", "cases both", &headings, &rows))
                 (differences(results))
                 (queries(results))
             }
@@ -79,35 +79,31 @@ fn queries(results: &[CaseResult]) -> Markup {
     let Some(most) = results.iter().map(|case| &case.queries).max_by_key(|all| all.len()) else {
         return html! {};
     };
-    html! {
-        h3 { "The queries of appendix E" }
-        div.scroll tabindex="0" role="region" aria-label="The queries of appendix E" {
-            table.cases.queries {
-                thead { tr {
-                    th scope="col" { "" }
-                    @for case in results { th.first scope="col" { (case.id) } }
-                } }
-                tbody {
-                    @for (n, query) in most.iter().enumerate() {
-                        tr {
-                            th scope="row" {
-                                (query.title)
-                                @if !query.unit.is_empty() { ", " (query.unit) }
-                                code.unit { (query.query) }
-                            }
-                            @for case in results {
-                                td.first {
-                                    @if let Some(query) = case.queries.get(n) {
-                                        (query.found.map_or(NONE.to_owned(), plain))
-                                        span.unit { (query.sampled.map_or(NONE.to_owned(), plain)) }
-                                    }
-                                }
-                            }
+    let headings = html! {
+        tr { th scope="col" { "" } @for case in results { th.first scope="col" { (case.id) } } }
+    };
+    let rows = html! {
+        @for (n, query) in most.iter().enumerate() {
+            tr {
+                th scope="row" {
+                    (query.title)
+                    @if !query.unit.is_empty() { ", " (query.unit) }
+                    code.unit { (query.query) }
+                }
+                @for case in results {
+                    td.first {
+                        @if let Some(query) = case.queries.get(n) {
+                            (query.found.map_or(NONE.to_owned(), plain))
+                            span.unit { (query.sampled.map_or(NONE.to_owned(), plain)) }
                         }
                     }
                 }
             }
         }
+    };
+    html! {
+        h3 { "The queries of appendix E" }
+        (wide_table("The queries of appendix E", "cases queries", &headings, &rows))
         p.note {
             "Below each number is what the study's samples say. " code { "increase()" } " and "
             code { "rate()" } " extrapolate to the edges of their window; a window of 2 s sees two \

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 use talea_load::figures::{NONE, counted};
 
+use super::document::wide_table;
 use crate::compare::{titled, value};
 use crate::study::{CaseResult, Measure};
 use talea_statistics::Mean;
@@ -10,26 +11,22 @@ use talea_statistics::Mean;
 /// Means with intervals, case by case; nothing of a single round.
 pub(super) fn section(results: &[CaseResult]) -> Markup {
     let rounds = results.iter().map(|case| case.rounds.len()).max().unwrap_or(0);
+    let headings = html! {
+        tr { th scope="col" { "" } @for case in results { th.first scope="col" { (case.id) } } }
+    };
+    let rows = html! {
+        @for (measure, ..) in Measure::ALL {
+            tr {
+                th scope="row" { (titled(measure)) }
+                @for case in results { (mean(case, measure)) }
+            }
+        }
+    };
     html! {
         @if rounds > 1 {
             section {
                 h2 { "Over " (counted(rounds as u64, "round")) }
-                div.scroll tabindex="0" role="region" aria-label="Means over rounds" {
-                    table.cases {
-                        thead { tr {
-                            th scope="col" { "" }
-                            @for case in results { th.first scope="col" { (case.id) } }
-                        } }
-                        tbody {
-                            @for (measure, ..) in Measure::ALL {
-                                tr {
-                                    th scope="row" { (titled(measure)) }
-                                    @for case in results { (mean(case, measure)) }
-                                }
-                            }
-                        }
-                    }
-                }
+                (wide_table("Means over rounds", "cases", &headings, &rows))
                 p.note {
                     "The mean over the rounds, and the interval that holds the true one in 95 of 100 \
                      such experiments. The rest of the page is of the round whose client time is the \
