@@ -9,18 +9,11 @@ use std::process::Command;
 use crate::support::assert_says;
 use crate::support::calls::is_root;
 use crate::support::process::{
-    AsUser, Process, arguments, by_shell, line_of, output_of, wait_for_input,
+    AsUser, NOBODY, Process, arguments, by_shell, line_of, output_of, wait_for_input,
 };
-use crate::support::region::family;
+use crate::support::region::{config, family};
 use crate::support::tmpfs::{Shm, open, open_copy, put, write};
 use talea_region::{Config, FamilySpec, OpenError, Reader, Region, Standing};
-
-/// A user and a group that are not those of the tests.
-const NOBODY: u32 = 65_534;
-
-fn config() -> Config {
-    Config::with_len(1 << 20)
-}
 
 /// The user and the group of the tests, taken from a file that they make.
 fn own(shm: &Shm) -> (u32, u32) {

@@ -4,25 +4,17 @@
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::assert_says;
 use crate::support::process::{Process, arguments, by_shell, output_of, wait_for_input};
-use crate::support::region::{family, total};
+use crate::support::region::{config, family, opened as open, total};
 use crate::support::tmpfs::{self, Shm};
-use talea_region::{Config, FamilySpec, OpenError, Opened, Region, Storage};
+use talea_region::{Config, FamilySpec, OpenError, Region, Storage};
 
 fn spec() -> FamilySpec<'static> {
     FamilySpec { storage: Storage::Striped, limit: 10, ..FamilySpec::default() }
-}
-
-fn config() -> Config {
-    Config::with_len(1 << 20)
-}
-
-fn open(path: impl AsRef<Path>) -> Opened {
-    Region::open(path, config()).unwrap()
 }
 
 fn count(path: impl AsRef<Path>, adds: u64) -> &'static Region {
@@ -142,7 +134,7 @@ fn a_file_of_something_else_is_an_error_and_stays_as_it_is() {
         assert_eq!(shm.names(), ["shop.talea"]);
     }
     // As a sibling it is passed over.
-    fs::rename(shm.file(), sibling(&shm)).unwrap();
+    fs::rename(shm.file(), shm.sibling(1)).unwrap();
     let _used = count(shm.file(), 1);
     tmpfs::open(shm.file()).write_all_at(b"X", 8).unwrap();
     let opened = open(shm.file());
@@ -167,7 +159,7 @@ fn a_damaged_file_that_is_in_use_is_left_alone() {
     let region = count(shm.file(), 7);
     tmpfs::open(shm.file()).write_all_at(b"X", 8).unwrap();
     let opened = open(shm.file());
-    assert_eq!(opened.path, sibling(&shm));
+    assert_eq!(opened.path, shm.sibling(1));
     assert!(opened.notice.unwrap().contains("in use"));
     assert_eq!(counted(region), 7, "the one who uses it goes on");
 }
@@ -241,7 +233,7 @@ fn an_unusable_file_that_is_locked_does_not_delay_the_start() {
     flock.arg(shm.file()).args(["sh", "-c", "echo held; read line; true"]);
     let holder = Process::start_until("held", &mut flock);
     let opened = open(shm.file());
-    assert_eq!(opened.path, sibling(&shm));
+    assert_eq!(opened.path, shm.sibling(1));
     assert!(opened.notice.unwrap().contains("0 bytes"));
     holder.end();
     // Once it is let go, it is moved aside as any other.
@@ -289,16 +281,12 @@ fn old_version(shm: &Shm) -> Holder {
     hold(&shm.file())
 }
 
-fn sibling(shm: &Shm) -> PathBuf {
-    shm.path().join("shop.talea.1")
-}
-
 #[test]
 fn after_a_change_of_layout_the_next_start_gives_the_sibling_its_path() {
     let shm = Shm::new("layouts");
     let old = old_version(&shm);
     let new = open(shm.file());
-    assert_eq!(new.path, sibling(&shm));
+    assert_eq!(new.path, shm.sibling(1));
     count_in(new.region, 7);
     assert_eq!(shm.names(), ["shop.talea", "shop.talea.1"]);
     drop(old);
@@ -361,10 +349,10 @@ fn a_region_whose_own_file_is_gone_claims_no_path() {
     let shm = Shm::new("claims-gone");
     let old = old_version(&shm);
     let new = open(shm.file()).region;
-    fs::remove_file(sibling(&shm)).unwrap();
+    fs::remove_file(shm.sibling(1)).unwrap();
     drop(old);
     // Somebody else's by now.
-    tmpfs::write(sibling(&shm), b"another");
+    tmpfs::write(shm.sibling(1), b"another");
     assert_eq!([(); 3].map(|()| new.claim_path()), [None, None, None]);
     assert_eq!(shm.names(), ["shop.talea", "shop.talea.1"]);
 }

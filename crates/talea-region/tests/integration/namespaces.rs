@@ -118,7 +118,7 @@ fn counts_without_a_boot_id_when_asked() {
     let Some([path]) = arguments() else { return };
     let said = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap();
     assert!(said.is_empty(), "the boot id can be read");
-    let opened = Region::open(path, Config::with_len(1 << 20)).unwrap();
+    let opened = region::opened(path);
     add(opened.region, Storage::Single, 5);
     println!("\ncounted {} {:?}", total(opened.region), opened.notice);
 }
@@ -129,7 +129,7 @@ fn a_boot_id_that_cannot_be_read_speaks_against_no_file() {
     for knows in [true, false] {
         let shm = Shm::new(&format!("boot-{knows}"));
         let count = || {
-            let opened = Region::open(shm.file(), Config::with_len(1 << 20)).unwrap();
+            let opened = region::opened(shm.file());
             add(opened.region, Storage::Single, 1);
             assert_eq!((&opened.path, opened.notice), (&shm.file(), None));
             total(opened.region)

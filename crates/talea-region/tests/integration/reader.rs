@@ -8,7 +8,7 @@ use std::process::Command;
 
 use crate::support::assert_says;
 use crate::support::process::{Process, arguments, wait_for_input};
-use crate::support::region::{family, sweep};
+use crate::support::region::{self, family, sweep};
 use crate::support::tmpfs::{Shm, open, open_copy, put};
 use talea_region::{Config, FamilyCopy, FamilySpec, Number, Reader, Region, Snapshot, Storage};
 
@@ -111,7 +111,7 @@ fn from_outside_a_region_is_as_full_as_it_is_from_inside() {
 fn impossible_marks_are_an_error_for_a_reader() {
     let shm = Shm::new("marks");
     let path = shm.file();
-    fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 3);
+    fill(region::open(&path), 3);
     let copy = shm.path().join("copy.talea");
     let look = |at: u64, word: u64| {
         put(&open_copy(&path, &copy), at, word);
@@ -181,7 +181,7 @@ fn a_file_that_is_no_region_is_reported_and_not_read() {
 fn a_region_that_is_cut_is_an_error() {
     let shm = Shm::new("cut");
     let path = shm.file();
-    fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 10);
+    fill(region::open(&path), 10);
     // A copy: no writer survives the truncation of its file.
     let copy = shm.path().join("copy.talea");
     for claimed in [None, Some(u64::MAX)] {
@@ -212,7 +212,7 @@ fn a_file_of_holes_that_claims_to_be_full_costs_no_memory() {
 fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
     let shm = Shm::new("mutated");
     let path = shm.file();
-    fill(Region::open(&path, Config::with_len(1 << 20)).unwrap().region, 20);
+    fill(region::open(&path), 20);
     let original = fs::read(&path).unwrap();
     let copy = shm.path().join("copy.talea");
     let file = open_copy(&path, &copy);

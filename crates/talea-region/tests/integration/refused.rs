@@ -5,9 +5,9 @@ use std::fs;
 use std::time::Duration;
 
 use crate::support::calls::cpu_time;
-use crate::support::region::{family, open};
+use crate::support::region::{family, open, opened};
 use crate::support::tmpfs::{self, Shm};
-use talea_region::{Config, Family, FamilySpec, Reader, Region, Storage};
+use talea_region::{Family, FamilySpec, Reader, Region, Storage};
 
 fn spec() -> FamilySpec<'static> {
     FamilySpec { storage: Storage::Striped, cells: 3, segments: 4, ..FamilySpec::default() }
@@ -70,8 +70,7 @@ fn a_file_that_is_no_whole_region_is_an_error_to_read_and_moved_aside_to_start()
         let path = shm.path().join(format!("{n}.talea"));
         tmpfs::write(&path, &bytes);
         assert!(at_once(what, || Reader::open(&path)).is_err(), "{what}");
-        let config = Config::with_len(1 << 20);
-        let opened = at_once(what, || Region::open(&path, config)).unwrap();
+        let opened = at_once(what, || opened(&path));
         let notice = opened.notice.unwrap();
         assert!(notice.contains(expected), "{what}: {notice}");
         assert_eq!(opened.path, path, "{what}");

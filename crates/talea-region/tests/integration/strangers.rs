@@ -4,22 +4,17 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, lchown, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::assert_says;
 use crate::support::calls::is_root;
-use crate::support::process::{AsUser, Process, arguments, line_of, output_of, wait_for_input};
-use crate::support::region::family;
+use crate::support::process::{
+    AsUser, NOBODY, Process, arguments, line_of, output_of, wait_for_input,
+};
+use crate::support::region::{config, family, opened as open};
 use crate::support::tmpfs::{self, Shm};
-use talea_region::{Config, FamilySpec, OpenError, Opened, Region, Storage};
-
-/// A user that is neither root nor the user of the tests.
-const NOBODY: u32 = 65_534;
-
-fn config() -> Config {
-    Config::with_len(1 << 20)
-}
+use talea_region::{FamilySpec, OpenError, Opened, Region, Storage};
 
 /// Adds to a striped cell, through the planes.
 fn add(region: &'static Region, n: u64) -> u64 {
@@ -27,10 +22,6 @@ fn add(region: &'static Region, n: u64) -> u64 {
     let cell = family(region, "f", spec).permanent_series(b"").unwrap().at(0);
     (0..n).for_each(|_| cell.add(1));
     cell.get()
-}
-
-fn open(path: impl AsRef<Path>) -> Opened {
-    Region::open(path, config()).unwrap()
 }
 
 /// A region that is made, counted in and given to a user with a mode.
@@ -43,10 +34,6 @@ fn region_of(path: &Path, user: Option<u32>, mode: u32) -> Vec<u8> {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
     chown(path, user, None).unwrap();
     bytes
-}
-
-fn sibling(shm: &Shm, n: u32) -> PathBuf {
-    shm.path().join(format!("shop.talea.{n}"))
 }
 
 /// Asserts that the service counts in a sibling, and gives the reason.
@@ -75,7 +62,7 @@ fn a_file_of_a_stranger_is_left_alone_and_the_service_counts_in_a_sibling() {
         // All processes of the service meet there.
         assert_eq!(add(open(shm.file()).region, 2), 7);
         // The file belongs to the service's user, who alone has access.
-        let made = sibling(&shm, 1).metadata().unwrap();
+        let made = shm.sibling(1).metadata().unwrap();
         assert_eq!((made.uid(), made.mode() & 0o7777), (0, 0o600));
     }
 }
@@ -102,13 +89,13 @@ fn a_file_that_others_may_write_to_is_left_alone_for_any_owner() {
 fn siblings_are_held_to_the_same_rule() {
     let shm = Shm::new("siblings");
     for n in 0..3 {
-        let path = if n == 0 { shm.file() } else { sibling(&shm, n) };
+        let path = if n == 0 { shm.file() } else { shm.sibling(n) };
         region_of(&path, None, 0o666);
     }
     assert_in_sibling(open(shm.file()), 3, &["shop.talea.2 ", "0666"]);
     for n in 3..=100 {
-        fs::write(sibling(&shm, n), b"").unwrap();
-        fs::set_permissions(sibling(&shm, n), Permissions::from_mode(0o666)).unwrap();
+        fs::write(shm.sibling(n), b"").unwrap();
+        fs::set_permissions(shm.sibling(n), Permissions::from_mode(0o666)).unwrap();
     }
     let error = Region::open(shm.file(), config()).unwrap_err();
     let said = error.to_string();
@@ -188,7 +175,7 @@ fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
     fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
     add(open(shm.file()).region, 1);
     let outcome = outcome_as_nobody(&shm);
-    let sibling = format!("5 {}", sibling(&shm, 1).display());
+    let sibling = format!("5 {}", shm.sibling(1).display());
     assert_says(&outcome, &[&sibling[..], "Permission denied", "user 0", "mode 0600", "remove it"]);
     assert_eq!(add(open(shm.file()).region, 1), 2);
 
@@ -198,7 +185,7 @@ fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
     fs::write(shm.file(), b"").unwrap();
     fs::set_permissions(shm.file(), Permissions::from_mode(0o644)).unwrap();
     let outcome = outcome_as_nobody(&shm);
-    assert!(outcome.starts_with(&format!("5 {}", self::sibling(&shm, 1).display())), "{outcome}");
+    assert!(outcome.starts_with(&format!("5 {}", shm.sibling(1).display())), "{outcome}");
 }
 
 #[test]

@@ -130,6 +130,9 @@ impl Drop for Process {
     }
 }
 
+/// A user and a group that are neither root nor those of the tests.
+pub(crate) const NOBODY: u32 = 65_534;
+
 /// A command as another user, who runs a copy of this binary: root's folders are closed to them.
 pub(crate) struct AsUser {
     pub(crate) command: Command,

@@ -2,16 +2,25 @@
 
 use std::path::Path;
 
-use talea_region::{Config, Family, FamilySpec, Region, SeriesView, Snapshot};
+use talea_region::{Config, Family, FamilySpec, Opened, Region, SeriesView, Snapshot};
 
 /// A region of so many bytes, in memory.
 pub(crate) fn region(len: u64) -> &'static Region {
     Region::anonymous(Config::with_len(len)).unwrap()
 }
 
-/// A region of 1 MiB in a file.
+/// What a region of 1 MiB takes.
+pub(crate) fn config() -> Config {
+    Config::with_len(1 << 20)
+}
+
+/// A region of 1 MiB in a file, with what is said of that.
+pub(crate) fn opened(path: impl AsRef<Path>) -> Opened {
+    Region::open(path, config()).unwrap()
+}
+
 pub(crate) fn open(path: impl AsRef<Path>) -> &'static Region {
-    Region::open(path, Config::with_len(1 << 20)).unwrap().region
+    opened(path).region
 }
 
 /// A family with this name.

@@ -25,6 +25,11 @@ impl Shm {
         self.0.join("shop.talea")
     }
 
+    /// The path of a region beside the file.
+    pub(crate) fn sibling(&self, n: u32) -> PathBuf {
+        self.0.join(format!("shop.talea.{n}"))
+    }
+
     /// The names of the files in it, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let entries = std::fs::read_dir(&self.0).unwrap();

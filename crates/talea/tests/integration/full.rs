@@ -4,23 +4,12 @@
 
 use std::time::Duration;
 
-use crate::support::metrics::{By, OVERFLOW, Users};
+use crate::support::metrics::{By, Fixed, OVERFLOW, Users};
 use talea::{
     Bucketing, Combine, Config, Count, Counter, DynamicLabels, Error, Family, FloatCounter,
-    FloatGauge, Gauge, Histogram, Info, LabelValue, Labels, Lazy, Opts, Overflow, Registrable,
-    Registry, Seconds, SeriesError, StateSet, UpDownCounter,
+    FloatGauge, Gauge, Histogram, Info, Labels, Lazy, Opts, Overflow, Registrable, Registry,
+    Seconds, SeriesError, StateSet, UpDownCounter,
 };
-
-#[derive(Clone, Copy, LabelValue)]
-enum Method {
-    Card,
-    Cash,
-}
-
-#[derive(Clone, Copy, Labels)]
-struct Fixed {
-    method: Method,
-}
 
 fn opts(name: &str) -> Opts<'_> {
     Opts::new(name, "Some.").limit(u64::MAX)
@@ -71,7 +60,7 @@ struct One {
     most: Gauge,
     open: UpDownCounter,
     time: Histogram<Seconds>,
-    state: StateSet<Method>,
+    state: StateSet<bool>,
 }
 
 struct Families {
@@ -81,7 +70,7 @@ struct Families {
     open: Users<UpDownCounter>,
     most: Users<Gauge>,
     time: Users<Histogram<Seconds>>,
-    state: Users<StateSet<Method>>,
+    state: Users<StateSet<bool>>,
 }
 
 impl Stage {
@@ -133,16 +122,16 @@ impl Stage {
         most.set(8);
         open.inc();
         time.observe(Duration::from_millis(1));
-        state.set(Method::Cash);
+        state.set(true);
         let by = By { user };
         let families = &self.families;
         families.count.with(by).inc();
-        families.fixed.with(Fixed { method: Method::Card }).inc();
+        families.fixed.with(Fixed { gift: true }).inc();
         families.values.with_values(&[user, "x"]).add(1.0);
         families.open.with(by).inc();
         families.most.with(by).set(3);
         families.time.with(by).observe(Duration::from_millis(1));
-        families.state.with(by).set(Method::Cash);
+        families.state.with(by).set(true);
     }
 
     /// Takes all that there is of what is scarce.
@@ -255,7 +244,7 @@ fn updates_in_a_full_region_add_up_and_earlier_ones_stay() {
         assert_eq!(snapshot.value("count_total", &by), Some(51.0), "{scarce:?}");
         assert_eq!(snapshot.value("open", &by), Some(51.0));
         assert_eq!(snapshot.value("most", &by), Some(3.0));
-        let state = [("user", "before"), ("state", "cash")];
+        let state = [("user", "before"), ("state", "true")];
         assert_eq!(snapshot.value("state", &state), Some(1.0));
         if REFUSING.contains(&scarce) {
             assert_eq!(snapshot.value("count_total", &OVERFLOW), Some(50.0), "{scarce:?}");
@@ -272,7 +261,7 @@ fn a_new_series_in_a_full_region_is_an_error_and_existing_ones_work() {
         let stage = Stage::new(scarce);
         stage.fill();
         let Families { count, fixed, values, open, most, time, state } = &stage.families;
-        let cash = Fixed { method: Method::Cash };
+        let other = Fixed { gift: false };
         assert_eq!(count.try_with(AFTER).unwrap_err(), FULL);
         assert_eq!(time.try_with(AFTER).unwrap_err(), FULL);
         assert_eq!(state.try_with(AFTER).unwrap_err(), FULL);
@@ -282,15 +271,15 @@ fn a_new_series_in_a_full_region_is_an_error_and_existing_ones_work() {
         time.try_with(BEFORE).unwrap().observe(Duration::ZERO);
         if scarce == Scarce::Cells {
             // Striped and per-process values have cells elsewhere.
-            fixed.try_with(cash).unwrap().inc();
+            fixed.try_with(other).unwrap().inc();
             open.try_with(AFTER).unwrap().inc();
             most.try_with(AFTER).unwrap().set(3);
             continue;
         }
         assert_eq!(open.try_with(AFTER).unwrap_err(), FULL);
         assert_eq!(most.try_with(AFTER).unwrap_err(), FULL);
-        assert_eq!(fixed.try_with(cash).unwrap_err(), FULL, "{scarce:?}");
-        fixed.with(cash).inc();
+        assert_eq!(fixed.try_with(other).unwrap_err(), FULL, "{scarce:?}");
+        fixed.with(other).inc();
         assert_eq!((fixed.dropped(), stage.total("fixed_total")), (2, Some(2.0)));
     }
 }
@@ -319,10 +308,10 @@ fn a_handle_kept_in_a_full_region_counts_or_discards_and_harms_no_other() {
             assert!(added == 2.0 || may_go_nowhere && added == 0.0, "{scarce:?} {user} {added}");
         }
         time.with(BEFORE).keep().observe(Duration::ZERO);
-        state.with(BEFORE).keep().set(Method::Card);
+        state.with(BEFORE).keep().set(false);
         open.with(BEFORE).keep().inc();
         values.with_values(&["before", "x"]).keep().add(1.0);
-        fixed.with(Fixed { method: Method::Card }).keep().inc();
+        fixed.with(Fixed { gift: true }).keep().inc();
         assert_eq!(stage.total("fixed_total"), Some(2.0));
         stage.sweep();
         early.inc();
@@ -335,18 +324,18 @@ fn a_lazy_handle_in_a_full_region_counts_where_it_overflows() {
     static COUNTS: Users<Counter> = Family::new();
     static FIXED: Family<Fixed, Counter> = Family::new();
     static COUNT: Lazy<By<'static>, Counter> = COUNTS.lazy(By { user: "lazy" });
-    static CARD: Lazy<Fixed, Counter> = FIXED.lazy(Fixed { method: Method::Card });
-    static CASH: Lazy<Fixed, Counter> = FIXED.lazy(Fixed { method: Method::Cash });
+    static GIFT: Lazy<Fixed, Counter> = FIXED.lazy(Fixed { gift: true });
+    static SALE: Lazy<Fixed, Counter> = FIXED.lazy(Fixed { gift: false });
     let stage = Stage::new(Scarce::Series);
     COUNTS.register(&stage.registry, &opts("count")).unwrap();
     FIXED.register(&stage.registry, &opts("fixed")).unwrap();
     stage.fill();
-    for lazy in [&*COUNT, &*CARD, &*CASH] {
+    for lazy in [&*COUNT, &*GIFT, &*SALE] {
         lazy.add(4);
     }
     let snapshot = stage.registry.snapshot();
     assert_eq!(snapshot.value("count_total", &OVERFLOW), Some(4.0));
-    assert_eq!(snapshot.value("fixed_total", &[("method", "card")]), Some(5.0));
+    assert_eq!(snapshot.value("fixed_total", &[("gift", "true")]), Some(5.0));
     assert_eq!(snapshot.value("fixed_total", &OVERFLOW), Some(4.0));
 }
 
@@ -429,7 +418,7 @@ fn a_family_of_a_full_region_can_end_and_another_begin() {
         stage.sweep();
         let new: Users<Counter> = register(&stage.registry, "new");
         new.try_with(By { user: "a" }).unwrap().inc();
-        register::<StateSet<Method>>(&stage.registry, "one_level").set(Method::Card);
+        register::<StateSet<bool>>(&stage.registry, "one_level").set(false);
         assert_eq!(stage.total("new_total"), Some(1.0), "{scarce:?}");
         assert_eq!(stage.total("one_level"), Some(1.0));
     }
@@ -452,7 +441,9 @@ fn registering_in_a_full_region_is_an_error_and_can_be_retried() {
         let stage = Stage::new(scarce);
         stage.fill();
         for _ in 0..200 {
-            check_full(refused::<Gauge>(&stage.registry, opts("late")), "late");
+            for name in ["late", "later"] {
+                check_full(refused::<Gauge>(&stage.registry, opts(name)), name);
+            }
         }
         // Series that exist are found.
         register::<Gauge>(&stage.registry, "one_level").set(5);
@@ -461,17 +452,9 @@ fn registering_in_a_full_region_is_an_error_and_can_be_retried() {
         stage.sweep();
         register::<Gauge>(&stage.registry, "late").set(4);
         assert_eq!(stage.registry.snapshot().value("late", &[]), Some(4.0), "{scarce:?}");
+        // The other name is free.
+        register::<StateSet<bool>>(&stage.registry, "later");
     }
-}
-
-#[test]
-fn after_a_refusal_for_lack_of_room_the_name_is_free() {
-    let stage = Stage::new(Scarce::Series);
-    stage.fill();
-    check_full(refused::<Gauge>(&stage.registry, opts("late")), "late");
-    stage.small.remove_matching(&[]);
-    stage.registry.sweep();
-    register::<Histogram<Count>>(&stage.registry, "late");
 }
 
 #[test]

@@ -3,16 +3,11 @@
 use std::sync::Barrier;
 use std::thread;
 
-use crate::support::metrics::{By, Users, message_of, opts, register, registry};
+use crate::support::metrics::{By, Fixed, Users, message_of, opts, register, registry};
 use talea::{
-    Bytes, Config, Count, Counter, Family, FloatGauge, Gauge, Histogram, Info, Labels, Opts,
-    Registrable, Registry, Seconds, StateSet, UpDownCounter,
+    Bytes, Config, Count, Counter, Family, FloatGauge, Gauge, Histogram, Info, Opts, Registrable,
+    Registry, Seconds, StateSet, UpDownCounter,
 };
-
-#[derive(Clone, Copy, Labels)]
-struct Fixed {
-    gift: bool,
-}
 
 const GIFT: Fixed = Fixed { gift: true };
 

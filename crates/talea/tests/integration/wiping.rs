@@ -3,18 +3,13 @@
 use std::time::{Duration, SystemTime};
 
 use talea::{
-    Combine, Counter, Family, FloatCounter, Gauge, Histogram, Info, Labels, Registry, Seconds,
-    StateSet, UpDownCounter,
+    Combine, Counter, Family, FloatCounter, Gauge, Histogram, Info, Registry, Seconds, StateSet,
+    UpDownCounter,
 };
 
 use crate::support::metrics::{
-    By, OVERFLOW, Users, alone, count, opts, reason, register, registry,
+    By, Fixed, OVERFLOW, Users, alone, count, opts, reason, register, registry,
 };
-
-#[derive(Labels)]
-struct Fixed {
-    gift: bool,
-}
 
 /// One metric of each type, all with values.
 struct Each {

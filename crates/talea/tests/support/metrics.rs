@@ -9,6 +9,12 @@ pub(crate) struct By<'a> {
 
 pub(crate) type Users<M> = Family<By<'static>, M>;
 
+/// Labels whose values are fixed.
+#[derive(Clone, Copy, Labels)]
+pub(crate) struct Fixed {
+    pub(crate) gift: bool,
+}
+
 /// The labels of the series that takes what overflows.
 pub(crate) const OVERFLOW: [(&str, &str); 1] = [("otel_metric_overflow", "true")];
 

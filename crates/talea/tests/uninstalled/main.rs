@@ -12,23 +12,13 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
-use crate::support::metrics::{By, Users, opts};
+use crate::support::metrics::{By, Fixed, Users, opts};
 use talea::{
-    Counter, Error, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info, LabelValue, Labels,
-    Lazy, Metrics, Registrable, Registry, Seconds, StateSet, Summary, UpDownCounter,
+    Counter, Error, Family, FloatCounter, FloatGauge, Gauge, Histogram, Info, Lazy, Metrics,
+    Registrable, Registry, Seconds, StateSet, Summary, UpDownCounter,
 };
 
 const DISCARDED: &str = "talea_uninstalled_updates_total";
-
-#[derive(Clone, Copy, LabelValue)]
-enum Kind {
-    Card,
-}
-
-#[derive(Clone, Copy, Labels)]
-struct Fixed {
-    kind: Kind,
-}
 
 const A: By<'_> = By { user: "a" };
 
@@ -55,7 +45,7 @@ struct Each {
     /// Some.
     users: Users<Counter>,
     /// Some.
-    kinds: Family<Fixed, Histogram<Seconds>>,
+    gifts: Family<Fixed, Histogram<Seconds>>,
 }
 
 /// So many updates are in [`Each::update`].
@@ -73,7 +63,7 @@ impl Each {
         self.state.set(true);
         self.build.set(A);
         self.users.with(A).inc();
-        self.kinds.with(Fixed { kind: Kind::Card }).observe(Duration::from_secs(1));
+        self.gifts.with(Fixed { gift: true }).observe(Duration::from_secs(1));
     }
 }
 
@@ -109,8 +99,8 @@ mod clones {
             snapshot.assert_value("state", &[("state", "true")], 1.0);
             snapshot.assert_value("build_info", &[("user", "a")], 1.0);
             snapshot.assert_value("users_total", &[("user", "a")], 4.0);
-            let kinds = snapshot.expect_histogram("kinds_seconds", &[("kind", "card")]);
-            assert_eq!(kinds.count(), 4);
+            let gifts = snapshot.expect_histogram("gifts_seconds", &[("gift", "true")]);
+            assert_eq!(gifts.count(), 4);
             assert_eq!((of_clone.count.get(), clone.level.get(), set.open.get()), (4, 12, 4));
             assert!(of_clone.state.is(true));
             assert_eq!(of_clone.users.dropped(), 0);

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use crate::support::metrics::{By, OVERFLOW, Users, count, difference, opts, register, registry};
+use crate::support::pages::Circuit;
 use talea::{
-    Bucketing, Counter, DynamicLabels, Family, Gauge, Histogram, Info, LabelValue, Lazy, Metrics,
-    Registrable, Seconds, StateSet,
+    Bucketing, Counter, DynamicLabels, Family, Gauge, Histogram, Info, Lazy, Metrics, Registrable,
+    Seconds, StateSet,
 };
 
 const PE: By<'_> = By { user: "pe" };
@@ -27,12 +28,6 @@ struct Shop {
 struct Stock {
     /// Things in store.
     things: Gauge,
-}
-
-#[derive(Clone, Copy, LabelValue)]
-enum Circuit {
-    Closed,
-    Open,
 }
 
 static SHOP: Shop = Shop::new();
