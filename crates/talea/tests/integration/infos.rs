@@ -3,9 +3,9 @@
 use std::sync::Barrier;
 use std::thread;
 
-use talea::{Escaping, Info, Kind, LabelValue, Labels};
+use talea::{Escaping, Info, Kind, Labels};
 
-use crate::support::metrics::{alone, count, opts, registry};
+use crate::support::metrics::{Fixed, alone, count, opts, registry};
 use crate::support::pages::{TEXTS, assert_no_violation, escaped};
 
 #[derive(Labels)]
@@ -36,21 +36,12 @@ fn an_info_is_one_and_has_its_labels_until_others_are_set() {
 
 #[test]
 fn an_info_with_fixed_labels_shows_one_combination_too() {
-    #[derive(LabelValue)]
-    enum Stage {
-        Test,
-        Live,
-    }
-    #[derive(Labels)]
-    struct Where {
-        stage: Stage,
-    }
-    let (registry, info) = alone::<Info<Where>>(opts("stage_info"));
-    info.set(Where { stage: Stage::Test });
-    info.set(Where { stage: Stage::Live });
+    let (registry, info) = alone::<Info<Fixed>>(opts("order_info"));
+    info.set(Fixed { gift: false });
+    info.set(Fixed { gift: true });
     let snapshot = registry.snapshot();
-    assert_eq!(count(&snapshot, "stage_info"), 1);
-    assert_eq!(snapshot.value("stage_info", &[("stage", "live")]), Some(1.0));
+    assert_eq!(count(&snapshot, "order_info"), 1);
+    assert_eq!(snapshot.value("order_info", &[("gift", "true")]), Some(1.0));
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use talea::{Combine, FloatCounter, FloatGauge, Kind, Labels, Observation, Value};
+use talea::{Combine, FloatCounter, FloatGauge, Kind, Observation, Value};
 
-use crate::support::metrics::{By, OVERFLOW, count, opts, register, registry};
+use crate::support::metrics::{By, Fixed, OVERFLOW, count, opts, register, registry};
 
 /// A number that a test changes and a metric reads.
 fn source() -> (Arc<Mutex<f64>>, impl Fn() -> f64 + Send + Sync + 'static) {
@@ -134,24 +134,20 @@ fn an_overflow_of_observable_gauges_disappears_when_all_have_room() {
 
 #[test]
 fn observable_gauges_with_fixed_labels_disappear_too() {
-    #[derive(Labels)]
-    struct By {
-        is_old: bool,
-    }
     let registry = registry();
     let (source, read) = source();
-    let read = move |found: &mut Observation<'_, By>| {
-        found.set(By { is_old: false }, 1.0);
+    let read = move |found: &mut Observation<'_, Fixed>| {
+        found.set(Fixed { gift: false }, 1.0);
         if read() == 0.0 {
-            found.set(By { is_old: true }, 2.0);
+            found.set(Fixed { gift: true }, 2.0);
         }
     };
-    registry.observable_gauges(opts("pool"), read).unwrap();
-    assert_eq!(count(&registry.snapshot(), "pool"), 2);
+    registry.observable_gauges(opts("orders"), read).unwrap();
+    assert_eq!(count(&registry.snapshot(), "orders"), 2);
     *source.lock().unwrap() = 1.0;
     let snapshot = registry.snapshot();
-    assert_eq!(count(&snapshot, "pool"), 1, "{snapshot:?}");
-    assert_eq!(snapshot.value("pool", &[("is_old", "false")]), Some(1.0));
+    assert_eq!(count(&snapshot, "orders"), 1, "{snapshot:?}");
+    assert_eq!(snapshot.value("orders", &[("gift", "false")]), Some(1.0));
 }
 
 #[test]
