@@ -1,5 +1,6 @@
 //! This test binary, started again to run one test in a process of its own.
 
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -11,18 +12,11 @@ pub(crate) fn again(module: &str, test: &str) -> Command {
         Some((_, module)) => format!("{module}::{test}"),
         None => test.to_owned(),
     };
-    let this = std::env::current_exe().unwrap();
     let runner = std::env::var("TALEA_TEST_RUNNER").unwrap_or_default();
-    let mut words = runner.split_whitespace();
-    let mut command = match words.next() {
-        Some(program) => {
-            let mut command = Command::new(program);
-            command.args(words).arg(this);
-            command
-        }
-        None => Command::new(this),
-    };
-    command.args(["--exact", &test, "--nocapture"]);
+    let this = std::env::current_exe().unwrap();
+    let mut words = runner.split_whitespace().map(OsString::from).chain([this.into()]);
+    let mut command = Command::new(words.next().unwrap());
+    command.args(words).args(["--exact", &test, "--nocapture"]);
     command
 }
 
