@@ -69,7 +69,8 @@ impl std::error::Error for ServeError {}
 /// Serves `GET /metrics` as an [`Exposition`] does, and at `/` a page that leads there.
 ///
 /// It has a thread and a runtime of its own, so that a scrape neither waits for the service's
-/// workers nor counts among its tasks. It stops when it is dropped.
+/// workers nor counts among its tasks. It stops when it is dropped, without waiting for a snapshot
+/// that is being taken.
 ///
 /// Clients cannot take more than [`Limits`] allow: 64 connections at once, ten seconds for the
 /// head of a request, five minutes without a request, and the exposition's
@@ -185,6 +186,8 @@ impl MetricsServerBuilder {
                     _ = stopped => {}
                 }
             });
+            // A snapshot may wait for what the thread that stops the server holds.
+            runtime.shutdown_background();
         };
         let thread = std::thread::Builder::new().name("talea-metrics".to_owned()).spawn(run)?;
         let bound = starts.recv().unwrap_or_else(|_| Err(io::Error::other("its thread ended")));

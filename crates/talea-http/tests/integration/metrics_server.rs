@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
+use std::sync::{Mutex, mpsc};
 use std::time::Duration;
 
 use futures_util::stream::repeat_with;
@@ -66,6 +67,27 @@ async fn an_address_that_cannot_be_listened_on_has_the_advice_that_fits() {
     }
     drop(server);
     TcpListener::bind(taken).unwrap();
+}
+
+#[test]
+fn it_stops_while_a_snapshot_waits_for_the_program() {
+    let registry = registry();
+    let (entered, enters) = mpsc::channel();
+    let (stopped, stops) = mpsc::channel();
+    let (was_stopped, result) = mpsc::channel();
+    let stops = Mutex::new(stops);
+    registry.on_snapshot(move || {
+        entered.send(()).unwrap();
+        let is_stopped = stops.lock().unwrap().recv_timeout(Duration::from_secs(60)).is_ok();
+        was_stopped.send(is_stopped).unwrap();
+    });
+    let server = MetricsServer::bind(loopback(), &registry).unwrap();
+    let mut client = TcpStream::connect(server.local_addr()).unwrap();
+    client.write_all(b"GET /metrics HTTP/1.0\r\n\r\n").unwrap();
+    enters.recv().unwrap();
+    drop(server);
+    let _ = stopped.send(());
+    assert!(result.recv().unwrap(), "the server waited for the snapshot");
 }
 
 #[tokio::test]
