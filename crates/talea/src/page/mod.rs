@@ -242,14 +242,9 @@ impl Part {
         }
     }
 
-    /// Whether a family is shown with the constant labels: it has no label of such a name.
-    fn shows_constant_labels(&self, family: &FamilySnapshot<'_>) -> bool {
-        self.names.iter().all(|name| *name == self.name || !family.has_label(name))
-    }
-
     /// The text and the names of the labels that a family is shown with beside its own.
     fn labels_of(&self, family: &FamilySnapshot<'_>) -> (&str, &[String]) {
-        if self.shows_constant_labels(family) {
+        if !family.hides_constants() {
             return (&self.labels, &self.names);
         }
         (&self.label, &self.names[..usize::from(!self.name.is_empty())])

@@ -124,6 +124,11 @@ impl<'a> FamilySnapshot<'a> {
         series.any(|it| raw_labels(it.label_bytes()).any(|label| label.name == name.as_bytes()))
     }
 
+    /// Whether it is shown without the constant labels, as it has a label of such a name.
+    pub(crate) fn hides_constants(&self) -> bool {
+        self.meta.hides_constants
+    }
+
     pub(crate) fn label_names(&self) -> &'a [String] {
         &self.meta.definition.labels
     }

@@ -37,6 +37,8 @@ pub(super) struct FamilyMeta {
     pub(super) window_totals: Vec<(u64, f64)>,
     /// The name of a summary that shows the quantiles of a histogram.
     pub(super) recent_name: Option<String>,
+    /// Whether it has a label of the name of a constant one. Kept, as the encoder asks for each piece of a page.
+    pub(super) hides_constants: bool,
 }
 
 /// The name under which a histogram shows its quantiles of the last minutes, if it does.
@@ -103,6 +105,7 @@ impl FamilyMeta {
             samples: None,
             window_totals: Vec::new(),
             recent_name: None,
+            hides_constants: false,
         })
     }
 }

@@ -105,6 +105,7 @@ impl Snapshot {
         if families.len() < count {
             self.learned = None;
         }
+        self.compare_with_constants();
         if self.families.iter().any(FamilyMeta::is_sampled) {
             self.show_samples(SystemTime::now());
         }
@@ -211,6 +212,15 @@ impl Snapshot {
         }
     }
 
+    /// Finds the families that have a label of the name of a constant one.
+    fn compare_with_constants(&mut self) {
+        for n in 0..self.families.len() {
+            let family = self.family_of(&self.families[n]);
+            let hides = self.constants.names().iter().any(|name| family.has_label(name));
+            self.families[n].hides_constants = hides;
+        }
+    }
+
     /// Puts the names and the help of its families into the texts.
     fn put_texts(&mut self) {
         let Self { raw, families, texts, .. } = self;
@@ -237,8 +247,7 @@ impl Snapshot {
 
     /// The text of those labels, for a family; empty if it has a label of one of their names.
     pub(crate) fn constant_text(&self, family: &FamilySnapshot<'_>) -> &str {
-        let is_taken = self.constants.names().iter().any(|name| family.has_label(name));
-        if is_taken { "" } else { self.constants.text() }
+        if family.hides_constants() { "" } else { self.constants.text() }
     }
 
     /// The processes that had the region open when the snapshot was taken, and lived. Those beyond
