@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::process;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -70,7 +71,8 @@ impl std::error::Error for ServeError {}
 ///
 /// It has a thread and a runtime of its own, so that a scrape neither waits for the service's
 /// workers nor counts among its tasks. It stops when it is dropped, without waiting for a snapshot
-/// that is being taken.
+/// that is being taken. In a child made by `fork` there is no server, and to drop its copy does
+/// nothing: the parent goes on serving, and the port is free once both have ended.
 ///
 /// Clients cannot take more than [`Limits`] allow: 64 connections at once, ten seconds for the
 /// head of a request, five minutes without a request, and the exposition's
@@ -82,6 +84,8 @@ pub struct MetricsServer {
     counts: Arc<Counts>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
+    /// The id of the process that has the thread.
+    process: u32,
 }
 
 impl MetricsServer {
@@ -198,7 +202,8 @@ impl MetricsServerBuilder {
                 return Err(error);
             }
         };
-        Ok(MetricsServer { address, counts, stop: Some(stop), thread: Some(thread) })
+        let (stop, thread, process) = (Some(stop), Some(thread), process::id());
+        Ok(MetricsServer { address, counts, stop, thread, process })
     }
 }
 
@@ -211,6 +216,10 @@ fn runtime() -> io::Result<tokio::runtime::Runtime> {
 
 impl Drop for MetricsServer {
     fn drop(&mut self) {
+        if self.process != process::id() {
+            // A child made by `fork` has no such thread, and to join it panics.
+            return std::mem::forget((self.stop.take(), self.thread.take()));
+        }
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
