@@ -24,7 +24,7 @@ fn key(py: Python<'_>) -> &Bound<'_, PyString> {
 #[derive(Default)]
 pub(crate) struct AsgiMiddleware {
     inside: OnceLock<Inside>,
-    /// The application whose routes were read.
+    /// The application whose routes were read at its first request.
     declared: OnceLock<Py<PyAny>>,
 }
 
@@ -107,7 +107,8 @@ impl AsgiMiddleware {
 }
 
 impl AsgiMiddleware {
-    /// Has the routes of the application declared, unless a middleware outside has done that: it records.
+    /// Has the routes of the application declared, unless a middleware outside has done that: it records. That is
+    /// done at the first message, and at the first request: the application may add routes as it starts.
     #[cold]
     fn declare(&self, slf: &Bound<'_, Self>, scope: &Bound<'_, PyDict>) -> PyResult<()> {
         let py = slf.py();
@@ -119,7 +120,13 @@ impl AsgiMiddleware {
         };
         if !by_outer {
             slf.call_method1(intern!(py, "_declare"), (&application,))?;
-            self.declared.get_or_init(|| application.unbind());
+            let is_start = match scope.get_item(intern!(py, "type"))? {
+                Some(kind) => callable::is_text(&kind, intern!(py, "lifespan"))?,
+                None => false,
+            };
+            if !is_start {
+                self.declared.get_or_init(|| application.unbind());
+            }
             scope.set_item(intern!(py, "talea.declared"), true)?;
         }
         Ok(())

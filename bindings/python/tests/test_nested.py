@@ -7,7 +7,9 @@ import weakref
 
 import pytest
 from asgiref.compatibility import guarantee_single_callable
+from fastapi import APIRouter, FastAPI
 from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route, Router
 
@@ -82,6 +84,40 @@ async def lifespan(app):
         pass
 
     await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
+
+
+def test_routes_that_are_added_while_the_server_starts_have_names(registry):
+    def show(request: Request):
+        return PlainTextResponse("hello")
+
+    @contextlib.asynccontextmanager
+    async def starts(app):
+        shared.routes.append(Route("/late/{item}", show))
+        app.router.routes.append(Mount("/again", shared))
+        yield
+
+    shared = Router([Route("/early/{item}", show)])
+    app = Starlette(routes=[Mount("/first", shared)], lifespan=starts)
+
+    @contextlib.asynccontextmanager
+    async def starts_too(app):
+        included.add_api_route("/late/{item}", show)
+        app.add_api_route("/own/{item}", show)
+        yield
+
+    included = APIRouter()
+    included.add_api_route("/early/{item}", show)
+    other = FastAPI(lifespan=starts_too)
+    other.include_router(included, prefix="/v1")
+    for metered, paths in [
+        (app, ["/first/early", "/first/late", "/again/early", "/again/late"]),
+        (other, ["/v1/early", "/v1/late", "/own"]),
+    ]:
+        metered.add_middleware(Middleware, registry=registry)
+        asyncio.run(lifespan(metered))
+        for path in paths:
+            assert request(metered, f"{path}/1") == (200, b"hello")
+            assert outcomes(registry)[("GET", f"{path}/{{item}}", "complete")] == 1
 
 
 def test_a_router_that_is_mounted_twice_has_two_routes(registry):

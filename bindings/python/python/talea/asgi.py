@@ -21,8 +21,8 @@ Application = Callable[[Scope, Any, Any], Any]
 class Middleware(AsgiMiddleware):
     """Meters the requests of an ASGI application.
 
-    The routes of Starlette and FastAPI are read from the application when it gets its first message: each
-    has its series before its first request. Requests that no route takes are ``_unmatched``. Other
+    The routes of Starlette and FastAPI are read from the application when it gets its first message, so that
+    each has its series before its first request, and again at the first request. Requests that no route takes are ``_unmatched``. Other
     frameworks need ``route``: a function from the scope to the template of the route that took the request,
     or None, called at the head of the response. The other arguments are those of ``talea.http_meter``.
 
@@ -48,6 +48,7 @@ class Middleware(AsgiMiddleware):
             registry, convention, prefix, detailed, buckets, status_codes, constant_labels
         )
         self._routes: dict[str, HttpRoute] = {}
+        self._places: dict[int, _Places] = {}
         self._begin(app if route is None else self._named(app, route), self._meter)
 
         async def call(scope: Scope, receive: Any, send: Any) -> None:
@@ -85,10 +86,10 @@ class Middleware(AsgiMiddleware):
         return route
 
     def _declare(self, application: Any) -> None:
-        """Called with the application of a framework, before its first message."""
-        self._declare_routes("", getattr(application, "routes", ()), {})
+        """Called with the application of a framework, before its first message and before its first request."""
+        self._declare_routes("", getattr(application, "routes", ()))
 
-    def _declare_routes(self, prefix: str, routes: Iterable[Any], places: "dict[int, _Places]") -> None:
+    def _declare_routes(self, prefix: str, routes: Iterable[Any]) -> None:
         """Has each route say that it takes a request, before its own application runs."""
         for route in routes:
             inner = getattr(route, "routes", None)
@@ -96,23 +97,23 @@ class Middleware(AsgiMiddleware):
             if hasattr(route, "effective_route_contexts"):
                 # An included router of FastAPI: what it has as a route is of that inclusion.
                 contexts = [one.starlette_route or one for one in route.effective_route_contexts()]
-                self._declare_routes(prefix, contexts, places)
+                self._declare_routes(prefix, contexts)
             elif inner:
-                self._declare_routes(prefix + getattr(route, "path", ""), inner, places)
+                self._declare_routes(prefix + getattr(route, "path", ""), inner)
             elif application is not None and hasattr(route, "path"):
-                mounted = prefix
+                mounted, path, methods = prefix, _http.template(prefix, route), None
                 if hasattr(route, "methods"):
                     methods = sorted(route.methods) if route.methods else None
-                    declared = self._meter.read_route(_http.template(prefix, route), methods)
                 elif hasattr(route, "endpoint"):
                     # A WebSocket.
                     continue
                 else:
                     # A mount of an application without routes, such as files.
                     mounted = prefix + route.path
-                    declared = self._meter.read_route(f"{mounted}/{{path}}", None)
-                of = places.setdefault(id(route), _Places(route))
-                route.app = of.application_at(mounted, declared)
+                    path = f"{mounted}/{{path}}"
+                of = self._places.setdefault(id(route), _Places(route))
+                if mounted not in of.prefixes:
+                    route.app = of.application_at(mounted, self._meter.read_route(path, methods))
 
 
 class _Places:
@@ -122,10 +123,12 @@ class _Places:
         # Kept, so that no other route gets its id.
         self._route = route
         self._application: Application = route.app
+        self.prefixes: set[str] = set()
         self._declared: list[tuple[re.Pattern[str], HttpRoute]] = []
 
     def application_at(self, prefix: str, declared: HttpRoute) -> Application:
         """The application of the route, for this prefix and those before."""
+        self.prefixes.add(prefix)
         pattern = re.sub(r"\\{.*?\\}", ".+", re.escape(prefix))
         self._declared.append((re.compile(pattern), declared))
         if len(self._declared) == 1:
