@@ -74,6 +74,7 @@ final class RegistryTest extends RegionTestCase
             ['asked for', fn (Registry $r) => (new Registry())->getOrRegisterGauge('', 'x', 'X.')
                 && (new Registry())->registerHistogram('', 'x', 'X.')],
             ['the help is empty', fn (Registry $r) => $r->registerGauge('', 'x', '')],
+            ['the help of "x": a text is not UTF-8', fn (Registry $r) => $r->registerGauge('', 'x', "caf\xe9")],
             ['letters', fn (Registry $r) => $r->registerGauge('', 'a metric', 'X.')],
             ['letters', fn (Registry $r) => $r->registerGauge('', 'x', 'X.', ['a label'])],
             ['of the type int', fn (Registry $r) => $r->registerGauge('', 'x', 'X.', [1])],

@@ -1,5 +1,6 @@
 //! Options of families.
 
+use std::fmt;
 use std::time::Duration;
 
 use talea::{Bucketing, Combine, Opts};
@@ -209,7 +210,7 @@ impl<'a> Definition<'a> {
         let schema = i8::try_from(schema)
             .map_err(|_| wrong(format!("its schema is {schema}; expected -4 to 8")))?;
         // SAFETY: as the caller promises, here and below.
-        let name = unsafe { options.name.as_str()? };
+        let name = unsafe { options.name.as_str() }.map_err(about(format_args!("the name")))?;
         if name.is_empty() {
             // A suffix would make it a name that a scraper accepts.
             let message = "the name is empty; name what is measured";
@@ -217,12 +218,15 @@ impl<'a> Definition<'a> {
         }
         // SAFETY: as above.
         let labels = unsafe { boundary::slice(options.label_names, options.label_count)? };
-        // SAFETY: as above.
-        let labels =
-            labels.iter().map(|label| unsafe { label.as_str() }).collect::<Result<_, _>>()?;
+        let label_of = |label: &Text| {
+            // SAFETY: as above.
+            unsafe { label.as_str() }.map_err(about(format_args!("a label of {name:?}")))
+        };
+        let labels = labels.iter().map(label_of).collect::<Result<_, _>>()?;
         // SAFETY: as above.
         unsafe {
-            let help = options.help.as_str()?;
+            let help =
+                options.help.as_str().map_err(about(format_args!("the help of {name:?}")))?;
             let buckets = boundary::slice(options.buckets, options.bucket_count)?;
             let quantiles = boundary::slice(options.quantiles, options.quantile_count)?;
             Ok(Self {
@@ -301,6 +305,11 @@ impl<'a> Definition<'a> {
 
 fn wrong(message: String) -> Failure {
     Failure::new(Status::WrongOption, message)
+}
+
+/// The failure of a text that cannot be read.
+fn about(text: fmt::Arguments<'_>) -> impl Fn(Status) -> Failure {
+    move |status| Failure::new(status, format!("{text}: {}", status.text().to_string_lossy()))
 }
 
 /// The value of a number, of values that are numbered from `first` on.

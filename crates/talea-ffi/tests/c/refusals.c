@@ -93,8 +93,10 @@ static void registering(const talea_registry *registry) {
     REFUSES(TALEA_STATUS_WRONG_OPTION, "bucketing", bad.bucketing = 9);
     REFUSES(TALEA_STATUS_WRONG_OPTION, "flags", bad.flags = 1u << 31);
     REFUSES(TALEA_STATUS_WRONG_OPTION, "flags", bad.reserved = 1);
-    REFUSES(TALEA_STATUS_NOT_UTF8, "UTF-8", bad.name = talea_text_of("\xff"));
-    REFUSES(TALEA_STATUS_NOT_UTF8, "UTF-8", bad.help = talea_text_of("\xff"));
+    talea_text broken = talea_text_of("\xff");
+    REFUSES(TALEA_STATUS_NOT_UTF8, "the name: a text is not UTF-8", bad.name = broken);
+    REFUSES(TALEA_STATUS_NOT_UTF8, "the help of \"orders\": a text is not UTF-8", bad.help = broken);
+    REFUSES(TALEA_STATUS_NOT_UTF8, "a label of \"orders\": a text is not UTF-8", bad.label_names = &broken);
     REFUSES(TALEA_STATUS_NULL, "null", bad.label_names = NULL);
     REFUSES(TALEA_STATUS_NULL, "null", bad.name.data = NULL);
     REFUSES(TALEA_STATUS_NULL, "null", bad.bucket_count = 1);
