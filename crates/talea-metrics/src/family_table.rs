@@ -58,12 +58,12 @@ where
         descriptions.insert(name.to_retained(), Description { help, unit });
         drop(descriptions);
         if read(&self.families).contains_key(&*names::metric(name.as_str())) {
-            eprintln!(
-                "talea: the {} {:?} was used before it was described; its description is not \
-                 shown. Describe it first",
+            talea::notice(format_args!(
+                "the {} {:?} was used before it was described; its description is not shown. \
+                 Describe it first",
                 H::NAME,
                 name.as_str()
-            );
+            ));
         }
     }
 
@@ -93,16 +93,16 @@ where
         };
         if families.len() >= NAMES {
             if !self.is_full.swap(true, Relaxed) {
-                eprintln!(
-                    "talea: there are {NAMES} names of {}s already; {name:?} and what comes after \
-                     is not recorded. Make what varies a label",
+                talea::notice(format_args!(
+                    "there are {NAMES} names of {}s already; {name:?} and what comes after is not \
+                     recorded. Make what varies a label",
                     H::NAME
-                );
+                ));
             }
             return refused();
         }
         let family = self.open(name, &base, settings).unwrap_or_else(|error| {
-            eprintln!("talea: the {} {name:?} is not recorded: {error}", H::NAME);
+            talea::notice(format_args!("the {} {name:?} is not recorded: {error}", H::NAME));
             refused()
         });
         families.insert(base.into_owned(), family.clone());
@@ -130,12 +130,12 @@ where
         register(base, &help).or_else(|error| {
             let typed = format!("{base}_{}", H::NAME);
             if let Ok(family) = register(base, &bare) {
-                eprintln!("talea: {error}; it is shown with the help that it has");
+                talea::notice(format_args!("{error}; it is shown with the help that it has"));
                 Ok(family)
             } else if let Ok(family) = register(&typed, &help) {
-                eprintln!(
-                    "talea: {error}; until then, it is shown as {typed:?}, with the ending of its type"
-                );
+                talea::notice(format_args!(
+                    "{error}; until then, it is shown as {typed:?}, with the ending of its type"
+                ));
                 Ok(family)
             } else {
                 Err(error)

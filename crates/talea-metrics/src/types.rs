@@ -47,7 +47,7 @@ impl Type for metrics::Histogram {
         with(chosen).or_else(|error| {
             // Most likely they are finer than the scale.
             let Ok(made) = with(scale.buckets) else { return Err(error) };
-            eprintln!("talea: {error}; it has the default buckets of its unit");
+            talea::notice(format_args!("{error}; it has the default buckets of its unit"));
             Ok(made)
         })
     }

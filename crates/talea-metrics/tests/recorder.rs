@@ -422,3 +422,25 @@ fn a_label_of_a_call_takes_the_place_of_the_registrys_constant_ones() {
         assert!(text.lines().any(|shown| shown == line), "{line} in {text}");
     }
 }
+
+/// In the process that another test starts, whose standard error takes nothing.
+#[test]
+fn a_call_that_is_refused_is_no_panic_where_its_notice_finds_a_full_disk() {
+    const AGAIN: &str = "TALEA_TEST_FULL_STDERR";
+    let refused = || {
+        let snapshot = after(|| {
+            counter!("").increment(1);
+            counter!("orders").increment(2);
+        });
+        snapshot.assert_value("orders_total", &[], 2.0);
+    };
+    if std::env::var_os(AGAIN).is_some() {
+        return refused();
+    }
+    let name = "a_call_that_is_refused_is_no_panic_where_its_notice_finds_a_full_disk";
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    let again = again.args(["--exact", name, "--nocapture"]).env(AGAIN, "1").stderr(full);
+    let output = again.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+}

@@ -93,6 +93,7 @@ mod labels;
 #[cfg(feature = "derive")]
 mod macros;
 mod metric;
+mod notice;
 #[cfg(feature = "outside")]
 pub mod outside;
 mod page;
@@ -127,6 +128,8 @@ pub use metric::{
     Counter, DynamicStateSet, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info,
     Metric, ObserveDuration, StateSet, Summary, Timer, UpDownCounter,
 };
+#[doc(hidden)]
+pub use notice::notice;
 pub use page::{Conflict, Page, Scrapable};
 pub use registry::Registry;
 pub use registry::declared::default_registry;

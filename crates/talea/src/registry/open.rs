@@ -8,6 +8,7 @@ use talea_region::{Config, OpenError, Region, group_named};
 
 use super::{Registry, uninstalled};
 use crate::error::Error;
+use crate::notice::notice;
 
 /// The environment variable that names the file of a registry.
 const REGION: &str = "TALEA_REGION";
@@ -88,9 +89,7 @@ impl Registry {
     /// group that a new file is to have.
     pub fn open_with(path: impl AsRef<Path>, config: Config) -> Result<Self, Error> {
         let opened = Region::open(path, config)?;
-        if let Some(notice) = opened.notice {
-            eprintln!("talea: {notice}");
-        }
+        opened.notice.into_iter().for_each(notice);
         let registry = Self::of(opened.region);
         uninstalled::report_in(&registry);
         Ok(registry)

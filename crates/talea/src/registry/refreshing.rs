@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use talea_region::Region;
 
+use crate::notice::notice;
+
 /// The functions that read them. A child that is forked while a thread holds the read lock can read
 /// too: for it the lock stays read-locked for ever.
 #[derive(Default)]
@@ -52,10 +54,8 @@ pub(crate) fn sweep(region: &'static Region) {
     log(region.claim_path());
 }
 
-fn log(notice: Option<String>) {
-    if let Some(notice) = notice {
-        eprintln!("talea: {notice}");
-    }
+fn log(text: Option<String>) {
+    text.into_iter().for_each(notice);
 }
 
 /// Runs until the registry is dropped.

@@ -24,6 +24,7 @@ use crate::histogram::buckets::Grid;
 use crate::labels::{LabelText, Labels, draw_factors};
 use crate::metric::slot::Slot;
 use crate::metric::{Info, InfoSeries, Metric, Shape};
+use crate::notice::notice;
 use crate::snapshot::derived_series;
 
 /// The default limit of series of a family.
@@ -361,10 +362,10 @@ impl Registry {
                 other => Refusal::from(other),
             })?;
         if conflict {
-            eprintln!(
-                "talea: other processes define the metric {name:?} otherwise; scrapes show the \
-                 newest definition that a living process uses"
-            );
+            notice(format_args!(
+                "other processes define the metric {name:?} otherwise; scrapes show the newest \
+                 definition that a living process uses"
+            ));
         }
         Ok(Defined { bounds, name, family, definition })
     }
@@ -411,10 +412,10 @@ impl Registry {
             let clash = names::clash((kind, name), (other_kind, other)).filter(|_| other != name);
             match clash {
                 Some(reason) if is_own => clashing = Some((other.to_owned(), reason)),
-                Some(reason) => eprintln!(
-                    "talea: other processes have the metric {other:?} beside {name:?}, and \
-                     {reason}; until they end, scrapes show the newer one only"
-                ),
+                Some(reason) => notice(format_args!(
+                    "other processes have the metric {other:?} beside {name:?}, and {reason}; \
+                     until they end, scrapes show the newer one only"
+                )),
                 None => {}
             }
         });

@@ -15,6 +15,7 @@ use crate::definition::opts::Opts;
 use crate::error::counted;
 use crate::metric::Counter;
 use crate::metric::discarded::{self, Discarded, Origin};
+use crate::notice::notice;
 
 /// The name of the counter, without its ending.
 const NAME: &str = "talea_uninstalled_updates";
@@ -58,12 +59,12 @@ fn print(discarded: u64, places: &[Option<Origin>]) {
     }
     let updates = counted(discarded as usize, "update");
     let were = if discarded == 1 { "was" } else { "were" };
-    eprintln!(
-        "talea: {updates} {were} discarded, since the metrics are not installed that are made at \
+    notice(format_args!(
+        "{updates} {were} discarded, since the metrics are not installed that are made at \
          {}; install their set by talea::install, or register them, and keep handles of a family \
          after that. {NAME}_total counts further updates",
         made.join(", ")
-    );
+    ));
 }
 
 #[cfg(test)]

@@ -2,8 +2,10 @@
 //! definition a page shows while they come, go back and crash, and what is added up.
 #![cfg(all(target_os = "linux", not(miri)))]
 
+use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::process::Stdio;
 
 use crate::support::metrics::{By, Users};
 use crate::support::process::{Worker, obey};
@@ -78,8 +80,12 @@ struct Version(Worker);
 
 impl Version {
     fn start(shm: &Shm, version: usize) -> Self {
+        Self::start_with_stderr(shm, version, Stdio::inherit())
+    }
+
+    fn start_with_stderr(shm: &Shm, version: usize, stderr: Stdio) -> Self {
         let mut command = again!("runs_a_version");
-        command.env("TALEA_TEST_VERSION_OF", shm.file());
+        command.env("TALEA_TEST_VERSION_OF", shm.file()).stderr(stderr);
         Self(Worker::obeying(command.env("TALEA_TEST_VERSION", version.to_string())))
     }
 
@@ -110,6 +116,16 @@ fn assert_shows(page: &str, lines: &[&str]) {
 }
 
 const OLD: [&str; 2] = ["# HELP baskets Of version 1.", "# TYPE baskets histogram"];
+
+#[test]
+fn a_version_goes_on_where_its_notices_find_a_full_disk() {
+    let shm = Shm::new("full-stderr");
+    let mut first = Version::start(&shm, 1);
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut second = Version::start_with_stderr(&shm, 2, full.into());
+    second.record(3);
+    assert_shows(&first.page(), &["baskets_count 3"]);
+}
 
 #[test]
 fn after_a_rollback_the_definition_of_the_living_is_shown() {
