@@ -287,7 +287,7 @@ fn negotiated(accept: &str, is_binary: bool) -> (Format, Escaping) {
 fn named(scraper: &mut Scraper, names: &[String]) -> Vec<u8> {
     scraper.begin_named(names);
     let mut page = Vec::new();
-    while scraper.write_some(&mut page, 1 << 20) {}
+    while scraper.write_some(&mut page, usize::MAX) {}
     page
 }
 

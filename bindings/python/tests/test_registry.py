@@ -86,6 +86,17 @@ def test_a_restricted_registry_has_the_named_samples_alone(registry):
     assert b"sizes_sum 3" in talea.generate_latest(restricted)
 
 
+def test_a_page_of_any_length_is_collected():
+    registry = talea.CollectorRegistry()
+    orders = talea.Counter("orders", "Orders.", ["of"], registry=registry)
+    for n in range(3000):
+        orders.labels(f"{n:0500}").inc()
+    samples = [sample for family in registry.collect() for sample in family.samples]
+    assert sum(sample.value for sample in samples if sample.name == "orders_total") == 3000
+    page = talea.generate_latest(registry.restricted_registry(["orders_total"])).decode()
+    assert len(page) > 1 << 20 and page.count("orders_total{") == 3000
+
+
 def test_info_and_enum(registry):
     build = talea.Info("build", "Build.", registry=registry)
     assert registry.get_sample_value("build_info") == 1
