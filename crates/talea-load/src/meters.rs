@@ -4,10 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use talea::{
-    Bucketing, Counter, Escaping, Format, Histogram, HistogramSnapshot, Opts, Registry, Seconds,
-    Snapshot,
-};
+use talea::{Bucketing, Counter, Histogram, HistogramSnapshot, Opts, Registry, Seconds, Snapshot};
 
 /// Each bucket of the times is 2^(2^-5), or 1.022, times as wide as the one before.
 const SCHEMA: i8 = 5;
@@ -84,11 +81,9 @@ impl Meters {
         self.received.add(bytes);
     }
 
-    /// A page of all families as delimited protobuf.
-    pub fn page(&self) -> Vec<u8> {
-        let snapshot = self.registry.snapshot();
-        let page = snapshot.chunks(Format::Protobuf, Escaping::AllowUtf8, usize::MAX);
-        page.flatten().collect()
+    /// All that has been measured until now.
+    pub fn snapshot(&self) -> Snapshot {
+        self.registry.snapshot()
     }
 }
 

@@ -277,10 +277,11 @@ async fn show(stage: Arc<Stage>) {
         let mut scene = stage.scene();
         scene.note_under_way();
         stage.feed.set_study(&scene.status);
-        let of_clients = scene.meters.as_ref().map(Meters::page).unwrap_or_default();
-        let of_clients = families::read(&of_clients).unwrap_or_default();
+        let of_clients = scene.meters.as_ref().map(Meters::snapshot);
         drop(scene);
-        families.extend(of_clients);
+        if let Some(snapshot) = of_clients {
+            families.extend(families::of_snapshot(&snapshot).unwrap_or_default());
+        }
         let recorded = Recorded { time, began, ended, families, processes: Vec::new() };
         // Its history has no file.
         let _ = stage.feed.add(recorded);
