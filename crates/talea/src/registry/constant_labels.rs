@@ -36,7 +36,8 @@ impl Registry {
     /// A name is not that of a label, is there twice, is one that Talea writes itself (`le`,
     /// `quantile`, `pid`, …), or is a label of a metric that this process registered; the process set
     /// other constant labels before; the region is full. Metrics of other processes that have a label
-    /// of such a name are shown without the constant ones.
+    /// of such a name are shown without the constant ones, and so are those whose labels are named as they
+    /// are recorded (facts of an info, calls of the `metrics` facade).
     pub fn set_constant_labels(&self, labels: &[(&str, &str)]) -> Result<(), Error> {
         let refused = |reason: String| Error::ConstantLabels { reason };
         let names = || labels.iter().map(|(name, _)| *name);
