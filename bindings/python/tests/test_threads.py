@@ -6,8 +6,13 @@ import threading
 import time
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 import talea
+from talea.asgi import Middleware
+from test_http import outcomes, request
 
 THREADS = 8
 
@@ -164,6 +169,23 @@ def test_threads_may_share_a_timer(registry):
     assert registry.get_sample_value("times_seconds_count") == THREADS * 2_000
     assert 0 <= registry.get_sample_value("times_seconds_sum") < 3600
     assert timer.duration >= 0
+
+
+def test_the_first_requests_of_an_application_may_come_in_several_threads():
+    for _ in range(20):
+        registry = talea.CollectorRegistry(size=4 << 20)
+        app = Starlette(routes=[Route(f"/{n}/{{item}}", lambda _: PlainTextResponse("hello")) for n in "abc"])
+        # Each thread may make a middleware of its own: Starlette makes them at the first request.
+        app.add_middleware(Middleware, registry=registry)
+
+        def show():
+            for n in "abc":
+                for _ in range(3):
+                    assert request(app, f"/{n}/1") == (200, b"hello")
+
+        at_once(*[show] * THREADS)
+        complete = {("GET", f"/{n}/{{item}}", "complete"): 3 * THREADS for n in "abc"}
+        assert outcomes(registry) == complete
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -13,7 +13,7 @@ from talea import _http
 from talea._serve import Scope
 from talea._serve import make_asgi_app as make_asgi_app
 from talea._talea import AsgiMiddleware, HttpRoute, asgi_route
-from talea.registry import REGISTRY, CollectorRegistry
+from talea.registry import _LOCK, REGISTRY, CollectorRegistry
 
 Application = Callable[[Scope, Any, Any], Any]
 
@@ -87,7 +87,9 @@ class Middleware(AsgiMiddleware):
 
     def _declare(self, application: Any) -> None:
         """Called with the application of a framework, before its first message and before its first request."""
-        self._declare_routes("", getattr(application, "routes", ()))
+        # Each route's application is read and replaced, by the middlewares of all applications that have it.
+        with _LOCK:
+            self._declare_routes("", getattr(application, "routes", ()))
 
     def _declare_routes(self, prefix: str, routes: Iterable[Any]) -> None:
         """Has each route say that it takes a request, before its own application runs."""
