@@ -124,7 +124,7 @@ impl Region {
                 })?;
                 let map = Mapping::fresh(file, limits.len)
                     .map_err(failed("make a region in", directory))?;
-                let region = Self::initialise(map, sections, limits)?;
+                let region = Self::initialise(map, sections, limits, Some(directory))?;
                 match region.memory.map.backing().publish(&candidate) {
                     Ok(()) => {
                         if candidate != path {

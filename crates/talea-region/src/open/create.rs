@@ -1,5 +1,6 @@
 //! New regions.
 
+use std::path::Path;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use super::processes;
@@ -29,17 +30,23 @@ impl Region {
             path: None,
             source,
         })?;
-        Self::initialise(map, s, limits)
+        Self::initialise(map, s, limits, None)
     }
 
-    /// Fills in the header of a new mapping. The version is written last.
+    /// Fills in the header of a new mapping, of a file in a directory or of memory. The version is
+    /// written last.
     pub(crate) fn initialise(
         map: Mapping,
         s: Sections,
         limits: Limits,
+        directory: Option<&Path>,
     ) -> Result<&'static Self, OpenError> {
-        let no_memory =
-            |source| OpenError::System { doing: "back the tables of a region", path: None, source };
+        let no_memory = |source| match directory {
+            Some(directory) => {
+                OpenError::system("back the tables of a region in", directory)(source)
+            }
+            None => OpenError::System { doing: "back the tables of a region", path: None, source },
+        };
         // The header, the slots, the index, the groups and the bits are read without asking;
         // the rest is backed as it is handed out.
         map.back(0, SLOTS + NEAR_SLOTS * SLOT_LEN).map_err(no_memory)?;

@@ -98,6 +98,10 @@ fn fills_a_small_tmpfs_when_asked() {
     }
     let snapshot = region.snapshot();
     assert!(snapshot.families().iter().flat_map(|f| snapshot.series(f)).all(|s| s.values[49] == 1));
+    // The tables of this one are larger than what is left.
+    let large = Config::with_len(1 << 30);
+    let parts = ["the tables of a region in", "No space left", "--shm-size"];
+    assert_says(Region::open(format!("{path}-2"), large).unwrap_err(), &parts);
 }
 
 #[test]
