@@ -91,17 +91,25 @@ impl<L: 'static> Info<L> {
 
 impl Info<DynamicLabels> {
     /// Sets labels whose names are known at run time, in place of the previous ones of the same `group`:
-    /// values of the names that [`Registry::info`](crate::Registry::info) was given. The caller sees to it
-    /// that no name is there twice. A quote, a backslash or a control character in a name becomes `_`;
-    /// `__name__`, which is the metric's own name, becomes `_name__`; a label without a name is left out.
+    /// values of the names that [`Registry::info`](crate::Registry::info) was given. A quote, a backslash or a
+    /// control character in a name becomes `_`; `__name__`, which is the metric's own name, becomes
+    /// `_name__`; a name that is there already gets a `_` at its end; a label without a name is left out.
     ///
     /// Cost: as [`set`](Info::set).
     pub fn set_pairs(&self, group: &[impl AsRef<str>], labels: &[(&str, &str)]) {
         let Some(bound) = self.family.bound() else { return self.family.late.note_discarded() };
         let mut text = group_text(bound.openings, group);
         let group = text.as_bytes().to_vec();
-        let named = labels.iter().filter(|(name, _)| !name.is_empty());
-        named.for_each(|(name, value)| text.label(&usable(name), *value));
+        let of_group = bound.openings.iter().filter_map(|opening| opening.strip_suffix("=\""));
+        let mut taken: Vec<Cow<'_, str>> = of_group.map(Cow::Borrowed).collect();
+        for (name, value) in labels.iter().filter(|(name, _)| !name.is_empty()) {
+            let mut name = usable(name);
+            while taken.contains(&name) {
+                name.to_mut().push('_');
+            }
+            text.label(&name, *value);
+            taken.push(name);
+        }
         self.replace(text.as_bytes(), |other| is_of_group(other, &group));
     }
 

@@ -83,7 +83,15 @@ fn of_many_who_say_different_things_at_once_one_is_heard() {
 fn facts_of_any_name_are_shown_as_a_scraper_reads_them() {
     let registry = registry();
     let info = registry.info(opts("app"), &["queue"]).unwrap();
-    let facts = [("git-commit", "f3a91c"), ("git_commit", "x\",\"y"), ("a\"\\b\n", "2"), ("", "3")];
+    let facts = [
+        ("git-commit", "f3a91c"),
+        ("git_commit", "x\",\"y"),
+        ("a\"\\b\n", "2"),
+        ("a__b\t", "6"),
+        ("a__b_", "7"),
+        ("queue", "8"),
+        ("", "3"),
+    ];
     info.set_pairs(&["a"], &facts);
     info.set_pairs(&["b"], &[("größe", "4"), ("plain", "5")]);
     for (format, syntax) in TEXTS {
@@ -93,7 +101,8 @@ fn facts_of_any_name_are_shown_as_a_scraper_reads_them() {
         let text = escaped(&registry, format, Escaping::Underscores);
         // A scraper that asks so knows no names in quotes.
         assert!(!text.contains("{\"") && !text.contains("f3a91c\",\""), "{text}");
-        let names = r#"{queue="a",U__git_2d_commit="f3a91c",git_commit="x\",\"y",a__b_="2"} 1"#;
+        let names = r#"{queue="a",U__git_2d_commit="f3a91c",git_commit="x\",\"y",a__b_="2","#;
+        assert!(text.contains(r#",a__b__="6",a__b___="7",queue_="8"} 1"#), "{text}");
         assert!(text.contains(names) && text.contains(r#",gr__e="4",plain="5"} 1"#), "{text}");
         let text = escaped(&registry, format, Escaping::AllowUtf8);
         assert!(text.contains(r#","git-commit"="f3a91c",git_commit="#), "{text}");
