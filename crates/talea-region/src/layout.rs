@@ -171,7 +171,10 @@ pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
 pub(crate) const FAMILY_REMOVALS: u64 = FAMILY_IDLE + WORD;
 /// The processes that registered it: a bit for each process slot.
 pub(crate) const FAMILY_USERS: u64 = FAMILY_REMOVALS + WORD;
-const _: () = assert!(FAMILY_USERS + SLOT_WORDS * WORD <= FAMILY_LEN);
+/// When the last of its users started whose slots have other owners now, in nanoseconds of the boot
+/// clock.
+pub(crate) const FAMILY_LAST_USED: u64 = FAMILY_USERS + SLOT_WORDS * WORD;
+const _: () = assert!(FAMILY_LAST_USED + WORD <= FAMILY_LEN);
 
 /// Words of a set of process slots.
 pub(crate) const SLOT_WORDS: u64 = SLOT_COUNT.div_ceil(64);

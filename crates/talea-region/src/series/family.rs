@@ -139,14 +139,19 @@ impl Region {
         }
     }
 
-    /// Notes that a slot has a new owner, which uses the families of its parent, or none yet.
+    /// Notes that a slot has a new owner, which uses the families of its parent, or none yet. The slot
+    /// still has the time at which the one before started.
     pub(crate) fn inherit_families(&self, slot: u64, parent: Option<u64>) {
+        let started = self.memory.slot_word_at(slot, SLOT_STARTED).load(Relaxed);
         for id in 0..self.memory.families_used() as u32 {
             let users = |slot: u64| self.family_word(id, FAMILY_USERS + slot / 64 * WORD);
             let bit = |slot: u64| 1_u64 << (slot % 64);
             let inherited = parent
                 .filter(|&parent| parent < SLOT_COUNT)
                 .is_some_and(|parent| users(parent).load(Acquire) & bit(parent) != 0);
+            if users(slot).load(Acquire) & bit(slot) != 0 {
+                self.family_word(id, FAMILY_LAST_USED).fetch_max(started, AcqRel);
+            }
             if inherited {
                 users(slot).fetch_or(bit(slot), AcqRel);
             } else {

@@ -124,7 +124,7 @@ impl<S: Source> Taking<'_, '_, S> {
         out.live_series = word(FAMILY_SERIES);
         out.dropped = word(FAMILY_DROPPED);
         out.last_use = match word(FAMILY_ALWAYS_USED) {
-            0 => self.last_use(|n| self.source.word(at + FAMILY_USERS + n * WORD)),
+            0 => self.last_use(at),
             _ => LastUse::Living,
         };
         out.expires = Idling::unpack(word(FAMILY_IDLE)).sweeps > 0;
@@ -136,8 +136,10 @@ impl<S: Source> Taking<'_, '_, S> {
         Some(())
     }
 
-    /// When one of a set of processes, 64 slots a word, last had a family.
-    fn last_use(&self, users: impl Fn(u64) -> u64) -> LastUse {
+    /// When a process last had the family at an offset.
+    fn last_use(&self, at: u64) -> LastUse {
+        // 64 slots a word.
+        let users = |n: u64| self.source.word(at + FAMILY_USERS + n * WORD);
         let mut living = self.taken.scratch.living_slots.iter().zip(0..);
         if living.any(|(&bits, n)| bits != 0 && bits & users(n) != 0) {
             return LastUse::Living;
@@ -145,7 +147,8 @@ impl<S: Source> Taking<'_, '_, S> {
         let started = |slot| self.source.slot_word(slot, SLOT_STARTED);
         let has = |slot: &u64| users(slot / 64) >> (slot % 64) & 1 == 1;
         let slots = 0..self.source.word(M_SLOTS).min(self.taken.s.slots);
-        LastUse::Dead(slots.filter(has).map(started).max().unwrap_or(0))
+        let of_others = self.source.word(at + FAMILY_LAST_USED);
+        LastUse::Dead(slots.filter(has).map(started).fold(of_others, u64::max))
     }
 
     fn series(&mut self, records: Range<u64>, walk: &mut Walk<'_>, batch: &mut Batch) {

@@ -148,6 +148,11 @@ fn after_a_rollback_the_definition_of_the_living_is_shown() {
     // Also when no process lives any more.
     drop(old);
     assert_shows(&agent(&shm), &OLD);
+    // Also when another process has taken the slot of the dead one, and no metric yet.
+    let next = Registry::open(shm.file()).unwrap();
+    for page in [next.snapshot().to_text(), agent(&shm)] {
+        assert_shows(&page, &OLD);
+    }
 }
 
 #[test]
