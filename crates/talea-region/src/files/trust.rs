@@ -50,12 +50,24 @@ pub(crate) struct Distrust {
 
 /// Opens a file if it is a regular one of one of `owners` (user ids) that nobody else may write to.
 /// It is checked before it is opened and again when it is open; no symbolic link is followed, and
-/// no FIFO, device or socket is opened.
+/// no FIFO, device or socket is opened. If another file is put in its place meanwhile, that one is opened.
 pub(crate) fn open(
     path: &Path,
     owners: &[u32],
     options: &mut OpenOptions,
 ) -> Result<File, NotOpened> {
+    /// Nobody has a reason to replace it as often.
+    const ATTEMPTS: usize = 10;
+    for _ in 1..ATTEMPTS {
+        match open_once(path, owners, options) {
+            Err(NotOpened::Replaced) => {}
+            result => return result,
+        }
+    }
+    open_once(path, owners, options)
+}
+
+fn open_once(path: &Path, owners: &[u32], options: &mut OpenOptions) -> Result<File, NotOpened> {
     let named = fs::symlink_metadata(path).map_err(NotOpened::System)?;
     trusted(&named, owners).map_err(NotOpened::Untrusted)?;
     let opened = options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);

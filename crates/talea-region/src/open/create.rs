@@ -41,12 +41,12 @@ impl Region {
         limits: Limits,
         directory: Option<&Path>,
     ) -> Result<&'static Self, OpenError> {
-        let no_memory = |source| match directory {
-            Some(directory) => {
-                OpenError::system("back the tables of a region in", directory)(source)
-            }
-            None => OpenError::System { doing: "back the tables of a region", path: None, source },
+        let doing = match directory {
+            Some(_) => "back the tables of a region in",
+            None => "back the tables of a region",
         };
+        let path = || directory.map(Path::to_owned);
+        let no_memory = |source| OpenError::System { doing, path: path(), source };
         // The header, the slots, the index, the groups and the bits are read without asking;
         // the rest is backed as it is handed out.
         map.back(0, SLOTS + NEAR_SLOTS * SLOT_LEN).map_err(no_memory)?;
