@@ -52,6 +52,8 @@ pub(crate) struct Copy<'a> {
     /// Once more were: when the series of each record from this offset on was made, 0 where none was
     /// public.
     noted: Option<(u64, Vec<u64>)>,
+    /// Bytes of texts that may still be searched for words of 0.
+    search_left: u64,
     /// Records that are read again.
     again: Pages,
     /// Of each record of the window, whether its series is shown; nothing where all are.
@@ -88,6 +90,7 @@ impl<'a> Copy<'a> {
             is_whole: false,
             returned: 0,
             noted: None,
+            search_left: 0,
             again: Pages::default(),
             stands: Vec::new(),
         };
@@ -100,6 +103,9 @@ impl<'a> Copy<'a> {
         let of_series: u64 = series.iter().map(|part| part.end - part.start).sum();
         let groups = (copy.used_of(&s.records) / RECORD_LEN).div_ceil(GROUP);
         [copy.records.pool, copy.texts.pool, copy.singles.pool] = series;
+        // Each text has memory of its own, and is searched once, those of one window twice. Damaged records could
+        // name all of the pool again and again.
+        copy.search_left = 2 * copy.used_of(&s.arena);
         let [striped, owned] = [&s.striped, &s.owned].map(|pool| copy.used_of(pool));
         let planes = source::planes(&copy).map(|delta| (s.striped.at + delta, striped));
         let living = source::living(&copy).map(|block| (s.owned.at + block.delta, owned));
@@ -214,7 +220,7 @@ impl<'a> Copy<'a> {
         self.renew_names()?;
         let shown = self.records.shown.clone();
         let (mut texts, mut cells) = (Extent::default(), Extent::default());
-        let mut incomplete = Vec::new();
+        let (mut incomplete, mut search_left) = (Vec::new(), self.search_left);
         // Whether a record names cells that are only found by following it.
         let mut leads_on = self.is_whole;
         let words = self.records.slice(shown.start, (shown.end - shown.start) / WORD);
@@ -223,7 +229,13 @@ impl<'a> Copy<'a> {
                 continue;
             }
             let text = self.text(Span::unpack(record[TEXT]));
-            incomplete.extend(text.clone().filter(|text| self.texts.lacks(text)));
+            if self.texts.is_whole {
+                incomplete.extend(text.clone().filter(|text| {
+                    let left = search_left.checked_sub(text.end - text.start);
+                    search_left = left.unwrap_or(0);
+                    left.is_some() && self.texts.lacks(text)
+                }));
+            }
             texts.add(text);
             leads_on |= record[MORE] != 0 || record[HEAD] & HIDDEN != 0;
             match CellRun::unpack(record[CELLS]) {
@@ -240,6 +252,7 @@ impl<'a> Copy<'a> {
             }
         }
         let file = self.locks.file();
+        self.search_left = search_left;
         incomplete.into_iter().try_for_each(|text| self.texts.renew(file, text))?;
         self.texts.cover(file, &texts, false)?;
         self.singles.cover(file, &cells, leads_on)
@@ -462,10 +475,10 @@ impl Window {
         self.show(file, if self.is_whole { self.pool.clone() } else { range })
     }
 
-    /// Whether this is a copy of the whole pool that lacks words of a text.
+    /// Whether words of a text were not there yet.
     fn lacks(&self, text: &Range<u64>) -> bool {
-        let words = || self.slice(text.start, (text.end - text.start) / WORD);
-        self.is_whole && words().is_none_or(|words| words.contains(&0))
+        let words = self.slice(text.start, (text.end - text.start) / WORD);
+        words.is_none_or(|words| words.contains(&0))
     }
 
     /// Copies a part of the pool again.

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -425,6 +426,40 @@ fn families_that_share_one_long_text_do_not_multiply_it() {
     let snapshot = Reader::open(shm.file()).unwrap().snapshot().unwrap();
     let size: usize = snapshot.families().iter().map(|f| f.name.len() + f.definition.len()).sum();
     assert!(size as u64 <= 2 * LEN, "{size} bytes of a file of {LEN}");
+}
+
+#[test]
+fn texts_that_overlap_are_not_read_again_and_again() {
+    const LEN: u64 = 64 << 20;
+    const SERIES: u64 = 12_288;
+    let shm = Shm::new("overlapping");
+    let original = shm.path().join("original.talea");
+    let region = open_with(&original, 2, LEN);
+    let family = family(region, "used", spec(1));
+    (0..SERIES).for_each(|n| drop(family.series(&n.to_le_bytes()[..3]).unwrap()));
+    let file = open_copy(original, shm.file());
+    let bytes = fs::read(shm.file()).unwrap();
+    // A public record of one cell, and the next one likewise.
+    let is_record = |at: u64| {
+        let record = &bytes[at as usize..];
+        record[0] == 2 && record[8..11] == [3, 0, 0] && record[16..18] == [1, 0]
+    };
+    let first = (0..LEN - 128).step_by(64).find(|&at| is_record(at) && is_record(at + 64)).unwrap();
+    assert!((0..SERIES).all(|n| is_record(first + n * 64)));
+    // The arena is in use up to 8 MiB, which are 0 but for the texts above.
+    const TEXT: u64 = 8 << 20;
+    // SAFETY: the call has no conditions.
+    assert_eq!(unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, LEN as i64) }, 0);
+    put(&file, mark(2), TEXT);
+    put(&file, mark(2) + 8, TEXT);
+    // In the first window one text is far from the others, so all are copied.
+    put(&file, first + 8, (TEXT - 8) << 24 | 3);
+    // In the others each is as long as all of it.
+    (4096..SERIES).for_each(|n| put(&file, first + n * 64 + 8, TEXT));
+    let before = cpu_time();
+    let _ = Reader::open(shm.file()).unwrap().snapshot().unwrap();
+    let took = cpu_time() - before;
+    assert!(took < Duration::from_secs(1), "{took:?} for a file of {LEN} bytes");
 }
 
 #[test]
