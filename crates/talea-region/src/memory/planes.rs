@@ -18,7 +18,7 @@
 //! 2. *Plain adds to one plane exclude each other.* A sequence commits only on the CPU whose entry it
 //!    read, and starts over if the thread is moved, preempted or signalled before that.
 //! 3. *An add never leaves the region.* An add turns a plane's distance into an address. It reads the
-//!    distance from a table of this process ([`Memory::cpu_table`]), which no other process can write
+//!    distance from a table of this process (`Adds::table`), which no other process can write
 //!    to. An entry is copied there from the region's table when this process first adds on that CPU,
 //!    if it is the distance of a plane that is in use and that no other entry has. If it is anything
 //!    else, the CPU uses plane 0.

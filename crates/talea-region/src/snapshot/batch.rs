@@ -1,21 +1,240 @@
-//! Copies of some plain series, which go to the snapshot together.
+//! A batch: series on their way into a snapshot.
+//!
+//! Series are copied in the order of their records, where those of families lie among each
+//! other as they were born. To move them all to where their family's are would cost a walk
+//! through all memory. So they come into a batch first, which a core's cache holds, and go from there to
+//! the snapshot: in their order if they lie there in long runs, or else family by family, with their texts.
 
+use super::runs::{self, Run};
 use super::series_copy::{NOTHING, SeriesCopy};
-use crate::layout::GROUP;
+use super::texts::Texts;
+use crate::layout::*;
 
-/// Series that are copied together: those of a group of records.
-pub(super) const SERIES: usize = GROUP as usize;
-pub(super) const TEXTS: usize = 8 * SERIES;
+/// A batch holds so many series at most: with their texts half a megabyte.
+const SERIES: usize = 8 << 10;
+/// The series of a group of records and the words of their texts, which there is room for unless a batch
+/// is full.
+pub(super) const GROUP_SERIES: usize = GROUP as usize;
+pub(super) const GROUP_TEXTS: usize = WORDS * GROUP_SERIES;
+/// The words of text that there is room for, for each series.
+const WORDS: usize = 8;
+/// Series are brought together if the mean length of their runs is below this.
+const SHORT: usize = 16;
 
-#[derive(Clone, Debug)]
+const NONE: SeriesCopy = SeriesCopy { text: 0, values: 0, created: 0, family: 0, beside: NOTHING };
+
+#[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
-    pub(super) series: [SeriesCopy; SERIES],
-    pub(super) texts: [u64; TEXTS],
+    /// The first `count` are series. It grows if one record has many.
+    pub(super) series: Vec<SeriesCopy>,
+    pub(super) count: usize,
+    /// The first `words` are texts. It grows for a text that is longer.
+    pub(super) texts: Vec<u64>,
+    pub(super) words: usize,
+    /// The length of the snapshot's texts, where those of this batch come if they keep their order.
+    begin: u64,
+    /// For each family the number of its series here and of the words of their texts, then the places of
+    /// its next. All 0 between calls.
+    places: Vec<(usize, usize)>,
 }
 
-impl Default for Batch {
-    fn default() -> Self {
-        let none = SeriesCopy { text: 0, values: 0, created: 0, family: 0, beside: NOTHING };
-        Self { series: [none; SERIES], texts: [0; TEXTS] }
+impl Batch {
+    /// Starts over, for the series of so many families and records.
+    pub(super) fn begin(&mut self, families: usize, records: u64) {
+        (self.count, self.words, self.begin) = (0, 0, 0);
+        self.places.resize(families, (0, 0));
+        let room = (records.next_multiple_of(GROUP) as usize).min(SERIES);
+        self.series.resize(room, NONE);
+        self.texts.resize(WORDS * room, 0);
+    }
+
+    /// Whether there is no room for the series of another group of records.
+    pub(super) fn is_full(&self) -> bool {
+        self.count + GROUP_SERIES > self.series.len() || self.words + GROUP_TEXTS > self.texts.len()
+    }
+
+    /// The length of all texts, in bytes.
+    pub(super) fn texts_len(&self) -> u64 {
+        self.begin + self.words as u64 * WORD
+    }
+
+    pub(super) fn push(&mut self, series: SeriesCopy) {
+        match self.series.get_mut(self.count) {
+            Some(place) => *place = series,
+            None => self.series.push(series),
+        }
+        self.count += 1;
+    }
+
+    /// Appends a text by its words, the last one padded with zeros. Returns its span, packed.
+    pub(super) fn push_text(&mut self, words: impl Iterator<Item = u64>, len: u64) -> u64 {
+        let at = self.texts_len();
+        for word in words {
+            match self.texts.get_mut(self.words) {
+                Some(place) => *place = word.to_le(),
+                None => self.texts.push(word.to_le()),
+            }
+            self.words += 1;
+        }
+        Span { at, len }.pack()
+    }
+
+    /// Moves all to a snapshot. Series of a family keep their order.
+    pub(super) fn flush(
+        &mut self,
+        series: &mut Vec<SeriesCopy>,
+        runs: &mut Vec<Run>,
+        texts: &mut Texts,
+    ) {
+        let copied = &self.series[..self.count];
+        let ends = copied.windows(2).filter(|pair| pair[0].family != pair[1].family).count();
+        if ends * SHORT > copied.len() {
+            self.bring_together(series, runs, texts);
+        } else {
+            for run in copied.chunk_by(|one, next| one.family == next.family) {
+                runs::add(runs, run[0].family, series.len(), run.len());
+                series.extend_from_slice(run);
+            }
+            texts.push_whole(&self.texts[..self.words]);
+        }
+        (self.count, self.words, self.begin) = (0, 0, texts.len());
+    }
+
+    /// A reader of a family's series then reads them and their texts in a row.
+    fn bring_together(
+        &mut self,
+        series: &mut Vec<SeriesCopy>,
+        runs: &mut Vec<Run>,
+        texts: &mut Texts,
+    ) {
+        let Self { places, begin, .. } = self;
+        let copied = &self.series[..self.count];
+        let words_of = |text: u64| Span::unpack(text).len.div_ceil(WORD) as usize;
+        let first = runs.len();
+        for one in copied {
+            let (count, words) = &mut places[one.family as usize];
+            if *count == 0 {
+                runs.push(Run::new(one.family, 0, 0));
+            }
+            *count += 1;
+            *words += words_of(one.text);
+        }
+        let (mut next, mut next_text) = (series.len(), texts.words.len());
+        for run in &mut runs[first..] {
+            let place = &mut places[run.family as usize];
+            let (count, words) = std::mem::replace(place, (next, next_text));
+            *run = Run::new(run.family, next, count);
+            (next, next_text) = (next + count, next_text + words);
+        }
+        series.resize(next, NONE);
+        texts.words.resize(next_text, 0);
+        for one in copied {
+            let (place, text) = &mut places[one.family as usize];
+            let Span { at, len } = Span::unpack(one.text);
+            let (from, count) = (((at - *begin) / WORD) as usize, words_of(one.text));
+            series[*place] =
+                SeriesCopy { text: Span { at: *text as u64 * WORD, len }.pack(), ..*one };
+            copy_words(&mut texts.words[*text..][..count], &self.texts[from..][..count]);
+            (*place, *text) = (*place + 1, *text + count);
+        }
+        runs[first..].iter().for_each(|run| places[run.family as usize] = (0, 0));
+    }
+}
+
+/// Copies a text. Most are of a few words: by blocks of one size, the last of which may lie over the one
+/// before, without a call.
+#[inline(always)]
+fn copy_words(to: &mut [u64], from: &[u64]) {
+    const BLOCK: usize = 4;
+    let Some(last) = from.last_chunk::<BLOCK>() else {
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+        return;
+    };
+    for (to, from) in to.chunks_exact_mut(BLOCK).zip(from.chunks_exact(BLOCK)) {
+        to.copy_from_slice(from);
+    }
+    if let Some(to) = to.last_chunk_mut() {
+        *to = *last;
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::hash::words_of;
+    use crate::snapshot::runs::{SeriesCopies, of_families};
+    use crate::testing::Random;
+
+    /// Copies runs of series, each of a family and a length, and finds the series of each family.
+    fn found(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
+        let (mut series, mut runs, mut batch) = (Vec::new(), Vec::new(), Batch::default());
+        let (mut texts, mut number) = (Texts::default(), 0);
+        // Room for fewer than there are, so that it grows.
+        batch.begin(families, copied.len() as u64);
+        for &(family, count) in copied {
+            for _ in 0..count {
+                if batch.is_full() {
+                    batch.flush(&mut series, &mut runs, &mut texts);
+                }
+                let text = text_of(number);
+                let text = batch.push_text(words_of(text.as_bytes()), text.len() as u64);
+                batch.push(SeriesCopy { text, values: number, family, ..NONE });
+                number += 1;
+            }
+        }
+        batch.flush(&mut series, &mut runs, &mut texts);
+        for one in &series {
+            assert_eq!(texts.at(one.text), text_of(one.values).as_bytes());
+        }
+        let mut ranges = vec![(0..0, 0); families];
+        of_families(&mut runs, |family, range, count, _| ranges[family as usize] = (range, count));
+        let all = ranges.into_iter().map(|(range, count)| {
+            let all = SeriesCopies::new(&series, &runs[range.clone()], count, 0);
+            assert_eq!(all.len(), count);
+            for from in [1, count / 3, count / 2, count.saturating_sub(1), count, count + 1] {
+                let some = SeriesCopies::new(&series, &runs[range.clone()], count, from);
+                assert_eq!(some.len(), count.saturating_sub(from));
+                assert!(
+                    some.map(|one| one.values).eq(all.clone().skip(from).map(|one| one.values))
+                );
+            }
+            all.map(|one| one.values).collect()
+        });
+        all.collect()
+    }
+
+    /// A text of a series, of any number of words.
+    fn text_of(value: u64) -> String {
+        value.to_string().repeat((value % 11) as usize)
+    }
+
+    fn expected(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
+        let mut all = vec![Vec::new(); families];
+        let mut next = 0..;
+        for &(family, count) in copied {
+            all[family as usize].extend(next.by_ref().take(count));
+        }
+        all
+    }
+
+    #[test]
+    fn each_family_has_its_own_in_their_order() {
+        let mut random = Random(1);
+        let mut below = |bound| random.below(bound);
+        for n in 0..300 {
+            let most = [2, 40_000][usize::from(n % 10 == 0)];
+            let copied: Vec<_> = (0..below(200))
+                .map(|run| {
+                    (below(7) as u32, 1 + below(if run % 20 == 0 { most } else { 3 }) as usize)
+                })
+                .collect();
+            assert_eq!(found(7, &copied), expected(7, &copied), "{copied:?}");
+        }
+    }
+
+    #[test]
+    fn families_that_lie_among_each_other_over_many_batches_come_together_on_each() {
+        let copied: Vec<_> = (0..100_000).map(|n| (n % 20, 1)).collect();
+        assert_eq!(found(20, &copied), expected(20, &copied));
     }
 }

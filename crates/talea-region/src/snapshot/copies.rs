@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::batch::Batch;
-use super::runs::{Gathering, Run, SeriesCopies};
+use super::runs::{Run, SeriesCopies};
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::texts::Texts;
 use crate::hash::hash;
@@ -44,10 +44,8 @@ pub(super) struct Scratch {
     /// How far each of those lies behind block 0.
     pub(super) blocks: Vec<u64>,
     pub(super) chosen: FamilySet,
-    pub(super) gathering: Gathering,
     pub(super) windows: Vec<Range<u64>>,
-    /// Made by the first snapshot.
-    pub(super) batch: Option<Box<Batch>>,
+    pub(super) batch: Batch,
     pub(super) more: More,
     /// The cells of a segment when its series was last wiped.
     pub(super) base: Vec<u64>,

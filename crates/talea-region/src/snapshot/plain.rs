@@ -4,7 +4,7 @@
 
 use std::ops::Range;
 
-use super::batch::{Batch, SERIES, TEXTS};
+use super::batch::{Batch, GROUP_SERIES, GROUP_TEXTS};
 use super::series_copy::{NOTHING, SeriesCopy};
 use super::taking::{Taking, Walk, text_place};
 use crate::layout::*;
@@ -25,17 +25,20 @@ impl<S: Source> Taking<'_, '_, S> {
         walk: &mut Walk<'_>,
         batch: &mut Batch,
     ) -> u64 {
-        let texts = self.taken.out.texts.len();
-        // Where a batch as full as it gets fits the region, no series of it need be checked.
-        if texts + TEXTS as u64 * WORD > self.taken.limit {
+        // Where a group's texts at their longest fit the region, no series of it need be checked.
+        if batch.texts_len() + GROUP_TEXTS as u64 * WORD > self.taken.limit {
             return records.start;
         }
+        let begin = batch.texts_len();
+        let series = batch.series[batch.count..].first_chunk_mut::<GROUP_SERIES>();
+        let texts = batch.texts[batch.words..].first_chunk_mut::<GROUP_TEXTS>();
+        let (Some(series), Some(texts)) = (series, texts) else { return records.start };
         let at = self.taken.s.records.at + records.start * RECORD_LEN;
         let Some(all) = self.source.records(at, records.end - records.start) else {
             return records.start;
         };
         let (mut next, mut count, mut words) = (records.start, 0, 0);
-        for record in all.take(SERIES) {
+        for record in all.take(GROUP_SERIES) {
             let head = record[HEAD];
             let is_wanted = record::state(head) == PUBLISHED
                 && (head >> 32 == walk.id || self.come_to((head >> 32) as u32, walk))
@@ -46,22 +49,20 @@ impl<S: Source> Taking<'_, '_, S> {
                 }
                 let Some(value) = self.value(record[CELLS], walk.number) else { break };
                 let span = Span::unpack(record[TEXT]);
-                let Some(end) = self.put_text(span, &mut batch.texts, words) else { break };
+                let Some(end) = self.put_text(span, texts, words) else { break };
                 // Below the length of a batch anyway, which the compiler does not see.
-                batch.series[count % SERIES] = SeriesCopy {
-                    text: Span { at: texts + words as u64 * WORD, len: span.len }.pack(),
+                series[count % GROUP_SERIES] = SeriesCopy {
+                    text: Span { at: begin + words as u64 * WORD, len: span.len }.pack(),
                     values: value,
                     created: record[CREATED],
                     family: walk.place,
                     beside: NOTHING,
                 };
                 (count, words) = (count + 1, end);
-                walk.count += 1;
             }
             next += 1;
         }
-        self.taken.out.series.extend_from_slice(&batch.series[..count]);
-        self.taken.out.texts.push_whole(&batch.texts[..words]);
+        (batch.count, batch.words) = (batch.count + count, batch.words + words);
         next
     }
 
@@ -87,7 +88,7 @@ impl<S: Source> Taking<'_, '_, S> {
     /// Appends the text at `span` to the texts and returns its end. No word beyond the text is read:
     /// that word may lie in a page without memory.
     #[inline(always)]
-    fn put_text(&self, span: Span, texts: &mut [u64; TEXTS], from: usize) -> Option<usize> {
+    fn put_text(&self, span: Span, texts: &mut [u64; GROUP_TEXTS], from: usize) -> Option<usize> {
         let (mut at, mut left) = text_place(&self.taken.s, span)?;
         let mut end = from;
         while left > 0 {

@@ -9,7 +9,7 @@ pub(super) struct SeriesCopy {
     /// its values begin.
     pub(super) values: u64,
     pub(super) created: u64,
-    /// Its family's place, until the series of each family are brought together.
+    /// Its family's place among the families of the snapshot.
     pub(super) family: u32,
     /// The number of its owner or, with the highest bit set, that of its details.
     pub(super) beside: u32,

@@ -39,11 +39,12 @@ pub(crate) fn take(
     let mut chosen = std::mem::take(&mut taken.scratch.chosen);
     let mut ranges = std::mem::take(&mut taken.scratch.windows);
     chosen.choose(&taken.s, taken.out.families.iter().map(|family| family.id));
-    taken.scratch.gathering.begin(taken.out.families.len());
     groups::windows_of(windows.source(), &chosen, &mut ranges);
-    taken.reserve(windows.source(), &ranges);
+    let wanted = ranges.iter().map(|records| records.end - records.start).sum();
+    taken.reserve(windows.source(), wanted);
     let mut batch = std::mem::take(&mut taken.scratch.batch);
-    let (mut walk, filled) = (Walk::new(&chosen), batch.get_or_insert_default());
+    batch.begin(taken.out.families.len(), wanted);
+    let mut walk = Walk::new(&chosen);
     let mut result = Ok(());
     for window in &ranges {
         result = windows.turn_to(window.clone());
@@ -51,12 +52,10 @@ pub(crate) fn take(
             break;
         }
         let mut taking = Taking { source: windows.source(), taken: &mut taken };
-        taking.series(window.clone(), &mut walk, filled);
-        if taken.scratch.gathering.is_full(&taken.out.series) {
-            taken.gather(&mut walk);
-        }
+        taking.series(window.clone(), &mut walk, &mut batch);
     }
-    taken.end(walk);
+    taken.flush(&mut batch);
+    taken.end();
     if result.is_ok() {
         result = windows.read_families_again();
         Taking { source: windows.source(), taken: &mut taken }.leave_out_repeats();
@@ -153,11 +152,14 @@ impl<S: Source> Taking<'_, '_, S> {
 
     fn series(&mut self, records: Range<u64>, walk: &mut Walk<'_>, batch: &mut Batch) {
         for first in records.clone().step_by(GROUP as usize) {
+            if batch.is_full() {
+                self.taken.flush(batch);
+            }
             let mut rest = first..records.end.min(first + GROUP);
             while !rest.is_empty() {
                 rest.start = self.plain_series(rest.clone(), walk, batch);
                 for n in rest.by_ref() {
-                    self.any_series(n, walk);
+                    self.any_series(n, walk, batch);
                     if walk.may_be_plain {
                         break;
                     }
@@ -170,7 +172,6 @@ impl<S: Source> Taking<'_, '_, S> {
     #[inline(never)]
     pub(super) fn come_to(&mut self, id: u32, walk: &mut Walk<'_>) -> bool {
         let Some(place) = walk.chosen.place(id) else { return false };
-        self.taken.end_run(walk);
         let Some(family) = self.taken.out.families.get(place as usize) else { return false };
         walk.may_be_plain = family.is_plain() && !family.combine.may_be_absent();
         (walk.id, walk.place, walk.number) = (u64::from(id), place, family.number);
@@ -179,7 +180,7 @@ impl<S: Source> Taking<'_, '_, S> {
 
     /// Copies the series of a record, if there is one that is wanted.
     #[inline(never)]
-    fn any_series(&mut self, n: u64, walk: &mut Walk<'_>) {
+    fn any_series(&mut self, n: u64, walk: &mut Walk<'_>, batch: &mut Batch) {
         let at = self.taken.s.records.at + n * RECORD_LEN;
         let record = self.source.record(at);
         let head = record[HEAD];
@@ -192,26 +193,23 @@ impl<S: Source> Taking<'_, '_, S> {
         }
         // The removal was counted before its family was copied, and is under way.
         self.taken.out.families[walk.place as usize].may_repeat |= head.removing;
-        let series = self.taken.out.series.len();
-        let (texts, values) = (self.taken.out.texts.len(), self.taken.out.values.len());
-        let segments = self.taken.out.segments.len();
-        let copied = self.one_series(&record, walk.place, head);
+        let (count, words) = (batch.count, batch.words);
+        let (values, segments) = (self.taken.out.values.len(), self.taken.out.segments.len());
+        let copied = self.one_series(&record, walk.place, head, batch);
         if copied.is_none() || !self.source.stands(at) {
-            self.taken.out.series.truncate(series);
-            self.taken.out.texts.truncate(texts);
+            (batch.count, batch.words) = (count, words);
             self.taken.out.values.truncate(values);
             self.taken.out.segments.truncate(segments);
         }
-        walk.count += self.taken.out.series.len() - series;
     }
 
-    /// Appends the text of a series. Returns its place, packed.
-    fn push_text(&mut self, span: Span) -> Option<u64> {
-        let (at, count) = text_place(&self.taken.s, span)?;
-        Some(self.taken.out.texts.push_words(self.source.words(at, count)?, span.len))
-    }
-
-    fn one_series(&mut self, record: &Record, family: u32, head: Head) -> Option<()> {
+    fn one_series(
+        &mut self,
+        record: &Record,
+        family: u32,
+        head: Head,
+        batch: &mut Batch,
+    ) -> Option<()> {
         let of = &self.taken.out.families[family as usize];
         let FamilyCopy { cells, segments, number, combine, .. } = *of;
         let is_plain = of.is_plain();
@@ -224,16 +222,17 @@ impl<S: Source> Taking<'_, '_, S> {
         let values = self.taken.out.values.len();
         let span = Span::unpack(record[TEXT]);
         if (values as u64 + run.count) * WORD > self.taken.limit
-            || self.taken.out.texts.len() + span.len > self.taken.limit
+            || batch.texts_len() + span.len > self.taken.limit
         {
             return None;
         }
-        let text = self.push_text(span)?;
+        let (at, count) = text_place(&self.taken.s, span)?;
+        let text = batch.push_text(self.source.words(at, count)?, span.len);
         let created = record[CREATED];
         let (from, values) = (values, values as u64);
         let mut series = SeriesCopy { text, values, created, family, beside: NOTHING };
         if run.storage == Storage::Owned && combine.may_be_absent() {
-            return self.owned_values(series, run, number, combine, is_plain);
+            return self.owned_values(series, run, number, combine, batch);
         }
         let more = self.more(record[MORE], run, segments).is_some();
         // Most series are one cell.
@@ -255,7 +254,7 @@ impl<S: Source> Taking<'_, '_, S> {
             series.values = self.taken.out.values.get(from).copied()?;
             self.taken.out.values.truncate(from);
         }
-        self.taken.out.series.push(series);
+        batch.push(series);
         Some(())
     }
 
@@ -421,8 +420,9 @@ impl<S: Source> Taking<'_, '_, S> {
         run: CellRun,
         number: Number,
         combine: Combine,
-        is_plain: bool,
+        batch: &mut Batch,
     ) -> Option<()> {
+        let is_plain = self.taken.out.families[series.family as usize].is_plain();
         let mut any = false;
         let Taken { scratch, out, limit, .. } = &mut *self.taken;
         for &Block { delta, owner, .. } in &scratch.living {
@@ -436,9 +436,9 @@ impl<S: Source> Taking<'_, '_, S> {
             }
             let beside = if combine == Combine::Each { out.owners.len() as u32 } else { NOTHING };
             if any && combine != Combine::Each {
-                let extreme = match (is_plain, out.series.last_mut()) {
-                    (true, Some(one)) => std::slice::from_mut(&mut one.values),
-                    _ => &mut out.values[series.values as usize..],
+                let extreme = match is_plain {
+                    true => std::slice::from_mut(&mut batch.series[batch.count - 1].values),
+                    false => &mut out.values[series.values as usize..],
                 };
                 let both = extreme.iter_mut().zip(own);
                 both.for_each(|(one, other)| *one = combine.choose(number, *one, other));
@@ -452,7 +452,7 @@ impl<S: Source> Taking<'_, '_, S> {
             if !is_plain {
                 out.values.extend(own);
             }
-            out.series.push(SeriesCopy { values, beside, ..series });
+            batch.push(SeriesCopy { values, beside, ..series });
         }
         Some(())
     }

@@ -1,9 +1,8 @@
 //! The state of taking a snapshot: the result so far, and the walk through the records.
 
-use std::ops::Range;
-
+use super::batch::Batch;
 use super::copies::{Scratch, Snapshot};
-use super::runs::{self, Run};
+use super::runs;
 use crate::layout::*;
 use crate::series::groups::FamilySet;
 use crate::source::{self, Source};
@@ -17,9 +16,6 @@ pub(super) struct Walk<'a> {
     pub(super) place: u32,
     pub(super) number: Number,
     pub(super) may_be_plain: bool,
-    /// The first series of its run, and their number.
-    pub(super) from: usize,
-    pub(super) count: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -27,7 +23,7 @@ impl<'a> Walk<'a> {
         // No family has that number.
         let id = u64::MAX;
         let number = Number::default();
-        Self { chosen, id, place: 0, number, may_be_plain: false, from: 0, count: 0 }
+        Self { chosen, id, place: 0, number, may_be_plain: false }
     }
 }
 
@@ -73,10 +69,9 @@ impl<'a> Taken<'a> {
         Self { s, seed, scratch, family_text: 0, exemplar_room, limit, out }
     }
 
-    /// Reserves memory for the series of these records and for their texts: a buffer that grows step
+    /// Reserves memory for the series of so many records and for their texts: a buffer that grows step
     /// by step leaves holes in memory as large as itself, in each scrape.
-    pub(super) fn reserve(&mut self, source: &impl Source, windows: &[Range<u64>]) {
-        let wanted: u64 = windows.iter().map(|records| records.end - records.start).sum();
+    pub(super) fn reserve(&mut self, source: &impl Source, wanted: u64) {
         let all = (source.used_of(&self.s.records) / RECORD_LEN).max(1);
         // As much as their share of all texts.
         let texts =
@@ -85,8 +80,7 @@ impl<'a> Taken<'a> {
         self.out.texts.reserve(texts as u64);
     }
 
-    pub(super) fn end(&mut self, mut walk: Walk<'_>) {
-        self.gather(&mut walk);
+    pub(super) fn end(&mut self) {
         let Snapshot { families, runs, .. } = &mut *self.out;
         runs::of_families(runs, |family, runs, count, first| {
             let family = &mut families[family as usize];
@@ -94,22 +88,8 @@ impl<'a> Taken<'a> {
         });
     }
 
-    pub(super) fn gather(&mut self, walk: &mut Walk<'_>) {
-        self.end_run(walk);
-        self.scratch.gathering.gather(
-            &mut self.out.series,
-            &mut self.out.runs,
-            &mut self.out.texts,
-        );
-    }
-
-    /// Notes the series of its family that a walk has met in a row.
-    pub(super) fn end_run(&mut self, walk: &mut Walk<'_>) {
-        let count = std::mem::take(&mut walk.count);
-        if count > 0 {
-            self.out.runs.push(Run::new(walk.place, walk.from, count));
-            walk.from += count;
-        }
+    pub(super) fn flush(&mut self, batch: &mut Batch) {
+        batch.flush(&mut self.out.series, &mut self.out.runs, &mut self.out.texts);
     }
 }
 

@@ -35,27 +35,6 @@ impl Texts {
         self.words.extend_from_slice(words);
     }
 
-    /// Appends a text of others. Returns its span, packed, as if it lay `begin` bytes further on.
-    #[inline]
-    pub(super) fn push_from(&mut self, others: &Self, packed: u64, begin: u64) -> u64 {
-        const BLOCK: usize = 4;
-        let Span { at, len } = Span::unpack(packed);
-        let end = self.words.len();
-        let mut from = (at / WORD) as usize;
-        let mut left = len.div_ceil(WORD) as usize;
-        // Most texts are of a few words: by blocks of one size, without a call for each.
-        while let Some(block) = others.words.get(from..).and_then(<[u64]>::first_chunk::<BLOCK>) {
-            if left == 0 {
-                break;
-            }
-            self.words.extend_from_slice(block);
-            (from, left) = (from + BLOCK, left.saturating_sub(BLOCK));
-        }
-        self.words.extend_from_slice(&others.words[from..from + left]);
-        self.words.truncate(end + len.div_ceil(WORD) as usize);
-        Span { at: begin + end as u64 * WORD, len }.pack()
-    }
-
     /// Appends a text. Returns its span, packed. A text that is too long for a span is cut; no
     /// label text of Talea is.
     pub(crate) fn push(&mut self, text: &[u8]) -> u64 {

@@ -55,7 +55,7 @@ impl ConstantLabels {
     }
 }
 
-/// The text of labels that have no [fault](fault).
+/// The text of labels that have no [fault].
 pub(crate) fn text_of<'a>(labels: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     let mut text = LabelText::new();
     labels.for_each(|(name, value)| text.label(name, value));
