@@ -3,7 +3,7 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::task::{Context, Waker};
+use std::task::{Context, Poll, Waker};
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
@@ -12,7 +12,7 @@ use densa_alloc::{CountingAllocator, thread_stats};
 use futures_util::stream;
 use http_body::{Body as HttpBody, Frame};
 use http_body_util::{BodyExt, StreamBody};
-use hyper::{Method, Response};
+use hyper::{Method, Response, Version};
 use talea::Registry;
 use talea_http::Convention::{self, Caddy, OpenTelemetry, Prometheus, Servant};
 use talea_http::axum::{Layer, Router, get, meter_by, post};
@@ -273,4 +273,29 @@ fn a_layer_around_a_service_allocates_nothing_for_bodies_in_memory() {
             .layer(service_fn(async |_| Ok::<_, Infallible>(Response::new(Full::from("hello")))));
         assert_eq!(allocations(metered, asks), 0, "{convention:?}");
     }
+}
+
+/// A scanner sends each method, scheme and version to each route.
+#[test]
+fn a_new_combination_of_attributes_takes_few_kilobytes() {
+    let endpoints = endpoints(OpenTelemetry);
+    let endpoint = endpoints.declare_any("/x");
+    let layer = endpoints.layer(move |_: &hyper::Request<Pieces>| endpoint);
+    let metered = layer.layer(service_fn(typed::<RequestBody<Pieces>>));
+    let mut spent = Vec::new();
+    for method in ["GET", "POST", "PROPFIND"] {
+        for uri in ["http://a.example/x", "https://a.example/x"] {
+            for version in [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2] {
+                let request = hyper::Request::builder().method(method).uri(uri).version(version);
+                let request = request.body(pieces()).unwrap();
+                let before = thread_stats();
+                let answered = pin!(metered.oneshot(request));
+                let answer = answered.poll(&mut Context::from_waker(Waker::noop()));
+                assert!(matches!(answer, Poll::Ready(Ok(_))));
+                drop(answer);
+                spent.push(thread_stats().since(before).bytes_allocated);
+            }
+        }
+    }
+    assert!(spent.iter().all(|&bytes| bytes < 16 << 10), "{spent:?}");
 }

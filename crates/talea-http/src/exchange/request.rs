@@ -291,13 +291,13 @@ impl Exchange {
 }
 
 #[inline]
-fn count_response<'a>(
-    meters: &'a RequestMeters,
+fn count_response(
+    meters: &RequestMeters,
     status: Option<u16>,
     extensions: Option<&Extensions>,
-) -> &'a ResponseMeters {
+) -> &'static ResponseMeters {
     let response = meters.response(status, extensions);
-    if let Some(requests) = response.requests {
+    if let Some(requests) = &response.requests {
         requests.inc();
     }
     response

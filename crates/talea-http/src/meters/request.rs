@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use http::Extensions;
 use talea::{Bytes, Counter, Histogram, Seconds, UpDownCounter};
+use talea_region::AtomicRef;
 
 use super::attributes::RequestAttributes;
 use super::context::LabelContext;
@@ -21,8 +22,9 @@ use crate::labels::status::Statuses;
 pub(crate) struct RequestMeters {
     /// In place, since it is recorded first.
     pub(crate) in_flight: UpDownCounter,
-    /// By the index of the status and of the response's labels.
-    responses: Box<[OnceLock<ResponseMeters>]>,
+    /// By the index of the status and of the response's labels: mostly empty, and many if exact codes
+    /// are labels.
+    responses: Box<[AtomicRef<ResponseMeters>]>,
     /// The histogram that a request's body records in as soon as it has passed, if its labels do
     /// not depend on the response.
     pub(crate) request_size: Option<&'static Histogram<Bytes>>,
@@ -40,7 +42,8 @@ pub(crate) struct RequestMeters {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct ResponseMeters {
-    pub(crate) requests: Option<&'static Counter>,
+    /// In place, as it is recorded for each.
+    pub(crate) requests: Option<Counter>,
     pub(crate) to_head: Option<&'static Histogram<Seconds>>,
     outcomes: [OnceLock<OutcomeMeters>; Outcome::ALL.len()],
     index: usize,
@@ -82,7 +85,7 @@ impl RequestMeters {
             declared_request_size,
             counts_errors: families.errors.is_some(),
             request_size,
-            responses: (0..responses).map(|_| OnceLock::new()).collect(),
+            responses: (0..responses).map(|_| AtomicRef::new()).collect(),
             statuses: families.texts.statuses,
             response_labels,
         }
@@ -116,7 +119,7 @@ impl RequestMeters {
         &self,
         status: Option<u16>,
         extensions: Option<&Extensions>,
-    ) -> &ResponseMeters {
+    ) -> &'static ResponseMeters {
         let status = self.statuses.index(status);
         let labels = match extensions {
             Some(extensions) if self.response_labels > 1 => {
@@ -128,25 +131,28 @@ impl RequestMeters {
     }
 
     #[inline]
-    fn nth_response(&self, index: usize) -> &ResponseMeters {
-        self.responses[index].get_or_init(|| {
-            let context = self.context(index, Outcome::Complete);
-            let Families { requests, to_head, .. } = self.families;
-            ResponseMeters {
-                index,
-                requests: self.series(requests, &context),
-                to_head: self.series(to_head, &context),
-                outcomes: Default::default(),
-            }
-        })
+    fn nth_response(&self, index: usize) -> &'static ResponseMeters {
+        self.responses[index].get().unwrap_or_else(|| self.create_response(index))
+    }
+
+    #[cold]
+    fn create_response(&self, index: usize) -> &'static ResponseMeters {
+        let context = self.context(index, Outcome::Complete);
+        let Families { requests, to_head, .. } = self.families;
+        self.responses[index].get_or_set(Box::leak(Box::new(ResponseMeters {
+            index,
+            requests: self.series(requests, &context).cloned(),
+            to_head: self.series(to_head, &context),
+            outcomes: Default::default(),
+        })))
     }
 
     #[inline]
-    pub(crate) fn outcome<'a>(
+    pub(crate) fn outcome(
         &self,
-        response: &'a ResponseMeters,
+        response: &'static ResponseMeters,
         outcome: Outcome,
-    ) -> &'a OutcomeMeters {
+    ) -> &'static OutcomeMeters {
         response.outcomes[outcome as usize].get_or_init(|| {
             let context = self.context(response.index, outcome);
             let Families { outcomes, errors, to_end, request_size, response_size, .. } =
