@@ -55,16 +55,17 @@ impl Exchange {
         if status == StatusCode::SWITCHING_PROTOCOLS && self.upgrade(meters, status, extensions) {
             return None;
         }
-        let (status, has_none) = (Some(status.as_u16()), self.is_head || has_no_body(status));
+        let has_none =
+            self.is_head || self.is_connect && status.is_success() || has_no_body(status);
+        let (status, end) =
+            (Some(status.as_u16()), if has_none { BodyEnd::WithHead(0) } else { end });
         let sent = match end {
-            BodyEnd::Watched(_) if has_none => 0,
             BodyEnd::Watched(length) => {
                 let may_be_panic = may_be_panic(status, length);
                 let meters = self.record_head(meters, status, extensions);
                 return Some(RecordedHead { meters, outcome, length, may_be_panic });
             }
             BodyEnd::WithHead(0) if self.tunnels(meters, status, extensions) => return None,
-            BodyEnd::WithHead(_) if has_none => 0,
             BodyEnd::WithHead(bytes) => bytes,
         };
         self.record_whole(meters, (status, Some(extensions)), |_, _| outcome, sent).keep_trace();

@@ -29,6 +29,7 @@ pub(crate) struct Exchange {
     start: Instant,
     request_size: RequestSize,
     pub(super) is_head: bool,
+    pub(super) is_connect: bool,
     /// Whether a panic left the service's code.
     pub(super) unwound: bool,
     /// Whether a layer inside caught a panic.
@@ -74,6 +75,7 @@ impl Exchange {
             start: Instant::ZERO,
             request_size: RequestSize::RecordedByBody,
             is_head: false,
+            is_connect: false,
             unwound: false,
             caught_panic: false,
             has_body: false,
@@ -111,6 +113,7 @@ impl Exchange {
         meters.in_flight.inc();
         self.meters = Some(meters);
         self.is_head = *method == Method::HEAD;
+        self.is_connect = *method == Method::CONNECT;
     }
 
     pub(super) fn received(&mut self, bytes: u64) {

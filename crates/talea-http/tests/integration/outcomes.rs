@@ -22,7 +22,7 @@ use hyper_util::service::TowerToHyperService;
 use talea::Registry;
 use talea_http::axum::{Layer, Router, any, get, post};
 use talea_http::{CaughtPanic, UpgradeGuard};
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::Role;
@@ -237,6 +237,23 @@ async fn a_websocket_of_http2_with_a_guard_is_in_flight_until_it_closes() {
     is_in_flight_until_it_closes(socket, &registry).await;
     let labels = [("method", "CONNECT"), ("route", "/chat"), ("outcome", "complete")];
     assert_eq!(registry.snapshot().value("http_request_outcomes_total", &labels), Some(1.0));
+}
+
+/// A 2xx to a `CONNECT` has no body (RFC 9110, 9.3.6): hyper drops the one that it is given.
+#[tokio::test]
+async fn a_tunnel_whose_response_has_a_body_is_complete() {
+    let registry = registry();
+    let without_length = |body: Body| Body::from_stream(body.into_data_stream());
+    let tunnel = async move |request: Request| without_length(request.into_body());
+    let app = Router::new().fallback(tunnel).metered(&registry).unwrap();
+    let mut socket = TcpStream::connect(client::serve(app).await).await.unwrap();
+    socket.write_all(b"CONNECT shop:1 HTTP/1.1\r\nhost: shop:1\r\n\r\n").await.unwrap();
+    let mut head = [0; 12];
+    socket.read_exact(&mut head).await.unwrap();
+    assert_eq!(&head, b"HTTP/1.1 200");
+    let outcomes = || outcomes(&registry, "_unmatched");
+    until("the request ends", || outcomes().0 == 0.0).await;
+    assert_eq!(outcomes(), (0.0, one("complete")));
 }
 
 /// A WebSocket with a guard, which answers each message with the message.
