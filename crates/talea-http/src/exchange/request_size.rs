@@ -59,7 +59,8 @@ pub(super) fn declared_size(request: RequestHead<'_>) -> u64 {
         |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.as_bytes().len();
     let line = method.as_str().len() + target_len(uri) + version_len(version);
     let size = line + headers.iter().map(header).sum::<usize>();
-    size as u64 + content_length(headers).unwrap_or(0)
+    // A head may declare any length.
+    content_length(headers).unwrap_or(0).saturating_add(size as u64)
 }
 
 fn target_len(uri: &Uri) -> usize {

@@ -56,8 +56,9 @@ impl ExtensionLabel {
     }
 }
 
+/// The number of combinations of values; `usize::MAX` for any larger number.
 pub(crate) fn combinations(labels: &[ExtensionLabel]) -> usize {
-    labels.iter().map(ExtensionLabel::count).product()
+    labels.iter().map(ExtensionLabel::count).fold(1, usize::saturating_mul)
 }
 
 /// The value of the n-th label in a combination, which is a number with one digit for each label.

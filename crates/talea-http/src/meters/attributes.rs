@@ -113,7 +113,8 @@ impl AttributeIndex {
         let schemes = if self.scheme { SCHEMES.len() } else { 1 };
         let versions = if self.version { VERSIONS.len() } else { 1 };
         let methods = if by_method { HttpMethod::ALL.len() + self.methods.len() } else { 1 };
-        methods * schemes * versions * (self.hosts.len() + 1) * combinations(&self.labels)
+        let fixed = methods * schemes * versions * (self.hosts.len() + 1);
+        combinations(&self.labels).saturating_mul(fixed)
     }
 
     pub(super) fn index(&self, by_method: bool, request: RequestHead<'_>) -> usize {
