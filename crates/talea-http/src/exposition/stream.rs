@@ -180,7 +180,9 @@ pub(super) async fn watch(stream: Weak<ScrapeStream>, patience: Duration, until:
         // Not across the pause, so that a body that is dropped is freed.
         let Some(watched) = stream.upgrade() else { return };
         let now = Instant::now();
-        let mut due = (watched.progress().at + patience).min(until);
+        // A patience that no clock can reach has no end of its own.
+        let due = watched.progress().at.checked_add(patience);
+        let mut due = due.map_or(until, |due| due.min(until));
         if due <= now {
             if watched.give_up() {
                 return;
@@ -189,5 +191,29 @@ pub(super) async fn watch(stream: Weak<ScrapeStream>, patience: Duration, until:
         }
         drop(watched);
         sleep_until(due).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Endless;
+
+    impl Pieces for Endless {
+        fn next(&mut self) -> io::Result<(Bytes, bool)> {
+            Ok((Bytes::new(), true))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_scrape_with_any_patience_ends_with_its_time() {
+        for patience in [Duration::from_secs(3600), Duration::MAX] {
+            let stream = ScrapeStreams::default().begin(Box::new(Endless), Client::new(None, ""));
+            let until = Instant::now() + Duration::from_secs(1);
+            watch(Arc::downgrade(&stream), patience, until).await;
+            assert!(stream.next().is_err(), "{patience:?}");
+            assert!(Instant::now() >= until);
+        }
     }
 }
