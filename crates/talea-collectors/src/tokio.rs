@@ -23,10 +23,6 @@
 
 mod names;
 mod series;
-#[cfg(target_has_atomic = "64")]
-mod work;
-#[cfg(not(target_has_atomic = "64"))]
-#[path = "tokio/no_work.rs"]
 mod work;
 
 use series::series;
@@ -54,9 +50,6 @@ use work::Work;
 /// A runtime is shown as long as the registry lives; one that was shut down has no tasks.
 /// It is shown by this process only: a child made by `fork` has none of its threads, and
 /// registers its own runtime, by the same name if it likes.
-///
-/// Busy time and parks need 64-bit atomics; a platform without them does not have these
-/// two.
 ///
 /// # Errors
 ///

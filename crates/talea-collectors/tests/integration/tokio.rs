@@ -45,7 +45,6 @@ fn tasks_and_workers_are_those_of_the_runtime() {
 }
 
 #[test]
-#[cfg(target_has_atomic = "64")]
 fn busy_time_grows_while_a_worker_works() {
     let runtime = runtime(1);
     let registry = registry("main", &runtime);
@@ -62,21 +61,6 @@ fn busy_time_grows_while_a_worker_works() {
     assert!(spent >= 0.03, "{spent}");
     let later = busy() - before;
     assert!(later - spent < 0.02, "an idle worker is not busy: {spent}, then {later}");
-}
-
-#[test]
-fn each_runtime_of_a_registry_is_shown_by_its_own_name() {
-    let (api, jobs) = (runtime(2), runtime(1));
-    let registry = registry("api", &api);
-    register(&registry, "jobs", jobs.handle().clone()).expect("the metrics");
-    let tasks: Vec<_> = (0..3).map(|_| jobs.spawn(pending::<()>())).collect();
-    for (name, [of_api, of_jobs]) in
-        [("tokio_workers", [2.0, 1.0]), ("tokio_alive_tasks", [0.0, 3.0])]
-    {
-        assert_eq!(value(&registry, name, "api"), Some(of_api), "{name}");
-        assert_eq!(value(&registry, name, "jobs"), Some(of_jobs), "{name}");
-    }
-    drop(tasks);
 }
 
 #[test]
@@ -135,7 +119,6 @@ fn tasks_that_no_worker_has_taken_yet_wait_in_the_global_queue() {
 }
 
 #[test]
-#[cfg(target_has_atomic = "64")]
 fn each_time_that_a_worker_goes_to_sleep_is_counted_once() {
     let runtime = runtime(1);
     let metrics = runtime.metrics();
