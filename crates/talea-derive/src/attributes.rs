@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Expr, LitStr, Result};
 
-use crate::case::Case;
+use crate::case::{self, Case};
 
 /// The options of `#[label(…)]` on a field of `Labels`.
 #[derive(Default)]
@@ -37,10 +37,10 @@ pub(crate) fn renamed(attributes: &[Attribute], variant: &str) -> Result<Option<
 /// How `#[label(rename_all = "…")]` writes the variants of an enum.
 pub(crate) fn case(attributes: &[Attribute], item: &str) -> Result<Case> {
     let Some(text) = only_text(attributes, "label", "rename_all", item)? else {
-        return Ok(Case::default());
+        return Ok(case::default());
     };
-    let Some(case) = Case::named(&text.value()) else {
-        bail!(text, "`{item}`: found {:?}; expected {}", text.value(), Case::names());
+    let Some(case) = case::named(&text.value()) else {
+        bail!(text, "`{item}`: found {:?}; expected {}", text.value(), case::names());
     };
     Ok(case)
 }

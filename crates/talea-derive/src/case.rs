@@ -1,53 +1,34 @@
 //! How a variant's name becomes a text.
 
-/// The cases of `#[label(rename_all = "…")]`, as in serde: a word begins at each
-/// capital letter.
-#[derive(Clone, Copy, Default)]
-pub(crate) enum Case {
-    #[default]
-    Snake,
-    ScreamingSnake,
-    Kebab,
-    Lower,
-    Upper,
-    Camel,
-    Pascal,
-}
+/// The text of a variant.
+pub(crate) type Case = fn(&str) -> String;
 
+/// The cases of `#[label(rename_all = "…")]`, as in serde: a word begins at each
+/// capital letter. The first is the default.
 const CASES: [(&str, Case); 7] = [
-    ("snake_case", Case::Snake),
-    ("SCREAMING_SNAKE_CASE", Case::ScreamingSnake),
-    ("kebab-case", Case::Kebab),
-    ("lowercase", Case::Lower),
-    ("UPPERCASE", Case::Upper),
-    ("camelCase", Case::Camel),
-    ("PascalCase", Case::Pascal),
+    ("snake_case", |variant| words(variant, '_')),
+    ("SCREAMING_SNAKE_CASE", |variant| words(variant, '_').to_uppercase()),
+    ("kebab-case", |variant| words(variant, '-')),
+    ("lowercase", str::to_lowercase),
+    ("UPPERCASE", str::to_uppercase),
+    ("camelCase", |variant| {
+        let mut chars = variant.chars();
+        chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
+    }),
+    ("PascalCase", str::to_owned),
 ];
 
-impl Case {
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        CASES.iter().find(|(known, _)| *known == name).map(|(_, case)| *case)
-    }
+pub(crate) fn default() -> Case {
+    CASES[0].1
+}
 
-    /// All that there are, for an error.
-    pub(crate) fn names() -> String {
-        CASES.map(|(name, _)| format!("{name:?}")).join(", ")
-    }
+pub(crate) fn named(name: &str) -> Option<Case> {
+    CASES.iter().find(|(known, _)| *known == name).map(|(_, case)| *case)
+}
 
-    pub(crate) fn of(self, variant: &str) -> String {
-        match self {
-            Self::Snake => words(variant, '_'),
-            Self::ScreamingSnake => words(variant, '_').to_uppercase(),
-            Self::Kebab => words(variant, '-'),
-            Self::Lower => variant.to_lowercase(),
-            Self::Upper => variant.to_uppercase(),
-            Self::Camel => {
-                let mut chars = variant.chars();
-                chars.next().into_iter().flat_map(char::to_lowercase).chain(chars).collect()
-            }
-            Self::Pascal => variant.to_owned(),
-        }
-    }
+/// All that there are, for an error.
+pub(crate) fn names() -> String {
+    CASES.map(|(name, _)| format!("{name:?}")).join(", ")
 }
 
 /// The words in small letters, with a sign between them.
@@ -77,8 +58,8 @@ mod tests {
             ("camelCase", "bankTransfer"),
             ("PascalCase", "BankTransfer"),
         ] {
-            assert_eq!(Case::named(case).unwrap().of("BankTransfer"), expected);
+            assert_eq!(named(case).unwrap()("BankTransfer"), expected);
         }
-        assert!(Case::named("Title Case").is_none());
+        assert!(named("Title Case").is_none());
     }
 }

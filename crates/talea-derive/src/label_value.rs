@@ -32,7 +32,7 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
         }
         let text = match attributes::renamed(&variant.attrs, &ident)? {
             Some(text) => text.value(),
-            None => case.of(&ident),
+            None => case(&ident),
         };
         if !seen.insert(text.clone()) {
             bail!(

@@ -85,21 +85,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_name_counts_before_its_ends_and_these_before_all() {
-        let mut buckets = Buckets::default();
-        assert_eq!(buckets.of("a_b_c"), None);
-        buckets.set(None, &[1.0]);
-        buckets.set(Some(Matcher::Suffix(".c".into())), &[2.0]);
-        assert_eq!(buckets.of("a_b_c"), Some(&[2.0][..]));
-        buckets.set(Some(Matcher::Prefix("a.b".into())), &[3.0]);
-        assert_eq!(buckets.of("a_b_c"), Some(&[3.0][..]));
-        buckets.set(Some(Matcher::Full("a.b.c".into())), &[4.0]);
-        assert_eq!(buckets.of("a_b_c"), Some(&[4.0][..]));
-        assert_eq!(buckets.of("other"), Some(&[1.0][..]));
-        assert!(buckets.check().is_ok());
-    }
-
-    #[test]
     fn buckets_that_cannot_be_are_found_before_they_are_needed() {
         let few = [
             &[][..],

@@ -52,13 +52,6 @@ mod tests {
     }
 
     #[test]
-    fn the_order_of_labels_does_not_matter() {
-        let text = text_of(&[("b", "2"), ("a", "1\"")]);
-        assert_eq!(text, r#"a="1\"",b="2",zone="a""#);
-        assert_eq!(text, text_of(&[("a", "1\""), ("b", "2")]));
-    }
-
-    #[test]
     fn a_label_has_one_value_and_an_empty_one_is_none() {
         assert_eq!(text_of(&[("a.b", "1"), ("a-b", "2"), ("zone", "")]), r#"a_b="2""#);
         assert_eq!(text_of(&[("zone", "b")]), r#"zone="b""#);
