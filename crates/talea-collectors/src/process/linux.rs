@@ -20,7 +20,10 @@ fn register_cpu(registry: &Registry) -> Result<(), Error> {
     let help = "User and system CPU time of the process in seconds.";
     let spent = Mutex::new(Spent::default());
     registry.observable_counter(Opts::new("process_cpu_seconds_total", help), move || {
-        spent.lock().unwrap_or_else(PoisonError::into_inner).grown_to(process::id(), cpu_seconds())
+        // Not from `/proc/self/stat`, whose ticks of 10 ms are coarse for a load that lasts less than a
+        // second.
+        let own = seconds(ClockId::ProcessCPUTime);
+        spent.lock().unwrap_or_else(PoisonError::into_inner).grown_to(process::id(), own)
     })
 }
 
@@ -42,12 +45,6 @@ impl Spent {
         self.total = self.before + own;
         self.total
     }
-}
-
-/// The process's clock rather than `/proc/self/stat`, whose ticks of 10 ms are
-/// coarse for a load that lasts less than a second.
-fn cpu_seconds() -> f64 {
-    seconds(ClockId::ProcessCPUTime)
 }
 
 /// When the system started, in seconds since 1970. Not from `/proc/stat`, which a process with a

@@ -40,12 +40,7 @@ pub(crate) struct LabelTexts {
     pub(super) statuses: Statuses,
     pub(super) method_names: MethodNames,
     route_names: RouteNames,
-    constants: Vec<String>,
-    server: String,
-    hosts: Vec<String>,
-    methods: Vec<String>,
-    request_labels: Vec<ExtensionLabel>,
-    response_labels: Vec<ExtensionLabel>,
+    opts: Opts,
 }
 
 impl LabelTexts {
@@ -65,36 +60,31 @@ impl LabelTexts {
             },
             method_names: set.method_names,
             route_names: set.route_names,
-            constants: opts.constants.iter().map(|(_, value)| value.clone()).collect(),
-            server: opts.server.clone().unwrap_or_else(|| "srv0".to_owned()),
-            hosts: opts.hosts.clone(),
-            methods: opts.methods.clone(),
-            request_labels: opts.request_labels.clone(),
-            response_labels: opts.response_labels.clone(),
+            opts: opts.clone(),
         })
     }
 
     pub(super) fn text<'a>(&'a self, label: LabelSource, from: &LabelContext<'a>) -> Cow<'a, str> {
-        let LabelContext { endpoint, attributes, .. } = *from;
+        let (LabelContext { endpoint, attributes, .. }, opts) = (*from, &self.opts);
         match label {
             LabelSource::Route => self.route_names.name(endpoint),
             LabelSource::Handler => endpoint.handler.into(),
-            LabelSource::Server => self.server.as_str().into(),
-            LabelSource::Constant(n) => self.constants[n].as_str().into(),
-            LabelSource::Method => match self.methods.get(attributes.named_method) {
+            LabelSource::Server => opts.server.as_deref().unwrap_or("srv0").into(),
+            LabelSource::Constant(n) => opts.constants[n].1.as_str().into(),
+            LabelSource::Method => match opts.methods.get(attributes.named_method) {
                 Some(named) => named.into(),
                 None => self.method_names.name(endpoint.methods, attributes.method).into(),
             },
             LabelSource::Scheme => attributes.scheme.into(),
             LabelSource::Version => attributes.version.into(),
             LabelSource::Host => {
-                self.hosts.get(attributes.host).map_or("_other", |host| host).into()
+                opts.hosts.get(attributes.host).map_or("_other", |host| host).into()
             }
-            LabelSource::Request(n) => self.request_labels[n].text(attributes.labels[n]).into(),
+            LabelSource::Request(n) => opts.request_labels[n].text(attributes.labels[n]).into(),
             LabelSource::Status => self.statuses.text(from.status),
             LabelSource::Response(n) => {
-                let value = nth_value(&self.response_labels, n, from.response);
-                self.response_labels[n].text(value).into()
+                let value = nth_value(&opts.response_labels, n, from.response);
+                opts.response_labels[n].text(value).into()
             }
             LabelSource::ErrorType => error_type(from.outcome, self.statuses.text(from.status)),
             LabelSource::Outcome => from.outcome.as_str().into(),
@@ -102,12 +92,12 @@ impl LabelTexts {
     }
 
     pub(super) fn response_combinations(&self) -> usize {
-        combinations(&self.response_labels)
+        combinations(&self.opts.response_labels)
     }
 
     #[inline]
     pub(super) fn response_combination(&self, extensions: &Extensions) -> usize {
         let add = |all, label: &ExtensionLabel| all * label.count() + label.value(extensions);
-        self.response_labels.iter().fold(0, add)
+        self.opts.response_labels.iter().fold(0, add)
     }
 }
