@@ -1,10 +1,7 @@
 //! An existing router, metered from outside.
 
 use std::convert::Infallible;
-use std::future::ready;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -15,7 +12,6 @@ use http_body_util::BodyExt;
 use talea_http::axum::{Layer, Metered, meter, meter_by};
 use talea_http::{Convention, Opts};
 use tokio::net::TcpListener;
-use tower::util::MapRequestLayer;
 use tower::{Layer as _, ServiceExt, service_fn};
 use tower_http::timeout::TimeoutLayer;
 
@@ -155,28 +151,6 @@ async fn a_router_inside_of_another_is_metered_at_its_own_routes() {
             assert_eq!(found, Some(1.0), "{uri}");
         }
     }
-}
-
-#[tokio::test]
-async fn reading_the_routes_does_not_call_the_service() {
-    let runs = Arc::new(AtomicU32::new(0));
-    let runs_of = || {
-        let runs = Arc::clone(&runs);
-        move || runs.fetch_add(1, Relaxed)
-    };
-    let (handler, fallback, layer) = (runs_of(), runs_of(), runs_of());
-    let app = axum::Router::new()
-        .route("/", axum::routing::any(move || ready(handler().to_string())))
-        .fallback(move || ready(fallback().to_string()))
-        .layer(MapRequestLayer::new(move |request: Request| {
-            layer();
-            request
-        }));
-    let registry = registry();
-    let app = meter(app, &registry).unwrap();
-    assert_eq!(runs.load(Relaxed), 0);
-    app.oneshot(request("GET", "/")).await.unwrap();
-    assert_eq!(runs.load(Relaxed), 2);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use talea::{Counter, Escaping, Format, Gauge, Histogram, Opts, Registry, Seconds
 use talea_http::{Exposition, MetricsServer};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::support::client::{self, ask, get, loopback};
+use crate::support::client::{ask, get, loopback};
 use crate::support::requests;
 
 const OPENMETRICS: &str = "application/openmetrics-text;version=1.0.0";
@@ -162,16 +162,6 @@ async fn a_scrape_can_select_families_by_name() {
         let answer = get(server.local_addr(), &format!("/metrics?name[]={name}"), &[]).await;
         assert!(answer.text().ends_with("\ngr__e -7\n"), "{name}: {}", answer.text());
     }
-}
-
-#[tokio::test]
-async fn it_is_a_service_for_any_router() {
-    let registry = some_metrics();
-    let app = axum::Router::new().route_service("/own", Exposition::new(&registry));
-    let address = client::serve(app).await;
-    let answer = get(address, "/own", &[]).await;
-    assert_eq!(answer.text(), registry.snapshot().to_text().replace("größe", "gr__e"));
-    assert_eq!(get(address, "/metrics", &[]).await.status, StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]

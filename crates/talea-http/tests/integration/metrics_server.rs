@@ -91,15 +91,6 @@ fn it_stops_while_a_snapshot_waits_for_the_program() {
 }
 
 #[tokio::test]
-async fn it_serves_further_routes() {
-    let routes = axum::Router::new().route("/hello", axum::routing::get(async || "hello"));
-    let builder = MetricsServer::builder(Exposition::new(&registry()));
-    let server = builder.routes(routes).bind(loopback()).unwrap();
-    assert_eq!(get(server.local_addr(), "/hello", &[]).await.text(), "hello");
-    assert_eq!(get(server.local_addr(), "/", &[]).await.status, 404);
-}
-
-#[tokio::test]
 async fn many_idle_connections_do_not_keep_a_scrape_out() {
     let server = MetricsServer::bind(loopback(), &registry()).unwrap();
     let limit = Limits::default().connections as u64;

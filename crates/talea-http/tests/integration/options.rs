@@ -153,15 +153,6 @@ async fn the_state_of_layers_is_freed_with_their_router() {
 }
 
 #[test]
-fn two_routers_share_the_metrics_of_one_registry() {
-    let registry = registry();
-    let _a: axum::Router = Router::new().route("/a", get(async || "")).metered(&registry).unwrap();
-    let _b: axum::Router = Router::new().route("/b", get(async || "")).metered(&registry).unwrap();
-    assert_eq!(requests(&registry, "GET", "/a", "2xx"), Some(0.0));
-    assert_eq!(requests(&registry, "GET", "/b", "2xx"), Some(0.0));
-}
-
-#[test]
 fn a_metric_of_the_same_name_is_an_error() {
     let registry = registry();
     registry.register::<Counter>(MetricOpts::new("http_requests", "Mine.")).unwrap();

@@ -1,4 +1,4 @@
-//! How requests end: panics, upgraded connections, files.
+//! How requests end: panics, limits, upgraded connections.
 
 use std::any::Any;
 use std::convert::Infallible;
@@ -281,37 +281,4 @@ async fn is_in_flight_until_it_closes<S: AsyncRead + AsyncWrite + Unpin>(
     while socket.next().await.is_some_and(|message| message.is_ok()) {}
     until("the server's task ends", || outcomes().0 == 0.0).await;
     assert_eq!(outcomes(), (0.0, one("complete")));
-}
-
-/// The length of a file's body is in the head only.
-#[tokio::test]
-async fn a_file_that_is_sent_whole_is_complete() {
-    let folder = std::env::temp_dir().join(format!("talea-http-files-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("a.txt"), "x".repeat(100_000)).unwrap();
-    for (method, header, status, is_compressed) in [
-        ("GET", ("x-none", ""), 200, false),
-        ("GET", ("range", "bytes=10-49999"), 206, false),
-        ("GET", ("if-modified-since", "Fri, 01 Jan 2100 00:00:00 GMT"), 304, false),
-        ("HEAD", ("x-none", ""), 200, false),
-        ("GET", ("accept-encoding", "gzip"), 200, true),
-    ] {
-        let registry = registry();
-        let app = axum::Router::new()
-            .nest_service("/files", tower_http::services::ServeDir::new(&folder))
-            .layer(Layer::new(&registry).unwrap())
-            .layer(tower_http::compression::CompressionLayer::new());
-        let address = client::serve(app).await;
-        let method = method.parse().unwrap();
-        let answer = client::ask(address, method, "/files/a.txt", &[header]).await;
-        assert_eq!(answer.status, status, "{header:?}");
-        assert_eq!(answer.header("content-encoding") == "gzip", is_compressed);
-        let in_flight = || registry.snapshot().total("http_requests_in_flight", &[]);
-        until("the response ends", || in_flight() == Some(0.0)).await;
-        let counts = ["complete", "aborted"].map(|outcome| {
-            registry.snapshot().total("http_request_outcomes_total", &[("outcome", outcome)])
-        });
-        assert_eq!(counts, [Some(1.0), None], "{header:?}");
-    }
-    std::fs::remove_dir_all(folder).unwrap();
 }

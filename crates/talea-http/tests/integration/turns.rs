@@ -169,25 +169,6 @@ async fn a_turn_for_which_others_wait_is_bounded_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_turn_that_ends_goes_to_a_scrape_that_waits() {
-    let exposition = exposition(SERIES);
-    let mut held = take_turns(&exposition, EACH).await;
-    let waits = tokio::spawn({
-        let exposition = exposition.clone();
-        async move { admitted(&exposition, 9).await }
-    });
-    sleep(Duration::from_millis(300)).await;
-    assert!(!waits.is_finished());
-    drop(held.pop());
-    let (body, waited) = waits.await.unwrap();
-    assert!(waited <= Duration::from_millis(400), "{waited:?}");
-    assert!(is_whole(body).await);
-    for body in held {
-        assert!(is_whole(body).await);
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_seventeenth_waiting_scrape_of_a_source_is_refused_at_once() {
     let exposition = exposition(SERIES);
     let held = take_turns(&exposition, ONE).await;
