@@ -361,7 +361,7 @@ typedef struct talea_family_view {
 } talea_family_view;
 
 // Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
-// `help`; set `size` by `sizeof`.
+// `help`; set `size` by `sizeof`. An option that metrics of the kind do not have is an error.
 typedef struct talea_family_options {
   // The size of this struct.
   size_t size;
@@ -395,13 +395,14 @@ typedef struct talea_family_options {
   const double *quantiles;
   // Their number.
   size_t quantile_count;
-  // The window of quantiles, in seconds. 0: 600.
+  // The window of the quantiles of a histogram or a summary, in seconds. 0: 600.
   uint64_t window_seconds;
   // A talea_buckets, of histograms.
   uint32_t bucketing;
-  // The schema of native buckets, -4 to 8, if TALEA_FAMILY_SCHEMA is set; else 3.
+  // The schema of native buckets, -4 to 8, of histograms and summaries. Without
+  // TALEA_FAMILY_SCHEMA it is 3, and this is 0.
   int32_t schema;
-  // The most native buckets of a series that are shown. 0: 160.
+  // The most native buckets that a histogram or a summary uses for a series. 0: 160.
   uint32_t max_buckets;
   // Must be 0.
   uint32_t reserved;

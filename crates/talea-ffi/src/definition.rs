@@ -101,7 +101,7 @@ pub const TALEA_FAMILY_UNSTRIPED: u32 = 128;
 const FLAGS: u32 = 2 * TALEA_FAMILY_UNSTRIPED - 1;
 
 /// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
-/// `help`; set `size` by `sizeof`.
+/// `help`; set `size` by `sizeof`. An option that metrics of the kind do not have is an error.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FamilyOptions {
@@ -137,18 +137,45 @@ pub struct FamilyOptions {
     pub quantiles: *const f64,
     /// Their number.
     pub quantile_count: usize,
-    /// The window of quantiles, in seconds. 0: 600.
+    /// The window of the quantiles of a histogram or a summary, in seconds. 0: 600.
     pub window_seconds: u64,
     /// A talea_buckets, of histograms.
     pub bucketing: u32,
-    /// The schema of native buckets, -4 to 8, if TALEA_FAMILY_SCHEMA is set; else 3.
+    /// The schema of native buckets, -4 to 8, of histograms and summaries. Without
+    /// TALEA_FAMILY_SCHEMA it is 3, and this is 0.
     pub schema: i32,
-    /// The most native buckets of a series that are shown. 0: 160.
+    /// The most native buckets that a histogram or a summary uses for a series. 0: 160.
     pub max_buckets: u32,
     /// Must be 0.
     pub reserved: u32,
     /// If there are too many native buckets, observations up to this far from 0 may count as 0.
     pub widest_zero: f64,
+}
+
+impl FamilyOptions {
+    /// The first option that is set although metrics of this kind do not have it.
+    fn foreign_to(&self, kind: Kind) -> Option<&'static str> {
+        let is_histogram = kind == Kind::Histogram;
+        let observes = is_histogram || kind == Kind::Summary;
+        let is_gauge = matches!(kind, Kind::Gauge | Kind::IntegerGauge);
+        let is_striped = observes || matches!(kind, Kind::Counter | Kind::FloatCounter);
+        let is_flagged = |flag| self.flags & flag != 0;
+        let has_quantiles = self.quantile_count != 0 || is_flagged(TALEA_FAMILY_QUANTILES);
+        let options = [
+            ("unit", self.unit != 0, observes),
+            ("combining", self.combining != 0, is_gauge),
+            ("buckets", self.bucket_count != 0, is_histogram),
+            ("bucketing", self.bucketing != 0, is_histogram),
+            ("quantiles", has_quantiles, observes),
+            ("window_seconds", self.window_seconds != 0, observes),
+            ("schema", is_flagged(TALEA_FAMILY_SCHEMA), observes),
+            ("max_buckets", self.max_buckets != 0, observes),
+            ("widest_zero", self.widest_zero != 0.0, observes),
+            ("TALEA_FAMILY_STRIPED", is_flagged(TALEA_FAMILY_STRIPED), is_striped),
+        ];
+        let foreign = options.into_iter().find(|&(_, is_set, is_own)| is_set && !is_own);
+        foreign.map(|(option, ..)| option)
+    }
 }
 
 // SAFETY: the fields are numbers, texts and pointers; the first is the size.
@@ -190,11 +217,11 @@ impl<'a> Definition<'a> {
         // In the order of `Buckets`.
         let bucketings = [Bucketing::Dual, Bucketing::Classic, Bucketing::Native];
         let bucketing = one_of("bucketing", options.bucketing, 0, &bucketings)?;
-        if unit != Unit::None && !matches!(kind, Histogram | Summary) {
-            return Err(wrong(format!("a {kind:?} has no unit; leave it 0")));
+        if schema != 0 && flags & TALEA_FAMILY_SCHEMA == 0 {
+            return Err(wrong(format!("its schema is {schema} without TALEA_FAMILY_SCHEMA")));
         }
-        if options.combining != 0 && !matches!(kind, Gauge | IntegerGauge) {
-            return Err(wrong(format!("a {kind:?} has no combining; leave it 0")));
+        if let Some(option) = options.foreign_to(kind) {
+            return Err(wrong(format!("a {kind:?} has no {option}; leave it 0")));
         }
         if flags & !FLAGS != 0 || options.reserved != 0 {
             let message = format!("its flags are {flags:#x}; expected those of TALEA_FAMILY_");

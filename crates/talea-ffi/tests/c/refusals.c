@@ -99,7 +99,7 @@ static void registering(const talea_registry *registry) {
     REFUSES(TALEA_STATUS_NOT_UTF8, "a label of \"orders\": a text is not UTF-8", bad.label_names = &broken);
     REFUSES(TALEA_STATUS_NULL, "null", bad.label_names = NULL);
     REFUSES(TALEA_STATUS_NULL, "null", bad.name.data = NULL);
-    REFUSES(TALEA_STATUS_NULL, "null", bad.bucket_count = 1);
+    REFUSES(TALEA_STATUS_NULL, "null", bad.kind = TALEA_KIND_HISTOGRAM, bad.bucket_count = 1);
     REFUSES(TALEA_STATUS_WRONG_LENGTH, "length", bad.label_count = SIZE_MAX);
     REFUSES(TALEA_STATUS_WRONG_LENGTH, "length", bad.name.len = SIZE_MAX);
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "help", bad.help = NONE);
@@ -135,6 +135,54 @@ static void registering(const talea_registry *registry) {
     good = options_of(TALEA_KIND_COUNTER, "http.x", NULL, 0);
     good.flags = TALEA_FAMILY_UTF8_NAMES;
     OK(talea_register(registry, &good, &family, message, sizeof message));
+}
+
+// An option that a kind has not is refused by its name, rather than ignored.
+static void options_of_other_kinds(const talea_registry *registry) {
+    static const double numbers[] = {0.5, 0.9};
+    const struct {
+        uint32_t kind;
+        bool has_buckets, has_quantiles, has_combining, has_stripes;
+    } kinds[] = {
+        {TALEA_KIND_COUNTER, false, false, false, true},
+        {TALEA_KIND_FLOAT_COUNTER, false, false, false, true},
+        {TALEA_KIND_GAUGE, false, false, true, false},
+        {TALEA_KIND_INTEGER_GAUGE, false, false, true, false},
+        {TALEA_KIND_UP_DOWN_COUNTER, false, false, false, false},
+        {TALEA_KIND_HISTOGRAM, true, true, false, true},
+        {TALEA_KIND_SUMMARY, false, true, false, true},
+    };
+    for (size_t n = 0; n < sizeof kinds / sizeof *kinds; n++) {
+        char name[16];
+        sprintf(name, "of_kind_%zu", n);
+        talea_family_options good = options_of(kinds[n].kind, name, NULL, 0), bad;
+        // Each kind takes numbers and flags of 0, and arrays without elements.
+        good.buckets = good.quantiles = numbers;
+        registered(registry, &good);
+        const bool has_buckets = kinds[n].has_buckets, has_quantiles = kinds[n].has_quantiles;
+        // An option that the kind has is accepted, and then the name is refused.
+        good.name = talea_text_of("_");
+#define TAKES(is_taken, option, ...)                                                               \
+    do {                                                                                           \
+        if (is_taken)                                                                              \
+            REFUSES(TALEA_STATUS_CANNOT_REGISTER, "the name is empty", __VA_ARGS__);               \
+        else                                                                                       \
+            REFUSES(TALEA_STATUS_WRONG_OPTION, option, __VA_ARGS__);                               \
+    } while (0)
+        TAKES(has_buckets, "has no buckets", bad.bucket_count = 2);
+        TAKES(has_buckets, "has no bucketing", bad.bucketing = TALEA_BUCKETS_NATIVE);
+        TAKES(has_quantiles, "has no unit", bad.unit = TALEA_UNIT_BYTES);
+        TAKES(has_quantiles, "has no quantiles", bad.quantile_count = 2);
+        TAKES(has_quantiles, "has no quantiles", bad.flags = TALEA_FAMILY_QUANTILES);
+        TAKES(has_quantiles, "has no window_seconds", bad.window_seconds = 60);
+        TAKES(has_quantiles, "has no schema", bad.flags = TALEA_FAMILY_SCHEMA);
+        TAKES(has_quantiles, "has no max_buckets", bad.max_buckets = 40);
+        TAKES(has_quantiles, "has no widest_zero", bad.widest_zero = 0.5);
+        TAKES(kinds[n].has_combining, "has no combining", bad.combining = TALEA_COMBINING_SUM);
+        TAKES(kinds[n].has_stripes, "has no TALEA_FAMILY_STRIPED", bad.flags = TALEA_FAMILY_STRIPED);
+        TAKES(true, "", bad.flags = TALEA_FAMILY_UNSTRIPED | TALEA_FAMILY_PERMANENT);
+        TAKES(false, "TALEA_FAMILY_SCHEMA", bad.schema = 5);
+    }
 }
 
 static void counting(const talea_registry *registry) {
@@ -249,6 +297,7 @@ int main(void) {
     opening();
     const talea_registry *registry = opened(NULL, 4 << 20);
     registering(registry);
+    options_of_other_kinds(registry);
     counting(registry);
     reading(registry);
     return 0;
