@@ -1,5 +1,6 @@
 //! Responses of the service: data or an error.
 
+use crate::log;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -40,7 +41,7 @@ impl IntoResponse for ErrorAnswer {
 /// An error of the database goes to standard error, not to the client.
 impl From<anyhow::Error> for ErrorAnswer {
     fn from(error: anyhow::Error) -> ErrorAnswer {
-        eprintln!("items-api: the database failed: {error:#}");
+        log::line(format_args!("the database failed: {error:#}"));
         ErrorAnswer::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "the database failed; the service's log says how",

@@ -28,6 +28,7 @@ pub mod arguments;
 pub mod database;
 pub mod descriptors;
 pub mod items;
+pub mod log;
 pub mod metering;
 mod pool;
 mod pool_metrics;

@@ -1,7 +1,7 @@
 //! The `items-api` program.
 
 use clap::Parser;
-use items_api::{arguments::Arguments, service};
+use items_api::{arguments::Arguments, log, service};
 use std::process::ExitCode;
 
 #[tokio::main]
@@ -9,7 +9,7 @@ async fn main() -> ExitCode {
     match service::run(Arguments::parse()).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("items-api: {}", in_words(&error));
+            log::line(in_words(&error));
             ExitCode::FAILURE
         }
     }

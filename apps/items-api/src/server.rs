@@ -1,5 +1,6 @@
 //! Accepts connections and serves each in a task.
 
+use crate::log;
 use crate::stop::Stop;
 use anyhow::{Result, anyhow};
 use axum::Router;
@@ -90,10 +91,9 @@ async fn accept(
             Err(error) => {
                 if !reported {
                     reported = true;
-                    eprintln!(
-                        "items-api: cannot accept a connection: {error}; trying again \
-                         (reported once)"
-                    );
+                    log::line(format_args!(
+                        "cannot accept a connection: {error}; trying again (reported once)"
+                    ));
                 }
                 sleep(BACK_OFF).await;
             }
@@ -127,10 +127,10 @@ fn connection(
 async fn drain(connections: GracefulShutdown, stopped: impl Future<Output = ()>) {
     tokio::select! {
         () = connections.shutdown() => {}
-        () = sleep(DRAIN_LIMIT) => eprintln!(
-            "items-api: connections that were still busy after {} s are cut",
+        () = sleep(DRAIN_LIMIT) => log::line(format_args!(
+            "connections that were still busy after {} s are cut",
             DRAIN_LIMIT.as_secs()
-        ),
+        )),
         () = stopped => {}
     }
 }

@@ -4,7 +4,7 @@ use crate::client::{Answer, json, send};
 use crate::metrics::value;
 use crate::postgres::Postgres;
 use rustix::process::{Pid, Signal, kill_process};
-use std::fs;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -39,6 +39,11 @@ fn from_outside(mut command: Command) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
+}
+
+/// A standard error that takes nothing, as a file on a full disk.
+pub(crate) fn full() -> File {
+    File::options().write(true).open("/dev/full").expect("a full device")
 }
 
 /// A running service; killed when dropped.
@@ -145,7 +150,8 @@ impl Service {
         self.child.try_wait().expect("its status").is_none()
     }
 
-    /// Waits for its end, which must be a success, and returns what it wrote to standard error.
+    /// Waits for its end, which must be a success, and returns what it wrote to standard error, if
+    /// that is a pipe.
     pub(crate) fn wait(&mut self, at_most: Duration) -> String {
         let start = Instant::now();
         while self.is_running() {
@@ -153,8 +159,9 @@ impl Service {
             sleep(Duration::from_millis(5));
         }
         let mut stderr = String::new();
-        let errors = self.child.stderr.as_mut().expect("its standard error");
-        errors.read_to_string(&mut stderr).expect("text");
+        if let Some(errors) = &mut self.child.stderr {
+            errors.read_to_string(&mut stderr).expect("text");
+        }
         let status = self.child.wait().expect("its status");
         assert_eq!(status.code(), Some(0), "{stderr}");
         stderr

@@ -2,7 +2,7 @@
 
 use crate::client::send;
 use crate::postgres::Postgres;
-use crate::service::{Service, program, program_after};
+use crate::service::{Service, full, program, program_after};
 use rusqlite::Connection;
 use std::fs;
 use std::net::TcpListener;
@@ -43,6 +43,12 @@ fn an_address_that_cannot_be_had_is_named_once_with_its_option() {
             assert!(words.iter().all(|word| stderr.contains(word)), "{words:?}: {stderr}");
         }
     }
+}
+
+#[test]
+fn a_failure_ends_with_status_1_even_if_standard_error_is_full() {
+    let status = program_with("--listen", "192.0.2.1:4000").stderr(full()).status();
+    assert_eq!(status.expect("the program").code(), Some(1));
 }
 
 #[test]
