@@ -36,8 +36,11 @@ impl Source {
             Self::File(path) => (std::fs::read(path).with_context(|| self.to_string())?, None),
             Self::Input => (input().await?, None),
         };
-        let text = families::utf8(&bytes).with_context(|| self.to_string())?;
-        Ok(Text { text: text.to_owned(), syntax })
+        let text = String::from_utf8(bytes)
+            // An error, which says what it is instead.
+            .or_else(|error| families::utf8(error.as_bytes()).map(str::to_owned))
+            .with_context(|| self.to_string())?;
+        Ok(Text { text, syntax })
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use super::family::{Family, Place};
 use super::finding::{Finding, Severity};
+use super::fingerprint::{Fingerprint, Fingerprints};
 use crate::error::{Found, column, found};
 use crate::families::bases;
 use crate::lexer::Lexer;
@@ -25,7 +26,8 @@ pub(super) struct Checker<'a> {
     /// Whose sample a name is.
     claims: HashMap<String, usize>,
     /// Each series with the line and the time of its last sample.
-    pub(super) series: HashMap<Box<str>, (usize, Option<f64>)>,
+    pub(super) series: HashMap<Fingerprint, (usize, Option<f64>)>,
+    pub(super) fingerprints: Fingerprints,
     pub(super) findings: Vec<Finding>,
     /// The last finding's place and column, from which the next one's is counted: so many
     /// findings in a long line cost no more than the line.
@@ -43,6 +45,7 @@ impl<'a> Checker<'a> {
             current: None,
             claims: HashMap::new(),
             series: HashMap::new(),
+            fingerprints: Fingerprints::default(),
             findings: Vec::new(),
             counted: (Place::default(), 1),
         }

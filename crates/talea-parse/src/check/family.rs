@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
+use super::fingerprint::Fingerprint;
 use crate::MetricType;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,22 +33,29 @@ pub(super) struct Family<'a> {
     /// Whether its samples' names were looked for among those of others.
     pub(super) claimed: bool,
     /// Its series by their own labels, without those that distinguish its parts.
-    pub(super) groups: HashMap<Box<str>, Group>,
+    pub(super) groups: HashMap<Fingerprint, Group>,
     /// The one that the last sample belongs to.
-    pub(super) group: Box<str>,
+    pub(super) group: Option<Fingerprint>,
     /// The findings reported so far of those that are reported once a family.
     pub(super) reported: HashSet<(&'static str, String)>,
 }
 
 /// A series with its parts: those of one time, if it has several.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Group {
-    pub(super) first: Place,
     pub(super) timestamp: Option<f64>,
-    /// Thresholds and counts, in the order of the text.
-    pub(super) buckets: Vec<(f64, f64, Place)>,
     /// The last quantile.
     pub(super) quantile: Option<f64>,
+    /// Boxed, so that series of other types take less memory.
+    pub(super) histogram: Option<Box<HistogramParts>>,
+}
+
+/// The parts of a histogram's series.
+#[derive(Debug, Default)]
+pub(super) struct HistogramParts {
+    pub(super) first: Place,
+    /// Thresholds and counts, in the order of the text.
+    pub(super) buckets: Vec<(f64, f64, Place)>,
     pub(super) sum: Option<(f64, Place)>,
     pub(super) count: Option<(f64, Place)>,
 }

@@ -9,6 +9,7 @@ mod canonical;
 mod checker;
 mod family;
 mod finding;
+mod fingerprint;
 mod lines;
 mod points;
 mod samples;

@@ -2,7 +2,8 @@
 
 use super::canonical::shown;
 use super::checker::Checker;
-use super::family::{Group, Place};
+use super::family::{Group, HistogramParts, Place};
+use super::fingerprint::Fingerprint;
 use crate::{MetricType, SampleRef, Syntax};
 
 /// The role of a sample in its series.
@@ -28,44 +29,38 @@ impl Part {
 pub(super) fn add(
     checker: &mut Checker<'_>,
     at: usize,
-    key: &str,
+    key: Fingerprint,
     part: Part,
     sample: &SampleRef<'_>,
     place: Place,
 ) {
     let syntax = checker.syntax;
     let family = &mut checker.families[at];
-    let again = &*family.group != key;
-    let compound = matches!(
-        family.kind,
-        MetricType::Histogram | MetricType::GaugeHistogram | MetricType::Summary
-    );
-    if syntax == Syntax::Text && !compound {
+    let is_histogram = matches!(family.kind, MetricType::Histogram | MetricType::GaugeHistogram);
+    if syntax == Syntax::Text && !is_histogram && family.kind != MetricType::Summary {
         return;
     }
-    if again {
-        family.group = key.into();
-    }
-    let known = family.groups.contains_key(key);
-    let group = family.groups.entry(key.into()).or_default();
-    if !known {
-        *group = Group { first: place, timestamp: sample.timestamp, ..Group::default() };
-    }
+    let again = family.group.replace(key) != Some(key);
+    let known = family.groups.contains_key(&key);
+    let begin = || {
+        let parts = HistogramParts { first: place, ..HistogramParts::default() };
+        let histogram = is_histogram.then(|| Box::new(parts));
+        Group { timestamp: sample.timestamp, quantile: None, histogram }
+    };
+    let group = family.groups.entry(key).or_insert_with(begin);
     let apart = known && again && syntax == Syntax::OpenMetrics;
     let mixed =
         syntax == Syntax::OpenMetrics && group.timestamp.is_some() != sample.timestamp.is_some();
-    let done = (syntax == Syntax::OpenMetrics && group.timestamp != sample.timestamp).then(|| {
-        let next = Group { first: place, timestamp: sample.timestamp, ..Group::default() };
-        std::mem::replace(group, next)
-    });
+    let done = (syntax == Syntax::OpenMetrics && group.timestamp != sample.timestamp)
+        .then(|| std::mem::replace(group, begin()));
     let before = group.quantile;
     let name = family.name.clone();
-    match part {
-        Part::Bucket(le) => group.buckets.push((le, sample.value, place)),
-        Part::Quantile(quantile) => group.quantile = Some(quantile),
-        Part::Sum => group.sum = Some((sample.value, place)),
-        Part::Count => group.count = Some((sample.value, place)),
-        Part::Other => {}
+    match (part, &mut group.histogram) {
+        (Part::Quantile(quantile), _) => group.quantile = Some(quantile),
+        (Part::Bucket(le), Some(parts)) => parts.buckets.push((le, sample.value, place)),
+        (Part::Sum, Some(parts)) => parts.sum = Some((sample.value, place)),
+        (Part::Count, Some(parts)) => parts.count = Some((sample.value, place)),
+        _ => {}
     }
     if mixed {
         let found = format!("samples of one series of {name} with and without a timestamp");
@@ -77,8 +72,8 @@ pub(super) fn add(
         let instead = "write the samples of each series together".into();
         checker.violation(place, "series-apart", found, instead);
     }
-    if let Some(group) = done {
-        whole(checker, at, &group);
+    if let Some(parts) = done.and_then(|group| group.histogram) {
+        histogram(checker, at, &parts);
     }
     if let (Syntax::Text, Part::Quantile(now), Some(before)) = (syntax, part, before) {
         if now <= before {
@@ -92,7 +87,8 @@ pub(super) fn add(
 /// Looks at the series of a family, at the end of the text.
 pub(super) fn finish(checker: &mut Checker<'_>, at: usize) {
     let groups = std::mem::take(&mut checker.families[at].groups);
-    groups.values().for_each(|group| whole(checker, at, group));
+    let histograms = groups.values().filter_map(|group| group.histogram.as_deref());
+    histograms.for_each(|parts| histogram(checker, at, parts));
     unit(checker, at);
 }
 
@@ -110,8 +106,8 @@ fn unit(checker: &mut Checker<'_>, at: usize) {
     }
 }
 
-/// Looks at a series whose parts are all there.
-fn whole(checker: &mut Checker<'_>, at: usize, group: &Group) {
+/// Looks at the series of a histogram whose parts are all there.
+fn histogram(checker: &mut Checker<'_>, at: usize, parts: &HistogramParts) {
     let kind = checker.families[at].kind;
     let name = checker.families[at].name.clone();
     let strict = checker.syntax == Syntax::OpenMetrics;
@@ -119,19 +115,16 @@ fn whole(checker: &mut Checker<'_>, at: usize, group: &Group) {
         MetricType::GaugeHistogram => ["_gsum", "_gcount"],
         _ => ["_sum", "_count"],
     };
-    if !matches!(kind, MetricType::Histogram | MetricType::GaugeHistogram) {
-        return;
-    }
-    buckets(checker, group);
-    let last = group.buckets.last();
-    let place = last.map_or(group.first, |&(.., place)| place);
-    let infinite = group.buckets.iter().find(|&&(le, ..)| le == f64::INFINITY);
+    buckets(checker, parts);
+    let last = parts.buckets.last();
+    let place = last.map_or(parts.first, |&(.., place)| place);
+    let infinite = parts.buckets.iter().find(|&&(le, ..)| le == f64::INFINITY);
     if infinite.is_none() {
         let found = format!("a series of {name} has no bucket up to +Inf");
         let instead = format!("write {name}_bucket{{le=\"+Inf\"}} with the count of all");
         checker.violation(place, "bucket-inf", found, instead);
     }
-    if let (Some(&(_, all, _)), Some((count, place))) = (infinite, group.count) {
+    if let (Some(&(_, all, _)), Some((count, place))) = (infinite, parts.count) {
         if all != count && !(all.is_nan() && count.is_nan()) {
             let found = {
                 let (count, all) = (shown(count), shown(all));
@@ -140,8 +133,8 @@ fn whole(checker: &mut Checker<'_>, at: usize, group: &Group) {
             checker.violation(place, "count", found, "write the same number in both".into());
         }
     }
-    let negative = group.buckets.iter().any(|&(le, ..)| le < 0.0);
-    match (group.sum, group.count) {
+    let negative = parts.buckets.iter().any(|&(le, ..)| le < 0.0);
+    match (parts.sum, parts.count) {
         (Some((_, place)), None) if strict => {
             let found = format!("{name}{sum_of} without {name}{count_of}");
             checker.violation(place, "sum-and-count", found, "write both or neither".into());
@@ -160,7 +153,7 @@ fn whole(checker: &mut Checker<'_>, at: usize, group: &Group) {
         }
         _ => {}
     }
-    let Some((sum, place)) = group.sum.filter(|_| strict) else { return };
+    let Some((sum, place)) = parts.sum.filter(|_| strict) else { return };
     if kind == MetricType::Histogram && negative {
         let found = format!("{name}_sum of a histogram with buckets below 0");
         checker.violation(place, "sum-negative", found, "leave sum and count out".into());
@@ -171,8 +164,8 @@ fn whole(checker: &mut Checker<'_>, at: usize, group: &Group) {
 }
 
 /// Whether buckets ascend, and each counts what those before it do.
-fn buckets(checker: &mut Checker<'_>, group: &Group) {
-    for pair in group.buckets.windows(2) {
+fn buckets(checker: &mut Checker<'_>, parts: &HistogramParts) {
+    for pair in parts.buckets.windows(2) {
         let [(le, count, _), (next, more, place)] = [pair[0], pair[1]];
         let [low, high] = [shown(le), shown(next)];
         if next <= le {

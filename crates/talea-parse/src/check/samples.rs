@@ -1,10 +1,9 @@
 //! One sample: its name, its labels, its value, and whether it may stand there.
 
-use std::borrow::Cow;
-
 use super::canonical::{canonical, shown};
 use super::checker::Checker;
 use super::family::Place;
+use super::fingerprint::Label;
 use super::points::{self, Part};
 use crate::{ExemplarRef, LabelsRef, MetricType, SampleRef, Syntax};
 
@@ -34,8 +33,11 @@ pub(super) fn sample<'a>(
     if let Some(exemplar) = &sample.exemplar {
         self::exemplar(checker, kind, ending, exemplar, part);
     }
-    let key = labels.key(special(kind, ending, &checker.families[at].name));
-    points::add(checker, at, &key, part, sample, place);
+    let family = &checker.families[at];
+    let special = special(kind, ending, &family.name);
+    let own = labels.0.iter().filter(|(name, _)| Some(name.as_ref()) != special);
+    let group = checker.fingerprints.of(&family.name, own);
+    points::add(checker, at, group, part, sample, place);
 }
 
 fn misnamed(checker: &mut Checker<'_>, at: usize, sample: &SampleRef<'_>, place: Place) {
@@ -56,7 +58,7 @@ fn misnamed(checker: &mut Checker<'_>, at: usize, sample: &SampleRef<'_>, place:
 }
 
 /// Labels in the order of their names, which identify the series.
-struct Sorted<'a>(Vec<(Cow<'a, str>, Cow<'a, str>)>);
+struct Sorted<'a>(Vec<Label<'a>>);
 
 impl<'a> Sorted<'a> {
     fn of(labels: LabelsRef<'a>) -> Self {
@@ -72,17 +74,6 @@ impl<'a> Sorted<'a> {
     fn twice(&self) -> Option<&str> {
         let mut pairs = self.0.windows(2);
         pairs.find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[0].0.as_ref())
-    }
-
-    /// A text that is equal only for equal labels, without one of them. Lengths separate names from
-    /// values.
-    fn key(&self, without: Option<&str>) -> String {
-        let mut key = String::new();
-        for (name, value) in self.0.iter().filter(|(name, _)| Some(name.as_ref()) != without) {
-            use std::fmt::Write;
-            let _ = write!(key, "{}:{name}{}:{value}", name.len(), value.len());
-        }
-        key
     }
 }
 
@@ -127,9 +118,9 @@ fn names<'a>(
 
 /// Whether the series was there already.
 fn series(checker: &mut Checker<'_>, sample: &SampleRef<'_>, labels: &Sorted<'_>, place: Place) {
-    let key = format!("{}{{{}", sample.name, labels.key(None)).into_boxed_str();
+    let series = checker.fingerprints.of(&sample.name, labels.0.iter());
     let now = (place.line, sample.timestamp);
-    let Some((line, before)) = checker.series.insert(key, now) else { return };
+    let Some((line, before)) = checker.series.insert(series, now) else { return };
     let found = || {
         let braces = match sample.labels.raw() {
             "" => String::new(),

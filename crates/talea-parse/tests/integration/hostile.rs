@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use allocation_counter::measure;
 use talea_parse::{Line, Reader, Syntax, check, families};
 
 fn all(text: &str) -> Duration {
@@ -89,6 +90,20 @@ fn hostile_text_takes_no_more_than_linear_time() {
             numbered(|n| format!("a_bucket{{le=\"1\"}} 1 {n}\n"))(len)
         )
     });
+}
+
+#[test]
+fn a_check_keeps_300_bytes_of_a_series_however_long_its_labels_are() {
+    const SERIES: usize = 20_000;
+    for padding in ["", &"x".repeat(500)] {
+        let samples = (0..SERIES).map(|n| format!("a{{b=\"{padding}{n}\"}} 1\n"));
+        let samples: String = samples.collect();
+        let text = format!("# TYPE a gauge\n# HELP a A.\n{samples}# EOF\n");
+        for syntax in [Syntax::Text, Syntax::OpenMetrics] {
+            let used = measure(|| drop(check(&text, syntax)));
+            assert!(used.bytes_max < 300 * SERIES as u64, "{syntax:?}: {used:?}");
+        }
+    }
 }
 
 #[test]
