@@ -308,6 +308,13 @@ pub(crate) struct InfoFamily(Info<DynamicLabels>);
 
 #[pymethods]
 impl InfoFamily {
+    /// Shows the series of label values before there are facts, unless a process has set them.
+    fn begin(&self, labelvalues: Vec<String>) {
+        if !self.0.has_pairs(&labelvalues) {
+            self.0.set_pairs(&labelvalues, &[]);
+        }
+    }
+
     /// Sets the facts of label values, in place of earlier ones.
     fn set(&self, labelvalues: Vec<String>, facts: Vec<(String, String)>) {
         let facts: Vec<(&str, &str)> = facts.iter().map(|(k, v)| (&**k, &**v)).collect();

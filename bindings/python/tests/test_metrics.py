@@ -402,6 +402,18 @@ def test_an_info_has_the_name_of_the_official_client(region, name):
     assert list(first.collect()) == []
 
 
+def test_a_new_child_of_an_info_has_the_facts_of_others_and_reads_no_other_child(region, monkeypatch):
+    first, second = [talea.CollectorRegistry(path=region) for _ in range(2)]
+    workers = [talea.Info("worker", "W.", ["queue"], registry=registry) for registry in (first, second)]
+    with monkeypatch.context() as collected:
+        collected.setattr("talea.metrics.families_of", lambda *_: pytest.fail("a page was read"))
+        workers[0].labels("a").info({"version": "1"})
+        for queue in "ab":
+            workers[1].labels(queue)
+    facts = [sample.labels for family in first.collect() for sample in family.samples]
+    assert sorted(facts, key=str) == [{"queue": "a", "version": "1"}, {"queue": "b"}]
+
+
 @pytest.mark.parametrize("kind", ["Counter", "Gauge", "Histogram", "Summary", "Info"])
 def test_a_metric_that_is_made_anew_has_no_series_of_the_one_before(registry, kind):
     def made():

@@ -94,14 +94,9 @@ class Info:
         name = f"{self._name}_info"
         self._region, self._family = region.info(name, documentation, list(self._labelnames))
         if not self._labelnames:
-            self._begin()
+            self._family.begin([])
         if registry is not None:
             registry.register(self)
-
-    def _begin(self) -> None:
-        """Shows the series before there are facts, unless another process has set them."""
-        if not _collect(self)[0].samples:
-            self._family.set(list(self._labelvalues), [])
 
     def labels(self, *labelvalues: object, **labelkwargs: object) -> "Info":
         """The info of these label values."""
@@ -117,7 +112,7 @@ class Info:
         if child is None:
             child = object.__new__(type(self))
             child.__dict__.update(self.__dict__, _labelvalues=key)
-            child._begin()
+            self._family.begin(list(key))
         # Another thread may have made one meanwhile: all get the first.
         return self._metrics.setdefault(key, child)
 

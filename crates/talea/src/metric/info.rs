@@ -7,6 +7,7 @@ use talea_region::{Cell, Combine, Number, Storage};
 use super::slot::Slot;
 use super::{Shape, single_cell_metric};
 use crate::definition::kind::Kind;
+use crate::definition::names::OVERFLOW;
 use crate::family::Family;
 use crate::family::values::{self, DynamicLabels};
 use crate::labels::{LabelText, Labels};
@@ -113,6 +114,18 @@ impl Info<DynamicLabels> {
         self.replace(text.as_bytes(), |other| is_of_group(other, &group));
     }
 
+    /// Whether a group has labels that a process has set, maybe none. Cost: a look at each series.
+    pub fn has_pairs(&self, group: &[impl AsRef<str>]) -> bool {
+        let Some(bound) = self.family.bound() else { return false };
+        let text = group_text(bound.openings, group);
+        let mut is_there = false;
+        bound.family.remove_where(|other| {
+            is_there |= other != OVERFLOW.as_bytes() && is_of_group(other, text.as_bytes());
+            false
+        });
+        is_there
+    }
+
     /// Removes the labels of a group. Cost: a look at each series.
     pub fn remove_pairs(&self, group: &[impl AsRef<str>]) {
         let Some(bound) = self.family.bound() else { return };
@@ -173,6 +186,7 @@ mod tests {
     fn groups_have_facts_of_their_own() {
         let registry = Registry::for_test().unwrap();
         let info = registry.info(Opts::new("worker", "Workers."), &["queue"]).unwrap();
+        assert!(!info.has_pairs(&["a"]));
         info.set_pairs(&["a"], &[("version", "1"), ("host", "x")]);
         info.set_pairs(&["a, b"], &[]);
         info.set_pairs(&["a\",b"], &[("version", "3")]);
@@ -183,7 +197,9 @@ mod tests {
         assert!(is_there(&[("queue", "a, b")]));
         assert!(is_there(&[("queue", "a\",b"), ("version", "3")]));
         assert_eq!(snapshot.select("worker_info", &[]).count(), 3);
+        assert!(info.has_pairs(&["a"]) && info.has_pairs(&["a, b"]) && !info.has_pairs(&["b"]));
         info.remove_pairs(&["a"]);
+        assert!(!info.has_pairs(&["a"]));
         assert_eq!(registry.snapshot().select("worker_info", &[]).count(), 2);
     }
 
@@ -193,7 +209,9 @@ mod tests {
         let info = registry.info(Opts::new("build", "Build."), &[""; 0]).unwrap();
         assert_eq!(registry.snapshot().select("build_info", &[]).count(), 0);
         let none = [""; 0];
+        assert!(!info.has_pairs(&none));
         info.set_pairs(&none, &[]);
+        assert!(info.has_pairs(&none));
         assert_eq!(registry.snapshot().value("build_info", &[]), Some(1.0));
         info.set_pairs(&none, &[("version", "1")]);
         info.set_pairs(&none, &[("revision", "x"), ("version", "2")]);
