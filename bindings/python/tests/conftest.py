@@ -2,6 +2,8 @@ import os
 
 import pytest
 
+import talea
+
 
 @pytest.fixture
 def region():
@@ -11,3 +13,9 @@ def region():
     for file in [path, f"{path}.lock"]:
         if os.path.exists(file):
             os.remove(file)
+
+
+@pytest.fixture
+def registry():
+    """A registry in memory."""
+    return talea.CollectorRegistry(size=16 << 20)

@@ -20,11 +20,6 @@ import talea
 from talea.asgi import Middleware
 
 
-@pytest.fixture
-def registry():
-    return talea.CollectorRegistry(size=16 << 20)
-
-
 def request(app, path, method="GET", receive=None, take=None, root_path=""):
     """Sends a request of ASGI, and returns the status and the body of the response."""
     scope = {
@@ -59,6 +54,19 @@ def request(app, path, method="GET", receive=None, take=None, root_path=""):
     finally:
         request.sent = sent
     return sent[0]["status"], b"".join(message.get("body", b"") for message in sent[1:])
+
+
+async def lifespan(app):
+    """Starts and ends an application."""
+    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
+
+    async def receive():
+        return next(messages)
+
+    async def send(message):
+        pass
+
+    await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
 
 
 def series(registry, name, *keys):
@@ -129,19 +137,7 @@ def test_starlette_is_metered_at_its_routes(registry):
 def test_series_exist_before_the_first_request(registry):
     app = Starlette(routes=[Route("/items/{id}", lambda request: None)])
     app.add_middleware(Middleware, registry=registry)
-
-    async def start():
-        messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
-
-        async def receive():
-            return next(messages)
-
-        async def send(message):
-            pass
-
-        await app({"type": "lifespan", "asgi": {"version": "3.0"}}, receive, send)
-
-    asyncio.run(start())
+    asyncio.run(lifespan(app))
     labels = {"method": "GET", "route": "/items/{id}", "status": "5xx"}
     assert registry.get_sample_value("http_requests_total", labels) == 0
 
@@ -233,33 +229,6 @@ def test_a_cancelled_request_is_aborted(registry):
     asyncio.run(run())
     assert outcomes(registry) == {("GET", "/wait", "aborted"): 1}
     assert in_flight(registry) == {}
-
-
-def test_a_request_leaves_nothing_behind(registry):
-    class Send:
-        """A server's `send`, which leads to the scope, as uvicorn's does."""
-
-        def __init__(self, scope):
-            self.scope = scope
-
-        async def __call__(self, message):
-            pass
-
-    async def show(request):
-        return PlainTextResponse("hello")
-
-    app = Starlette(routes=[Route("/", show)])
-    app.add_middleware(Middleware, registry=registry)
-
-    async def run():
-        scope = {"type": "http", "method": "GET", "path": "/", "headers": [], "root_path": ""}
-        send = Send(scope)
-        await app(scope, None, send)
-        return weakref.ref(send)
-
-    left = asyncio.run(run())
-    gc.collect()
-    assert left() is None
 
 
 def test_other_frameworks_name_their_routes(registry):
@@ -500,26 +469,32 @@ def test_odd_messages_and_calls_are_errors_and_leave_nothing_in_flight(registry)
     assert in_flight(registry) == {}
 
 
-def test_a_request_whose_server_forgets_it_is_collected(registry):
-    """Its coroutine, the scope and the exchange refer to each other."""
+@pytest.mark.parametrize("outcome", ["complete", "aborted"])
+def test_a_request_leaves_nothing_behind_even_if_its_server_forgets_it(registry, outcome):
+    """Its coroutine, the scope, the server's `send` and the exchange refer to each other."""
 
     async def app(scope, receive, send):
         await send({"type": "http.response.start", "status": 200, "headers": []})
-        scope["send"] = send
-        await asyncio.sleep(3600)
+        scope["inner_send"] = send
+        if outcome == "aborted":
+            await asyncio.sleep(3600)
+        await send({"type": "http.response.body"})
 
     class Send:
+        def __init__(self, scope):
+            self.scope = scope
+
         async def __call__(self, message):
             pass
 
     async def run():
-        send = Send()
-        scope = {"type": "http", "method": "GET", "path": "/", "send": send}
+        scope = {"type": "http", "method": "GET", "path": "/"}
+        scope["send"] = send = Send(scope)
         awaited = Middleware(app, registry=registry)(scope, None, send).__await__()
-        next(awaited)
+        next(awaited, None)
         return weakref.ref(send)
 
     left = asyncio.run(run())
     gc.collect()
     assert left() is None
-    assert {key[2] for key in outcomes(registry)} == {"aborted"} and in_flight(registry) == {}
+    assert {key[2] for key in outcomes(registry)} == {outcome} and in_flight(registry) == {}

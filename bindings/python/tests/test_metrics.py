@@ -3,7 +3,6 @@
 import asyncio
 import enum
 import math
-import threading
 import time
 from typing import NamedTuple
 
@@ -17,11 +16,6 @@ from prometheus_client.openmetrics.exposition import generate_latest as their_op
 from talea.core import DuplicateTimeseries
 from talea.openmetrics.exposition import generate_latest as generate_openmetrics
 from talea.typed import labelled
-
-
-@pytest.fixture
-def registry():
-    return talea.CollectorRegistry(size=4 << 20)
 
 
 def samples(page):
@@ -46,27 +40,12 @@ def lines(page):
     return sorted(line for line in found if line not in about), about
 
 
-def test_a_counter_counts(registry):
-    orders = talea.Counter("orders", "Orders accepted.", registry=registry)
-    orders.inc()
-    orders.inc(2.5)
-    assert registry.get_sample_value("orders_total") == 3.5
-
-
 @pytest.mark.parametrize("amount", [-1, math.nan, math.inf])
 def test_a_counter_takes_no_such_amount(registry, amount):
     orders = talea.Counter("orders", "Orders accepted.", registry=registry)
     with pytest.raises(ValueError, match="finite amounts that are not negative"):
         orders.inc(amount)
     assert registry.get_sample_value("orders_total") == 0
-
-
-def test_a_gauge_is_set_and_changed(registry):
-    level = talea.Gauge("level", "Level.", registry=registry)
-    level.set(4)
-    level.inc(2)
-    level.dec()
-    assert registry.get_sample_value("level") == 5
 
 
 def test_a_gauge_takes_the_time(registry):
@@ -158,13 +137,6 @@ def test_a_name_is_taken_once(registry):
     assert registry.get_sample_value("orders_total") == 2
 
 
-def test_two_registries_of_one_file_share_their_metrics(region):
-    registries = [talea.CollectorRegistry(path=region) for _ in range(2)]
-    for registry in registries:
-        talea.Counter("orders", "Orders.", registry=registry).inc()
-    assert registries[0].get_sample_value("orders_total") == 2
-
-
 def test_names_have_their_parts(registry):
     talea.Counter("time_seconds_total", "T.", (), "shop", "db", "seconds", registry).inc()
     talea.Gauge("size", "S.", namespace="shop", unit="bytes", registry=registry).set(1)
@@ -206,24 +178,6 @@ def test_blocks_are_measured_and_counted(registry):
     assert registry.get_sample_value("work_seconds_count") == 6
     assert registry.get_sample_value("errors_total") == 2
     assert registry.get_sample_value("running") == 0
-
-
-def test_threads_lose_nothing(registry):
-    orders = talea.Counter("orders", "Orders.", ["method"], registry=registry)
-    sizes = talea.Histogram("sizes", "Sizes.", registry=registry)
-
-    def count():
-        for n in range(10_000):
-            orders.labels("card").inc()
-            sizes.observe(n % 8)
-
-    threads = [threading.Thread(target=count) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert registry.get_sample_value("orders_total", {"method": "card"}) == 80_000
-    assert registry.get_sample_value("sizes_count") == 80_000
 
 
 def test_quantiles_are_those_of_a_window(registry):

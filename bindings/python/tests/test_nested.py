@@ -15,12 +15,7 @@ from starlette.routing import Mount, Route, Router
 
 import talea
 from talea.asgi import Middleware
-from test_http import outcomes, request, series
-
-
-@pytest.fixture
-def registry():
-    return talea.CollectorRegistry(size=16 << 20)
+from test_http import lifespan, outcomes, request, series
 
 
 def test_servers_take_the_middleware_for_asgi_3(registry):
@@ -72,18 +67,6 @@ def test_of_several_middlewares_the_outer_one_records_all(registry, starts):
     # By itself, it has routes of its own.
     assert request(part, "/a")[0] == 200
     assert series(registry, "http_requests_total", "handler") == {("/{item}",): 1}
-
-
-async def lifespan(app):
-    messages = iter([{"type": "lifespan.startup"}, {"type": "lifespan.shutdown"}])
-
-    async def receive():
-        return next(messages)
-
-    async def send(message):
-        pass
-
-    await app({"type": "lifespan", "asgi": {"version": "3.0"}, "state": {}}, receive, send)
 
 
 def test_routes_that_are_added_while_the_server_starts_have_names(registry):

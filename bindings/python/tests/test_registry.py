@@ -1,5 +1,6 @@
 """Registries, custom collectors, pages, servers and pushes."""
 
+import contextlib
 import gzip
 import http.server
 import io
@@ -24,11 +25,6 @@ from talea.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFa
 from talea.multiprocess import MultiProcessCollector
 from talea.openmetrics import parser as openmetrics_parser
 from talea.openmetrics.exposition import generate_latest as generate_openmetrics
-
-
-@pytest.fixture
-def registry():
-    return talea.CollectorRegistry(size=4 << 20)
 
 
 class Custom:
@@ -243,6 +239,19 @@ assert b"orders_total 1" in page and b"process_" not in page, page
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+@contextlib.contextmanager
+def serving(registry, scheme="http", **options):
+    """A server of a registry's page; its URL."""
+    server, thread = talea.start_http_server(0, "127.0.0.1", registry, **options)
+    try:
+        yield f"{scheme}://127.0.0.1:{server.server_address[1]}/metrics"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join(10)
+    assert not thread.is_alive()
+
+
 def fetch(url, **headers):
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
         return answer.headers, answer.read()
@@ -251,9 +260,7 @@ def fetch(url, **headers):
 def test_a_server_answers_scrapes(registry):
     talea.Counter("orders", "Orders.", registry=registry).inc()
     talea.Gauge("level", "Level.", registry=registry)
-    server, thread = talea.start_http_server(0, "127.0.0.1", registry)
-    url = f"http://127.0.0.1:{server.server_address[1]}/metrics"
-    try:
+    with serving(registry) as url:
         headers, page = fetch(url)
         assert b"orders_total 1" in page and headers["Content-Type"].startswith("text/plain")
         headers, page = fetch(url, **{"Accept-Encoding": "gzip"})
@@ -263,11 +270,6 @@ def test_a_server_answers_scrapes(registry):
         assert b"orders" not in fetch(f"{url}?name[]=level")[1]
         with pytest.raises(urllib.error.HTTPError, match="405"):
             urllib.request.urlopen(url, data=b"x", timeout=10)
-    finally:
-        server.shutdown()
-        server.server_close()
-    thread.join(10)
-    assert not thread.is_alive()
 
 
 def test_a_server_says_that_a_collector_failed(registry, capsys):
@@ -276,13 +278,8 @@ def test_a_server_says_that_a_collector_failed(registry, capsys):
             raise ConnectionRefusedError("the queue is not there")
 
     registry.register(Unreachable())
-    server, _ = talea.start_http_server(0, "127.0.0.1", registry)
-    try:
-        with pytest.raises(urllib.error.HTTPError, match="500"):
-            fetch(f"http://127.0.0.1:{server.server_address[1]}/metrics")
-    finally:
-        server.shutdown()
-        server.server_close()
+    with serving(registry) as url, pytest.raises(urllib.error.HTTPError, match="500"):
+        fetch(url)
     assert "the queue is not there" in capsys.readouterr().err
 
 
@@ -293,19 +290,12 @@ def test_a_server_speaks_tls(registry, tmp_path):
     command += ["-keyout", str(key), "-out", str(certificate)]
     subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
     options = {"certfile": str(certificate), "keyfile": str(key), "client_cafile": str(certificate)}
-    server, _ = talea.start_http_server(
-        0, "127.0.0.1", registry, client_auth_required=True, **options
-    )
-    url = f"https://127.0.0.1:{server.server_address[1]}/"
     context = ssl.create_default_context(cafile=str(certificate))
-    try:
+    with serving(registry, "https", client_auth_required=True, **options) as url:
         with pytest.raises((urllib.error.URLError, ssl.SSLError, ConnectionError)):
             urllib.request.urlopen(url, timeout=10, context=context).read()
         context.load_cert_chain(certificate, key)
         assert urllib.request.urlopen(url, timeout=10, context=context).status == 200
-    finally:
-        server.shutdown()
-        server.server_close()
     with pytest.raises(ValueError, match="belong together"):
         talea.start_http_server(0, certfile="x")
 
