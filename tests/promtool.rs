@@ -3,7 +3,7 @@
 use axum::body::Body;
 use axum::http::Request;
 use metrics::{counter, histogram};
-use stage::check_metrics;
+use stage::{Service, check_metrics};
 use talea::{Counter, DynamicLabels, Family, Opts, Registry};
 use talea_collectors::tasks::TaskMeter;
 use talea_http::axum::{Router, get};
@@ -59,6 +59,15 @@ async fn it_has_no_complaint() {
         assert!(text.contains(&format!("# TYPE {name} ")), "{name} is missing");
     }
     assert_eq!(complaints(&text), "");
+}
+
+#[tokio::test]
+async fn nor_about_the_items_api() {
+    let service = Service::start().await;
+    let (_, page) = stage::get(service.items_metrics, "/metrics").await.unwrap();
+    let text = std::str::from_utf8(&page).unwrap();
+    assert!(text.contains("db_client_connections{"), "{text}");
+    assert_eq!(complaints(text), "");
 }
 
 #[test]

@@ -26,7 +26,7 @@ const FRESH_FOR: Duration = Duration::from_secs(1);
 
 /// How connections to a database are opened and closed.
 pub(crate) trait Connector: fmt::Debug + Send + Sync + 'static {
-    type Connection: Send + 'static;
+    type Connection: fmt::Debug + Send + 'static;
 
     fn connect(&self) -> impl Future<Output = Result<Self::Connection>> + Send;
 
@@ -58,20 +58,17 @@ pub(crate) struct Pool<C: Connector> {
 }
 
 /// The connections that nobody uses, and since when.
+#[derive(Debug)]
 struct IdleConnections<C: Connector>(Mutex<Vec<(OpenConnection<C>, Instant)>>);
 
-impl<C: Connector> fmt::Debug for IdleConnections<C> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("IdleConnections").finish_non_exhaustive()
-    }
-}
-
 /// A connection that is counted as open until it is dropped.
+#[derive(Debug)]
 struct OpenConnection<C: Connector> {
     connection: C::Connection,
     _counted: Counted,
 }
 
+#[derive(Debug)]
 struct Counted(Arc<AtomicU32>);
 
 impl Drop for Counted {

@@ -75,15 +75,6 @@ fn a_second_signal_cuts_at_once() {
 }
 
 #[test]
-fn a_temporary_database_is_removed() {
-    let mut service = Service::start();
-    service.create();
-    assert_eq!(service.temporary_files(), 1);
-    service.end();
-    assert_eq!(service.temporary_files(), 0);
-}
-
-#[test]
 fn running_out_of_descriptors_is_reported_once_and_survived() {
     for (stderr, reports) in [(Stdio::piped(), 1), (full().into(), 0)] {
         let mut command = program_after("ulimit -n 40");

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 /// The time that an end in good order may take.
 pub(crate) const SOON: Duration = Duration::from_secs(5);
 
-/// The program, with two free ports and nothing else said.
+/// The program, with two free ports and an empty input, which does not end it.
 pub(crate) fn program() -> Command {
     from_outside(Command::new(env!("CARGO_BIN_EXE_items-api")))
 }

@@ -151,10 +151,12 @@ fn a_named_database_is_made_and_keeps_its_items() {
 }
 
 #[test]
-fn an_empty_database_url_is_no_database_url() {
-    let service = Service::with(|program| program.env("DATABASE_URL", ""));
+fn an_empty_database_url_is_a_temporary_database_which_is_removed() {
+    let mut service = Service::with(|program| program.env("DATABASE_URL", ""));
     assert_eq!(service.create(), 1);
     assert_eq!(service.temporary_files(), 1);
+    service.end();
+    assert_eq!(service.temporary_files(), 0);
 }
 
 #[test]

@@ -5,7 +5,6 @@ use crate::ending::until;
 use crate::service::{SOON, Service};
 use serde_json::json;
 use std::net::TcpStream;
-use std::time::Duration;
 
 #[test]
 fn a_reset_removes_all_items_and_sets_the_peaks_back() {
@@ -42,11 +41,4 @@ fn the_end_of_input_ends_a_study_and_leaves_nothing() {
     drop(service.input.take());
     assert_eq!(service.wait(SOON), "");
     assert_eq!(service.temporary_files(), 0);
-}
-
-#[test]
-fn without_a_study_the_end_of_input_is_nothing() {
-    let mut service = Service::start();
-    std::thread::sleep(Duration::from_millis(300));
-    assert!(service.is_running());
 }
