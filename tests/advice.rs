@@ -1,24 +1,15 @@
-//! The advice is that of `promtool check metrics`, and what promtool cannot read is a
-//! violation.
+//! The advice of `talea check` is that of `promtool check metrics`, and a text that promtool cannot
+//! read has a violation.
 
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::process::{Command, Stdio};
 
+use stage::check_metrics;
 use talea_parse::{Severity, Syntax, check};
 
 /// The output of promtool for a text: the rules that it finds broken, or `None` if it cannot read
 /// it.
 fn promtool(text: &str) -> Option<BTreeSet<&'static str>> {
-    let mut promtool = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("promtool is missing: scripts/setup --test installs it");
-    promtool.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
-    let output = promtool.wait_with_output().unwrap();
+    let output = check_metrics(text);
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8(said).unwrap();
     match output.status.code() {

@@ -1,5 +1,6 @@
 //! Claims that need several crates, or programs that others wrote.
 
+mod advice;
 mod check;
 mod contrib;
 mod current;

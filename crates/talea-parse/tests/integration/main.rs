@@ -3,5 +3,4 @@
 mod check;
 mod corpus;
 mod hostile;
-mod promtool;
 mod reader;
