@@ -47,7 +47,7 @@ async fn a_current_prometheus_reads_every_format() {
     let address = server.local_addr();
     let job = |(name, more)| Job { name, address, path: "/metrics", more };
     let jobs: Vec<_> = FORMATS.into_iter().chain([BY_ITSELF]).map(job).collect();
-    let prometheus = Prometheus::start_as(&program, &jobs, "exemplar-storage").await;
+    let prometheus = Prometheus::start_with(&program, &jobs, "exemplar-storage", &[]).await;
     for Job { name, .. } in &jobs {
         let count = format!("count_over_time(up{{job=\"{name}\"}}[1h])");
         prometheus.wait_for(&count, |scrapes| scrapes >= SCRAPES).await;

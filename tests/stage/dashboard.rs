@@ -1,5 +1,6 @@
 //! A dashboard of Grafana's, and what Grafana makes of its queries.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::Value as Json;
@@ -23,23 +24,6 @@ pub struct Variable {
     pub label: String,
     /// The series among which they are, as a query.
     pub of: String,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub struct Area {
-    pub left: u64,
-    pub top: u64,
-    pub right: u64,
-    pub bottom: u64,
-}
-
-impl Area {
-    pub fn overlaps(&self, other: &Self) -> bool {
-        self.left < other.right
-            && other.left < self.right
-            && self.top < other.bottom
-            && other.top < self.bottom
-    }
 }
 
 impl Dashboard {
@@ -106,9 +90,10 @@ impl Panel<'_> {
         self.json["id"].as_u64()
     }
 
-    pub fn area(&self) -> Area {
+    /// The columns and the rows that it takes.
+    pub fn area(&self) -> [Range<u64>; 2] {
         let at = |key| self.json["gridPos"][key].as_u64().expect("it says where it stands");
-        Area { left: at("x"), top: at("y"), right: at("x") + at("w"), bottom: at("y") + at("h") }
+        [at("x")..at("x") + at("w"), at("y")..at("y") + at("h")]
     }
 
     /// Its queries, with variables, and the labels that the legends name.

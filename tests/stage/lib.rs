@@ -19,7 +19,7 @@ mod service;
 
 pub use browser::{Browser, ConsoleMessage, Screen, Theme, file_url};
 pub use client::get;
-pub use dashboard::{Area, Dashboard, Panel, Variable};
+pub use dashboard::{Dashboard, Panel, Variable};
 pub use files::{built, contrib, python_program, repository};
 pub use hard::{hard_metrics, hard_texts};
 pub use load::Load;

@@ -38,15 +38,11 @@ pub struct Prometheus {
 impl Prometheus {
     /// Starts one and waits until it is ready. It scrapes twice a second.
     pub async fn start(jobs: &[Job<'_>], features: &str) -> Self {
-        Self::start_as("prometheus", jobs, features).await
+        Self::start_with("prometheus", jobs, features, &[]).await
     }
 
-    /// Starts another program than Debian's.
-    pub async fn start_as(program: &str, jobs: &[Job<'_>], features: &str) -> Self {
-        Self::start_with(program, jobs, features, &[]).await
-    }
-
-    /// Starts it with rules, which it evaluates twice a second too.
+    /// Starts a program that may be another than Debian's, with rules, which it evaluates twice a
+    /// second too.
     pub async fn start_with(
         program: &str,
         jobs: &[Job<'_>],
