@@ -3,21 +3,13 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use talea::{Config, Count, Counter, Family, Histogram, LabelText, Labels, Opts, Registry};
+use talea::{Config, Count, Counter, Family, Histogram, Labels, Opts, Registry};
 
-/// Three values: text, text that may be missing, a number.
-struct Three<'a>(&'a str, Option<&'a str>, Option<i64>);
-
-const NAMES: [&str; 3] = ["first", "second", "number"];
-
-impl Labels for Three<'_> {
-    type Static = Three<'static>;
-    const NAMES: &'static [&'static str] = &NAMES;
-    fn write(&self, out: &mut LabelText) {
-        out.label(NAMES[0], self.0);
-        out.label(NAMES[1], &self.1);
-        out.label(NAMES[2], &self.2);
-    }
+#[derive(Labels)]
+struct Three<'a> {
+    first: &'a str,
+    second: Option<&'a str>,
+    number: Option<i64>,
 }
 
 /// A registry stays mapped until the process ends, by design. So many inputs
@@ -60,10 +52,10 @@ pub(crate) fn run(input: &[u8]) {
     // Text that says it is missing is the same series as missing text.
     let second = Some(second.as_ref()).filter(|text| !text.is_empty() || first.is_empty());
     let number = number.try_into().ok().map(i64::from_le_bytes);
-    let labels = || Three(&first, second, number);
+    let labels = || Three { first: &first, second, number };
     let shown = number.map_or(String::new(), |number| number.to_string());
     let wanted = [first.as_ref(), second.unwrap_or(""), &shown];
-    let pairs: Vec<(&str, &str)> = NAMES.into_iter().zip(wanted).collect();
+    let pairs: Vec<(&str, &str)> = ["first", "second", "number"].into_iter().zip(wanted).collect();
 
     let value = |name| shop.registry.snapshot().value(name, &pairs).unwrap_or(0.0);
     let before = value("sales_total");

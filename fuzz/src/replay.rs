@@ -26,32 +26,28 @@ pub(crate) fn corpus(target: &str, run: impl Fn(&[u8])) {
     for (path, input) in paths.iter().zip(&inputs).take(if cfg!(miri) { 5 } else { usize::MAX }) {
         timed(&path.display().to_string(), input);
     }
-    let mut random = Random(7);
+    // The same numbers each time.
+    let mut random = 7_u64;
+    let mut below = |limit: usize| {
+        random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        ((random >> 33) % limit as u64) as usize
+    };
     for n in 0..CHANGED {
-        timed(&format!("change {n}"), &changed(&inputs, &mut random));
+        timed(&format!("change {n}"), &changed(&inputs, &mut below));
     }
 }
 
-/// One input with some bytes of it changed, and the end of another.
-fn changed(inputs: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
-    let mut input = inputs[random.below(inputs.len())].clone();
-    let other = &inputs[random.below(inputs.len())];
-    input.extend_from_slice(&other[random.below(other.len() + 1)..]);
-    for _ in 0..random.below(4) {
+/// One input with some bytes of it changed, and the end of another; `below` gives a number below its
+/// limit.
+fn changed(inputs: &[Vec<u8>], below: &mut impl FnMut(usize) -> usize) -> Vec<u8> {
+    let mut input = inputs[below(inputs.len())].clone();
+    let other = &inputs[below(inputs.len())];
+    input.extend_from_slice(&other[below(other.len() + 1)..]);
+    for _ in 0..below(4) {
         if !input.is_empty() {
-            let at = random.below(input.len());
-            input[at] = random.below(256) as u8;
+            let at = below(input.len());
+            input[at] = below(256) as u8;
         }
     }
     input
-}
-
-/// Numbers that are the same each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 = self.0.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-        ((self.0 >> 33) % limit as u64) as usize
-    }
 }
