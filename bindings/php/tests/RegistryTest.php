@@ -9,17 +9,6 @@ use Talea\Registry;
 
 final class RegistryTest extends RegionTestCase
 {
-    public function testTwoRegistriesOfAPathShareTheirMetrics(): void
-    {
-        $path = $this->path();
-        $one = new Registry($path);
-        $two = new Registry($path);
-        $one->registerCounter('', 'calls', 'Calls.')->inc();
-        $two->registerCounter('', 'calls', 'Calls.')->inc();
-        self::assertHasLine('calls_total 2', $one->render());
-        self::assertSame($one->render(), $two->render());
-    }
-
     public function testASecondRegistrationIsRefusedAndGetOrRegisterFindsTheFirst(): void
     {
         $registry = $this->registry();

@@ -46,35 +46,6 @@ final class StorageTest extends RegionTestCase
         self::assertEqualsWithDelta(0.0001, $fine->samples[0]->value, 1e-15);
     }
 
-    public function testACounterThatIsSetCountsFromNothing(): void
-    {
-        $this->add('calls', ['a' => 'x'], 3);
-        $this->add('calls', ['a' => 'x'], 7, Adapter::COMMAND_SET);
-        self::assertEquals([['calls', [], ['x'], 0]], self::rows($this->storage->collect()[0]));
-    }
-
-    public function testSoDoesOneWithoutLabels(): void
-    {
-        foreach (['calls', 'calls_total'] as $name) {
-            $this->add($name, [], 3);
-            $this->add($name, [], 7, Adapter::COMMAND_SET);
-            self::assertEquals([[$name, [], [], 0]], self::rows($this->storage->collect()[0]));
-            $this->add($name, [], 2);
-            self::assertEquals([[$name, [], [], 2]], self::rows($this->storage->collect()[0]));
-            $this->storage->wipeStorage();
-        }
-    }
-
-    public function testAGaugeIsSetAndGoesUpAndDown(): void
-    {
-        $this->gauge('length', ['queue' => 'mail'], 10, Adapter::COMMAND_SET);
-        $this->gauge('length', ['queue' => 'mail'], -3, Adapter::COMMAND_INCREMENT_INTEGER);
-        $this->gauge('length', ['queue' => 'mail'], 0.5, Adapter::COMMAND_INCREMENT_FLOAT);
-        [$gauge] = $this->storage->collect();
-        self::assertSame(['length', 'gauge', 'Help.', ['queue']], self::head($gauge));
-        self::assertEquals([['length', [], ['mail'], 7.5]], self::rows($gauge));
-    }
-
     public function testAHistogramHasItsBucketsThenItsCountThenItsSum(): void
     {
         foreach ([0.05, 3, 5, 1e9] as $value) {
@@ -95,21 +66,6 @@ final class StorageTest extends RegionTestCase
         self::assertEquals(['alone_sum', [], [], 2], self::rows($alone)[3]);
     }
 
-    public function testASummaryHasItsQuantilesThenItsCountThenItsSum(): void
-    {
-        for ($i = 1; $i <= 99; $i++) {
-            $this->summarize('wait', ['part' => 'a'], $i);
-        }
-        [$wait] = $this->storage->collect();
-        self::assertSame(['wait', 'summary', 'Help.', ['part']], self::head($wait));
-        self::assertEquals([
-            ['wait', ['quantile'], ['a', '0.5'], 50],
-            ['wait', ['quantile'], ['a', '0.99'], 99],
-            ['wait_count', [], ['a'], 99],
-            ['wait_sum', [], ['a'], 4950],
-        ], self::rows($wait));
-    }
-
     /** A `CollectorRegistry` begins with php_info. */
     public function testNamesThatTheLibraryTakesAreTaken(): void
     {
@@ -127,26 +83,6 @@ final class StorageTest extends RegionTestCase
         self::assertEquals(3, $found['requests_count']);
         self::assertEquals(5, $found['wait_bucket']);
         self::assertArrayHasKey('size_sum', $found);
-    }
-
-    public function testASummaryIsOfItsWindowAndWithoutSamplesItIsLeftOut(): void
-    {
-        $now = 1e9;
-        $this->storage = new Storage($this->registry(), static function () use (&$now): float {
-            return $now;
-        });
-        $this->summarize('wait', ['x' => 'a'], 3);
-        $now += 6;
-        $this->summarize('wait', ['x' => 'a'], 5);
-        $this->summarize('wait', ['x' => 'b'], 0.25);
-        $values = fn () => array_column(self::rows($this->storage->collect()[0]), 3);
-        self::assertEquals([3, 5, 2, 8, 0.25, 0.25, 1, 0.25], $values());
-        $now += 4.5;
-        self::assertEquals([5, 5, 1, 5, 0.25, 0.25, 1, 0.25], $values());
-        $now += 6;
-        self::assertSame([], $this->storage->collect());
-        $this->summarize('wait', ['x' => 'a'], 7);
-        self::assertEquals([7, 7, 1, 7], $values());
     }
 
     public function testSamplesAreSortedByTheirLabelValues(): void
@@ -252,17 +188,6 @@ final class StorageTest extends RegionTestCase
         self::inProcesses(1, fn () => $registry->unregister());
         $this->add('calls', ['x' => 'y'], 1);
         self::assertEquals([['calls', [], ['y'], 1]], self::rows($this->storage->collect()[0]));
-    }
-
-    public function testAnotherRequestSeesAndContinuesTheCountsOfThisOne(): void
-    {
-        $path = $this->path();
-        (fn () => $this->storage = new Storage(new Registry($path)))();
-        $this->add('calls', ['x' => 'y'], 1);
-        $this->storage = new Storage(new Registry($path));
-        self::assertEquals([['calls', [], ['y'], 1]], self::rows($this->storage->collect()[0]));
-        $this->add('calls', ['x' => 'y'], 1);
-        self::assertEquals([['calls', [], ['y'], 2]], self::rows($this->storage->collect()[0]));
     }
 
     public function testAnyPrintableLabelValueComesBack(): void

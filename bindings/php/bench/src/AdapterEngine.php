@@ -106,14 +106,7 @@ final class AdapterEngine implements Engine
         if (!Library::isThere()) {
             return null;
         }
-        $registry = new CollectorRegistry($this->adapter, false);
-        $metric = match ($kind) {
-            'counter' => $registry->getOrRegisterCounter('test', "call_$kind", 'Help.', ['type']),
-            'gauge' => $registry->getOrRegisterGauge('test', "call_$kind", 'Help.', ['type']),
-            'histogram' => $registry->getOrRegisterHistogram('test', "call_$kind", 'Help.', ['type'], self::BUCKETS),
-            'summary' => $registry
-                ->getOrRegisterSummary('test', "call_$kind", 'Help.', ['type'], self::WINDOW, self::QUANTILES),
-        };
+        $metric = CallLoops::metric(new CollectorRegistry($this->adapter, false), $kind);
         return CallLoops::ofMetric($metric, $values, $calls);
     }
 

@@ -17,6 +17,18 @@ final class CallLoops
         return hrtime(true) - $begun;
     }
 
+    /** The metric of a kind for such loops, in a registry of Talea's or of the library's. */
+    public static function metric(object $registry, string $kind): object
+    {
+        return match ($kind) {
+            'counter' => $registry->getOrRegisterCounter('test', "call_$kind", 'Help.', ['type']),
+            'gauge' => $registry->getOrRegisterGauge('test', "call_$kind", 'Help.', ['type']),
+            'histogram' => $registry->getOrRegisterHistogram('test', "call_$kind", 'Help.', ['type'], Engine::BUCKETS),
+            'summary' => $registry
+                ->getOrRegisterSummary('test', "call_$kind", 'Help.', ['type'], Engine::WINDOW, Engine::QUANTILES),
+        };
+    }
+
     /**
      * Of a metric of Talea's or of the library's, which have methods of the same names.
      *

@@ -57,17 +57,17 @@ final class NativeEngine implements Engine
 
     public function timeCalls(string $kind, array $values, int $calls): int
     {
-        return CallLoops::ofMetric(self::metric($this->registry, $kind), $values, $calls);
+        return CallLoops::ofMetric(CallLoops::metric($this->registry, $kind), $values, $calls);
     }
 
     public function timeObservations(array $values, array $observed): int
     {
-        return CallLoops::ofObservations(self::metric($this->registry, 'summary'), $observed, $values);
+        return CallLoops::ofObservations(CallLoops::metric($this->registry, 'summary'), $observed, $values);
     }
 
     public function timeGets(string $kind, bool $is_first, int $calls): int
     {
-        self::metric($this->registry, $kind);
+        CallLoops::metric($this->registry, $kind);
         if (!$is_first) {
             return self::timeGetsOf(array_fill(0, $calls, $this->registry), $kind);
         }
@@ -106,17 +106,6 @@ final class NativeEngine implements Engine
                 break;
         }
         return hrtime(true) - $begun;
-    }
-
-    private static function metric(Registry $registry, string $kind): object
-    {
-        return match ($kind) {
-            'counter' => $registry->getOrRegisterCounter('test', "call_$kind", 'Help.', ['type']),
-            'gauge' => $registry->getOrRegisterGauge('test', "call_$kind", 'Help.', ['type']),
-            'histogram' => $registry->getOrRegisterHistogram('test', "call_$kind", 'Help.', ['type'], self::BUCKETS),
-            'summary' => $registry
-                ->getOrRegisterSummary('test', "call_$kind", 'Help.', ['type'], self::WINDOW, self::QUANTILES),
-        };
     }
 
     public function bytes(): int
