@@ -24,71 +24,33 @@ final class Budgets
     /** @return array{budget: string, found: ?float, limit: float, met: ?bool, of: string}[] */
     public function all(): array
     {
-        return array_values(array_filter([
-            $this->ofPage(),
+        $case = $this->most + ['foreign' => 0];
+        $own = ['metrics' => $this->most['metrics']];
+        // Without the library, its time to collect is that of a page, which is more.
+        $reference = $this->most['metrics'] === 2_500 ? self::REFERENCE_PAGE : null;
+        $collect = $this->peer === null ? 'collect() to their page' : 'collect() to theirs';
+        $budgets = [
+            $this->toPeer('render() to their page', 'operations', $case, 'page', Subject::NATIVE, 1 / 50, $reference),
             $this->besideForeign(),
-            $this->ofCollect(),
-            $this->ofCollectedPage(),
-            $this->ofCounter(),
+            $this->toPeer($collect, 'operations', $case, 'collect', Subject::ADAPTER, 1 / 5, $reference),
+            $this->toPeer('updateCounter() to theirs', 'calls', ['kind' => 'counter'], 'call', Subject::ADAPTER, 0.35),
             $this->ofSpread(),
-            $this->ofOwnBenchmark('create'),
-            $this->ofOwnBenchmark('increment'),
             $this->most('summary', 'grown by observations', Subject::NATIVE, 'a summary grows by its observations, kB', 0),
             $this->most('summary', 'a series', Subject::NATIVE, 'a series of a summary, kB', 16.384),
             $this->most('page', 'beyond, of PHP', Subject::NATIVE, 'memory of PHP beyond the page, MB', 1),
             $this->most('lost', 'lost', Subject::NATIVE, 'series lost', 0),
             $this->most('lost', 'lost', Subject::ADAPTER, 'series lost through the adapter', 0),
-        ]));
-    }
-
-    /** @return mixed[]|null */
-    private function ofPage(): ?array
-    {
-        $case = $this->most + ['foreign' => 0];
-        $theirs = $this->peer === null ? null : $this->figures->find('operations', $case, 'page', $this->peer);
-        return $this->ratio(
-            'render() to their page',
-            $this->figures->find('operations', $case, 'page', Subject::NATIVE),
-            $theirs,
-            $this->most['metrics'] === 2_500 ? self::REFERENCE_PAGE : null,
-            1 / 50,
-        );
-    }
-
-    /** @return mixed[]|null */
-    private function ofCollect(): ?array
-    {
-        $case = $this->most + ['foreign' => 0];
-        // Without the library its time is that of a page, which is more than to collect.
-        $theirs = $this->peer === null ? null : $this->figures->find('operations', $case, 'collect', $this->peer);
-        return $this->ratio(
-            $this->peer === null ? 'collect() to their page' : 'collect() to theirs',
-            $this->figures->find('operations', $case, 'collect', Subject::ADAPTER),
-            $theirs,
-            $this->most['metrics'] === 2_500 ? self::REFERENCE_PAGE : null,
-            1 / 5,
-        );
-    }
-
-    /** Of what is collected the library makes the text, for both. @return mixed[]|null */
-    private function ofCollectedPage(): ?array
-    {
-        $case = $this->most + ['foreign' => 0];
-        return $this->peer === null ? null : $this->ratio(
-            'page through collect() to their page',
-            $this->figures->find('operations', $case, 'page', Subject::ADAPTER),
-            $this->figures->find('operations', $case, 'page', $this->peer),
-            null,
-            1 / 5,
-        );
-    }
-
-    /** @return mixed[]|null */
-    private function ofCounter(): ?array
-    {
-        $find = fn (string $subject) => $this->figures->find('calls', ['kind' => 'counter'], 'call', $subject);
-        $theirs = $this->peer === null ? null : $find($this->peer);
-        return $this->ratio("updateCounter() to theirs", $find(Subject::ADAPTER), $theirs, null, 0.35);
+        ];
+        if ($this->peer !== null) {
+            // Of what is collected the library makes the text, for both.
+            $page = 'page through collect() to their page';
+            $budgets[] = $this->toPeer($page, 'operations', $case, 'page', Subject::ADAPTER, 1 / 5);
+            foreach (['create', 'increment'] as $figure) {
+                $budget = "$figure to theirs, in their benchmark";
+                $budgets[] = $this->toPeer($budget, 'own', $own, $figure, Subject::ADAPTER, 0.7);
+            }
+        }
+        return array_values(array_filter($budgets));
     }
 
     /** In nanoseconds, beside nothing. @return mixed[]|null */
@@ -102,15 +64,6 @@ final class Budgets
             'met' => $found <= 300,
             'of' => 'measured',
         ];
-    }
-
-    /** @return mixed[]|null */
-    private function ofOwnBenchmark(string $figure): ?array
-    {
-        $find = fn (string $subject) => $this->figures->find('own', ['metrics' => $this->most['metrics']], $figure, $subject);
-        return $this->peer === null
-            ? null
-            : $this->ratio("$figure to theirs, in their benchmark", $find(Subject::ADAPTER), $find($this->peer), null, 0.7);
     }
 
     /** Met also where the rounds of the longest and of the quickest overlap. @return mixed[]|null */
@@ -139,9 +92,23 @@ final class Budgets
         ];
     }
 
-    /** @return mixed[]|null */
-    private function ratio(string $budget, ?Figure $ours, ?Figure $theirs, ?float $reference, float $limit): ?array
-    {
+    /**
+     * A figure of a subject to that of the library, or to a reference where that was not measured.
+     *
+     * @param array<string, int|string> $case
+     * @return mixed[]|null
+     */
+    private function toPeer(
+        string $budget,
+        string $experiment,
+        array $case,
+        string $figure,
+        string $subject,
+        float $limit,
+        ?float $reference = null,
+    ): ?array {
+        $ours = $this->figures->find($experiment, $case, $figure, $subject);
+        $theirs = $this->peer === null ? null : $this->figures->find($experiment, $case, $figure, $this->peer);
         if ($ours?->median === null) {
             return null;
         }
