@@ -28,24 +28,18 @@ use pyo3::prelude::*;
 #[pymodule(name = "_talea", gil_used = false)]
 mod extension {
     #[pymodule_export]
-    use crate::asgi::{AsgiMiddleware, asgi_route};
-    #[pymodule_export]
-    use crate::blocks::{CountedExceptions, InProgress, Timer};
-    #[pymodule_export]
-    use crate::exchange::{HttpExchange, WsgiBody};
-    #[pymodule_export]
-    use crate::http::HttpMeter;
-    #[pymodule_export]
-    use crate::metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary};
-    #[pymodule_export]
-    use crate::parse::{escape_name, parse};
-    #[pymodule_export]
-    use crate::private_region::note_fork;
-    #[pymodule_export]
-    use crate::region::{
-        FunctionGauge, InfoFamily, Region, disable_created_metrics, enable_created_metrics,
-        negotiate,
+    use crate::{
+        asgi::{AsgiMiddleware, asgi_route},
+        blocks::{CountedExceptions, InProgress, Timer},
+        exchange::{HttpExchange, WsgiBody},
+        http::HttpMeter,
+        metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary},
+        parse::{escape_name, parse},
+        private_region::note_fork,
+        region::{
+            FunctionGauge, InfoFamily, Region, disable_created_metrics, enable_created_metrics,
+            negotiate,
+        },
+        route::HttpRoute,
     };
-    #[pymodule_export]
-    use crate::route::HttpRoute;
 }

@@ -305,14 +305,10 @@ class! {
             return Err(no_amount(amount));
         }
         match exemplar {
-            None => {
-                series.add(amount);
-                Ok(())
-            }
-            Some(exemplar) => {
-                with_exemplar(&exemplar, |labels| series.add_with_exemplar(amount, labels))
-            }
+            None => series.add(amount),
+            Some(of) => with_exemplar(&of, |labels| series.add_with_exemplar(amount, labels))?,
         }
+        Ok(())
     }
 
     /// Counts from 0 again, in all processes.
@@ -418,14 +414,10 @@ class! {
     fn observe(&self, amount: f64, exemplar: Option<Bound<'_, PyDict>>) -> PyResult<()> {
         let series = self.0.series()?;
         match exemplar {
-            None => {
-                series.observe(amount);
-                Ok(())
-            }
-            Some(exemplar) => {
-                with_exemplar(&exemplar, |labels| series.observe_with_exemplar(amount, labels))
-            }
+            None => series.observe(amount),
+            Some(of) => with_exemplar(&of, |labels| series.observe_with_exemplar(amount, labels))?,
         }
+        Ok(())
     }
 
     /// Observes the duration of a block or a function, in seconds.
