@@ -5,7 +5,7 @@ use anyhow::{Result, ensure};
 use crate::accounting::{self, CpuTime};
 use crate::cores;
 use crate::generator::{Generator, Load};
-use crate::load_report::PERCENTILES;
+use crate::load_report::LoadReport;
 use crate::server::Server;
 
 /// The share of the cores' time that other programs may have.
@@ -13,13 +13,9 @@ pub(crate) const CALM: f64 = 0.03;
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Measurement {
-    pub(crate) per_second: f64,
-    /// In microseconds, of [`PERCENTILES`]; none if the generator does not report all of them.
-    pub(crate) latency: Option<[f64; PERCENTILES.len()]>,
+    pub(crate) load: LoadReport,
     pub(crate) server: CpuUse,
     pub(crate) generator: CpuUse,
-    /// Bytes of memory that the generator had at most.
-    pub(crate) memory: u64,
     /// The share of the cores' time that other programs had.
     pub(crate) others: f64,
 }
@@ -74,11 +70,9 @@ pub(crate) async fn measure(
     let wall = made.requests as f64 / made.per_second;
     let others = after.2 - before.2 - of_server.both() - of_generator.both();
     Ok(Measurement {
-        per_second: made.per_second,
-        latency: made.latency,
+        load: made,
         server: CpuUse::new(of_server, made.requests),
         generator: CpuUse::new(of_generator, made.requests),
-        memory: made.memory,
         others: (others / (cores.len() as f64 * wall)).max(0.0),
     })
 }

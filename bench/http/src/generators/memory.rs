@@ -35,7 +35,7 @@ pub(super) async fn measure(many: u64, load: Load) -> Result<Vec<MemoryRow>> {
         for (peak, connections) in peak.iter_mut().zip([FEW, many]) {
             eprintln!("memory of {generator} with {connections} connections");
             let load = Load { connections, seconds, ..load };
-            *peak = comparison::measure(place, load).await?.memory;
+            *peak = comparison::measure(place, load).await?.load.memory;
         }
         let a_connection = (peak[1] as f64 - peak[0] as f64) / (many - FEW) as f64;
         rows.push(MemoryRow { generator, connections: [FEW, many], peak, a_connection });

@@ -41,12 +41,12 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = Row> {
             connections: comparison.load.connections,
             rounds: comparison.rounds,
             seconds: comparison.load.seconds,
-            requests_per_second: median(|found| found.per_second),
+            requests_per_second: median(|found| found.load.per_second),
             user: median(|found| found.generator.user),
             system: median(|found| found.generator.system),
             cpu: median(|found| found.generator.both),
             cpu_to_wrk: comparison.to_wrk(n),
-            memory: median(|found| found.memory as f64),
+            memory: median(|found| found.load.memory as f64),
             others: median(|found| found.others),
         }
     })

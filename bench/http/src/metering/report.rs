@@ -53,8 +53,8 @@ fn rows(results: &Results) -> impl Iterator<Item = Row> {
             variant,
             rounds: results.rounds,
             seconds: results.seconds,
-            requests_per_second: mean_of(|found| found.per_second),
-            requests_to_plain: ratio(|found| found.per_second),
+            requests_per_second: mean_of(|found| found.load.per_second),
+            requests_to_plain: ratio(|found| found.load.per_second),
             latency: std::array::from_fn(|place| {
                 (PERCENTILES[place], mean(&found.latency(n, place)))
             }),
