@@ -27,12 +27,7 @@ impl<'a> LabelsRef<'a> {
     /// Names and values, unescaped. Text without escapes is not copied.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (Cow<'a, str>, Cow<'a, str>)> + use<'a> {
-        let mut rest = self.raw;
-        std::iter::from_fn(move || {
-            let label = next(rest)?;
-            rest = label.rest;
-            Some((label.name.text(), label.value.text()))
-        })
+        self.parts().map(|label| (label.name.text(), label.value.text()))
     }
 
     /// The value of a label.
@@ -42,17 +37,18 @@ impl<'a> LabelsRef<'a> {
 
     /// Each with the place of its name.
     pub(super) fn placed(self) -> impl Iterator<Item = Placed<'a>> {
-        let mut rest = self.raw;
-        std::iter::from_fn(move || {
-            let label = next(rest)?;
-            rest = label.rest;
-            let offset = |part: &str| part.as_ptr() as usize - self.raw.as_ptr() as usize;
-            Some(Placed {
-                at: offset(label.name.text) - usize::from(label.name.quoted),
-                value_at: offset(label.value.text),
-                name: label.name.text(),
-            })
+        let offset = move |part: &str| part.as_ptr() as usize - self.raw.as_ptr() as usize;
+        self.parts().map(move |label| Placed {
+            at: offset(label.name.text) - usize::from(label.name.quoted),
+            value_at: offset(label.value.text),
+            name: label.name.text(),
         })
+    }
+
+    #[inline]
+    fn parts(self) -> impl Iterator<Item = Label<'a>> + use<'a> {
+        let mut rest = self.raw;
+        std::iter::from_fn(move || next(rest).inspect(|label| rest = label.rest))
     }
 }
 

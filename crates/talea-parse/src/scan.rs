@@ -85,11 +85,11 @@ pub(super) fn metric_name(bytes: &[u8]) -> usize {
         Some(&first) if CLASSES[usize::from(first)] >= LETTER => {}
         _ => return 0,
     }
-    let is_other = |byte: &u8| CLASSES[usize::from(*byte)] == OTHER;
-    bytes.iter().position(is_other).unwrap_or(bytes.len())
+    unit(bytes)
 }
 
 /// The length of the unit at the beginning, which may start with a digit.
+#[inline]
 pub(super) fn unit(bytes: &[u8]) -> usize {
     let is_other = |byte: &u8| CLASSES[usize::from(*byte)] == OTHER;
     bytes.iter().position(is_other).unwrap_or(bytes.len())
