@@ -176,19 +176,10 @@ fn hadolint_takes_the_containerfiles() {
     }
 }
 
-/// The keys that a unit sets and what to, comments left out.
-fn settings(unit: &str) -> Vec<(&str, &str)> {
-    unit.lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| line.split_once('='))
-        .collect()
-}
-
 #[test]
 fn the_unit_leaves_the_agent_what_reading_a_region_takes() {
     let unit = text("agent/talea-agent.service");
-    let settings = settings(&unit);
-    let set = |key| settings.iter().find(|(found, _)| *found == key).map(|(_, value)| *value);
+    let set = |key| unit.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     // Where a region is, read only.
     assert_eq!(set("ReadOnlyPaths"), Some("/dev/shm"));
     assert!(set("ExecStart").unwrap().ends_with(" /dev/shm/shop.talea"));

@@ -174,12 +174,9 @@ async fn seen_faults(browser: &Browser, screen: Screen) -> Vec<String> {
 
 /// The console messages of a page, and the addresses that it requests.
 async fn logged_faults(browser: &Browser, page: &Path) -> Vec<String> {
-    let mut faults = Vec::new();
-    for message in browser.console().await {
-        if matches!(&*message.level, "WARNING" | "SEVERE") {
-            faults.push(format!("the console says {}", message.text));
-        }
-    }
+    let complaints = browser.complaints().await;
+    let mut faults: Vec<_> =
+        complaints.iter().map(|text| format!("the console says {text}")).collect();
     let itself = file_url(page);
     let requests = browser.requests().await;
     assert!(requests.contains(&itself), "requests are not reported: {requests:?}");

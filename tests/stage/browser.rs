@@ -68,14 +68,6 @@ impl Theme {
     }
 }
 
-/// A line of a page's console.
-#[derive(Clone, Debug)]
-pub struct ConsoleMessage {
-    /// `SEVERE`, `WARNING`, `INFO` or `DEBUG`.
-    pub level: String,
-    pub text: String,
-}
-
 /// A browser that runs, with its profile in a folder that goes with it.
 #[derive(Debug)]
 pub struct Browser {
@@ -196,12 +188,12 @@ impl Browser {
         name.as_str().unwrap_or_default().trim().to_owned()
     }
 
-    /// The messages of the console since the last call.
-    pub async fn console(&self) -> Vec<ConsoleMessage> {
-        let text = |entry: &Json, name| entry[name].as_str().unwrap_or_default().to_owned();
-        let message =
-            |entry| ConsoleMessage { level: text(entry, "level"), text: text(entry, "message") };
-        self.log("browser").await.iter().map(message).collect()
+    /// The warnings and errors of the console since the last call.
+    pub async fn complaints(&self) -> Vec<String> {
+        let is_complaint =
+            |entry: &&Json| entry["level"] == "WARNING" || entry["level"] == "SEVERE";
+        let text = |entry: &Json| entry["message"].as_str().unwrap_or_default().to_owned();
+        self.log("browser").await.iter().filter(is_complaint).map(text).collect()
     }
 
     /// The URLs that pages have asked for since this was asked last.

@@ -17,7 +17,7 @@ mod python;
 mod samples;
 mod service;
 
-pub use browser::{Browser, ConsoleMessage, Screen, Theme, file_url};
+pub use browser::{Browser, Screen, Theme, file_url};
 pub use client::get;
 pub use dashboard::{Dashboard, Panel, Variable};
 pub use files::{built, contrib, python_program, repository};
