@@ -18,22 +18,15 @@ pub struct ParseError {
 impl fmt::Display for ParseError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { line, column, expected, found } = self;
-        write!(f, "line {line}, column {column}: expected {expected}, found {}", Found(found))
+        write!(f, "line {line}, column {column}: expected {expected}, found {}", named(found))
     }
 }
 
 impl std::error::Error for ParseError {}
 
 /// The text found, as messages show it; an empty one has a name.
-pub(super) struct Found<'a>(pub(super) &'a str);
-
-impl fmt::Display for Found<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            "" => f.write_str("the line's end"),
-            found => write!(f, "{found:?}"),
-        }
-    }
+pub(super) fn named(found: &str) -> String {
+    if found.is_empty() { "the line's end".to_owned() } else { format!("{found:?}") }
 }
 
 /// The expected text, and its place in bytes from the text's beginning.

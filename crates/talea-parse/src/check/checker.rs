@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::family::{Family, Place};
 use super::finding::{Finding, Severity};
 use super::fingerprint::{Fingerprint, Fingerprints};
-use crate::error::{Found, column, found};
+use crate::error::{column, found, named};
 use crate::families::bases;
 use crate::lexer::Lexer;
 use crate::{MetricType, SampleRef, Syntax};
@@ -213,7 +213,7 @@ impl<'a> Checker<'a> {
 
     pub(super) fn expected(&mut self, expected: &str, at: usize) {
         let place = self.place(at);
-        let found = format!("found {}", Found(&found(self.text, at)));
+        let found = format!("found {}", named(&found(self.text, at)));
         self.violation(place, "syntax", found, format!("expected {expected}"));
     }
 
