@@ -67,9 +67,9 @@ impl Durations {
         self.below.iter().map(bucket).collect()
     }
 
-    /// Their mean in milliseconds; none where there were none.
+    /// Their mean in milliseconds; none where there were none, or one was no finite number.
     pub(crate) fn mean_ms(&self) -> Option<f64> {
-        (self.count > 0.0).then(|| self.sum / self.count * 1e3)
+        (self.count > 0.0).then(|| self.sum / self.count * 1e3).filter(|mean| mean.is_finite())
     }
 
     /// Between which two thresholds a quantile lies, in milliseconds: more is not known of it. None

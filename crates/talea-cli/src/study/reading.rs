@@ -40,8 +40,19 @@ impl Reading {
         self.values[quantity as usize]
     }
 
+    /// Sets a quantity. A value that is no finite number says nothing.
     pub(crate) fn set(&mut self, quantity: Quantity, value: Option<f64>) {
-        self.values[quantity as usize] = value;
+        self.values[quantity as usize] = value.filter(|value| value.is_finite());
+    }
+
+    /// Takes over the quantities of a later reading; those that it lacks stay.
+    pub(super) fn update(&mut self, later: &Self) {
+        for (known, new) in self.values.iter_mut().zip(later.values) {
+            *known = new.or(*known);
+        }
+        if later.get(Quantity::Duration).is_some() {
+            self.durations.clone_from(&later.durations);
+        }
     }
 
     /// The metrics that are named for the service, and that it does not report.
@@ -63,7 +74,9 @@ fn durations(samples: &[Sample], selector: &Selector, seconds: f64) -> Durations
         let label = sample.labels.iter().find(|(name, _)| name == "le");
         let threshold = label.and_then(|(_, text)| text.parse::<f64>().ok());
         let Some(threshold) = threshold.map(|threshold| threshold * seconds) else { continue };
-        durations.add(threshold, sample.value);
+        if sample.value.is_finite() {
+            durations.add(threshold, sample.value);
+        }
     }
     durations
 }
@@ -156,6 +169,24 @@ db_client_connection_pending_requests_peak{pool_name="b"} 40
         assert_eq!(reading.durations.quantile_ms(0.75), between(100.0, Some(1000.0)));
         assert_eq!(reading.durations.quantile_ms(1.0), between(1000.0, None));
         assert_eq!(Durations::default().quantile_ms(0.5), None);
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_is_missing() {
+        for value in ["NaN", "+Inf", "-Inf"] {
+            let text = format!(
+                "http_requests_total{{a=\"1\"}} 7\nhttp_requests_total{{a=\"2\"}} {value}\n\
+                 server_tasks_alive {value}\nhttp_request_duration_seconds_sum {value}\n\
+                 http_request_duration_seconds_count 2\n\
+                 http_request_duration_seconds_bucket{{le=\"1\"}} {value}\n\
+                 http_request_duration_seconds_bucket{{le=\"+Inf\"}} 2\n"
+            );
+            let reading = Reading::from_text(&text, &talea()).unwrap();
+            assert_eq!(reading.get(Quantity::Requests), None, "{value}");
+            assert_eq!(reading.get(Quantity::Tasks), None, "{value}");
+            assert_eq!((reading.durations.count, reading.durations.mean_ms()), (2.0, None));
+            assert_eq!(reading.durations.below, [(f64::INFINITY, 2.0)]);
+        }
     }
 
     #[test]

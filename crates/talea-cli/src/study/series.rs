@@ -64,39 +64,41 @@ pub(super) struct CounterIncrease {
 
 /// The counts of each sample since the first.
 pub(super) fn counted(samples: &[Sample]) -> Vec<CounterIncrease> {
-    let mut all: Vec<CounterIncrease> = Vec::with_capacity(samples.len());
-    for (n, sample) in samples.iter().enumerate() {
-        let Some(before) = n.checked_sub(1).map(|before| &samples[before].reading) else {
-            let known = |quantity| sample.reading.get(quantity).map(|_| 0.0);
-            all.push(CounterIncrease {
-                at: sample.at,
-                requests: known(Quantity::Requests),
-                cpu_seconds: known(Quantity::CpuSeconds),
-                tasks_spawned: known(Quantity::TasksSpawned),
-                ..CounterIncrease::default()
-            });
-            continue;
-        };
-        let mut next = all[n - 1].clone();
+    let Some((first, later)) = samples.split_first() else { return Vec::new() };
+    let known = |quantity| first.reading.get(quantity).map(|_| 0.0);
+    let mut next = CounterIncrease {
+        at: first.at,
+        requests: known(Quantity::Requests),
+        cpu_seconds: known(Quantity::CpuSeconds),
+        tasks_spawned: known(Quantity::TasksSpawned),
+        ..CounterIncrease::default()
+    };
+    let mut all = vec![next.clone()];
+    // A sample may lack a metric that those before it had.
+    let mut before = first.reading.clone();
+    for sample in later {
         let now = &sample.reading;
         let fell = |quantity| match (before.get(quantity), now.get(quantity)) {
             (Some(before), Some(now)) => now < before,
             _ => false,
         };
         let started = |reading: &Reading| reading.get(Quantity::StartTime);
-        let other_process = match (started(before), started(now)) {
+        let other_process = match (started(&before), started(now)) {
             (Some(before), Some(now)) => (now - before).abs() > 0.5,
             _ => false,
         };
         next.at = sample.at;
         next.restarts += u64::from(other_process || fell(Quantity::Requests));
-        next.requests = grown(next.requests, before, now, Quantity::Requests);
-        next.cpu_seconds = grown(next.cpu_seconds, before, now, Quantity::CpuSeconds);
-        next.tasks_spawned = grown(next.tasks_spawned, before, now, Quantity::TasksSpawned);
-        let anew = fell(Quantity::Duration);
-        let from = if anew { Durations::default() } else { before.durations.clone() };
-        next.durations.add_increase(&from, &now.durations);
-        all.push(next);
+        next.requests = grown(next.requests, &before, now, Quantity::Requests);
+        next.cpu_seconds = grown(next.cpu_seconds, &before, now, Quantity::CpuSeconds);
+        next.tasks_spawned = grown(next.tasks_spawned, &before, now, Quantity::TasksSpawned);
+        if now.get(Quantity::Duration).is_some() {
+            let anew = fell(Quantity::Duration);
+            let from = if anew { &Durations::default() } else { &before.durations };
+            next.durations.add_increase(from, &now.durations);
+        }
+        all.push(next.clone());
+        before.update(now);
     }
     all
 }
@@ -135,7 +137,8 @@ impl Series {
         let over_window = |of: &dyn Fn(Window<'_>) -> Option<f64>, scale| {
             column(&|last| {
                 let first = first_in_window(samples, last)?;
-                of((&counted[first], &counted[last])).map(|number| rounded(number, scale))
+                let number = of((&counted[first], &counted[last]))?;
+                Some(rounded(number, scale)).filter(|number| number.is_finite())
             })
         };
         Self {
@@ -264,6 +267,22 @@ mod tests {
         let counted = counted(&samples);
         assert_eq!(counted[3].requests, Some(39.0));
         assert_eq!(counted[3].restarts, 1);
+    }
+
+    #[test]
+    fn a_metric_that_a_page_lacks_goes_on_where_it_was() {
+        let nothing = Sample { reading: Reading::default(), ..sample(200, 0) };
+        let mut samples = vec![sample(0, 500), sample(100, 530), nothing, sample(300, 570)];
+        for sample in &mut samples {
+            let count = sample.reading.durations.count;
+            sample.reading.durations.add(1.0, count);
+        }
+        let counted = counted(&samples);
+        assert_eq!(counted[2].requests, Some(30.0));
+        assert_eq!((counted[3].requests, counted[3].restarts), (Some(70.0), 0));
+        let durations = &counted[3].durations;
+        assert_eq!((durations.count, &durations.below[..]), (70.0, &[(1.0, 70.0)][..]));
+        assert_eq!(counted[2].durations.count, 30.0);
     }
 
     #[test]
