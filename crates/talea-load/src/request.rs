@@ -86,10 +86,8 @@ impl Prepared {
         if protocol == (Protocol::Http1 { keep_alive: false }) {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        let begins = step.path.begins_with_slash();
-        before.push_str(match target.path().path() {
-            // The slash is the path's own.
-            "/" if begins => "",
+        before.push_str(match target.path().path().trim_end_matches('/') {
+            "" if !step.path.begins_with_slash() => "/",
             path => path,
         });
         let uri = match step.path.constant() {
@@ -147,9 +145,12 @@ mod tests {
 
     #[test]
     fn a_path_stands_behind_the_targets() {
-        for (url, list, get) in
-            [("http://h", "/", "/7"), ("http://h/", "/", "/7"), ("http://h/a/", "/a", "/a/7")]
-        {
+        for (url, list, get) in [
+            ("http://h", "/", "/7"),
+            ("http://h/", "/", "/7"),
+            ("http://h//", "/", "/7"),
+            ("http://h/a/", "/a", "/a/7"),
+        ] {
             let uri = |step| request(url, HTTP1, step, Some("7")).unwrap().uri().to_string();
             assert_eq!((uri(1).as_str(), uri(2).as_str()), (list, get), "{url}");
         }

@@ -51,7 +51,7 @@ impl Target {
         format!("{scheme}://{open}{}{close}:{}", self.host, self.port)
     }
 
-    /// The path of the collection, without a slash at its end.
+    /// The path of the collection, or of the page of metrics.
     pub fn path(&self) -> &Uri {
         &self.path
     }
@@ -130,15 +130,11 @@ impl FromStr for Target {
         }
         let is_https = uri.scheme_str() == Some("https");
         let header = HeaderValue::from_str(authority.as_str());
-        let path = match uri.path().trim_end_matches('/') {
-            "" => "/",
-            path => path,
-        };
         Ok(Self {
             url: text.to_owned(),
             host: authority.host().trim_matches(['[', ']']).to_owned(),
             port: port(authority, is_https).map_err(|error| format!("{error}; {EXPECTED}"))?,
-            path: path.parse().map_err(|error| format!("{error}; {EXPECTED}"))?,
+            path: uri.path().parse().map_err(|error| format!("{error}; {EXPECTED}"))?,
             host_header: header.map_err(|error| format!("{error}; {EXPECTED}"))?,
             address: None,
             is_https,
@@ -155,7 +151,7 @@ mod tests {
     fn a_url_is_taken_apart() {
         let target: Target = "http://localhost:4000/api/items/".parse().unwrap();
         assert_eq!((target.host.as_str(), target.port), ("localhost", 4000));
-        assert_eq!(target.path(), "/api/items");
+        assert_eq!(target.path(), "/api/items/");
         let six: Target = "http://[::1]/items".parse().unwrap();
         assert_eq!((six.host.as_str(), six.port), ("::1", 80));
         assert_eq!(six.origin(), "http://[::1]:80");

@@ -292,6 +292,20 @@ fn a_command_before_a_case_runs_before_each() {
 }
 
 #[test]
+fn a_metrics_page_may_have_a_slash_at_its_end() {
+    let service = StandIn::start(|request| match request.path.as_str() {
+        "/metrics/" => Reply::Answer(200, metrics(REQUESTS, 0)),
+        "/metrics" => Reply::Answer(307, String::new()),
+        _ => answer(request),
+    });
+    let (url, metrics) = (service.url(), format!("http://{}/metrics/", service.address));
+    let out = tempfile::tempdir().unwrap();
+    let places = ["--url", &url, "--metrics-url", &metrics, "--out", out.path().to_str().unwrap()];
+    let output = talea([&["study", "--cases", "1x1"], &places[..]].concat());
+    assert!(stdout(&output).contains("the server counted 0"), "{output:?}");
+}
+
+#[test]
 fn a_warm_up_is_not_counted() {
     let scene = Scene::counting();
     scene.study("2x5", &["--warm-up", "300ms"], 0, &[]);
