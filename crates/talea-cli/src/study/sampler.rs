@@ -18,8 +18,6 @@ use super::series::Sample;
 
 /// The time between two samples, as aimed at.
 pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-/// How often the last sample is tried, so that a service that starts anew can be read.
-const TRIES: u32 = 20;
 
 /// A running sampler. It ends when it is dropped.
 pub(super) struct Sampler {
@@ -93,7 +91,11 @@ async fn sample(
             true => all.timeline.end(begun.elapsed(), Observed::of(&clients)),
         }
         if let Some(scraper) = &mut scraper {
-            match scraper.scrape_up_to(if last { TRIES } else { 1 }).await {
+            let scraped = match last {
+                true => scraper.scrape_at_last().await,
+                false => scraper.scrape().await,
+            };
+            match scraped {
                 Ok((at, reading)) => all.samples.push(Sample { at: at - begun, reading }),
                 Err(error) if last => all.unread = Some(error),
                 Err(_) => all.missed += 1,

@@ -19,6 +19,8 @@ const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
+/// How often a scrape that the study cannot do without is tried.
+const TRIES: u32 = 20;
 /// How long it waits before a scrape that failed is tried again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
@@ -68,16 +70,15 @@ impl Scraper {
         families::read(&self.page(Some(families::ACCEPT)).await?.body)
     }
 
-    /// Scrapes once, and some times more where it fails.
-    pub(super) async fn scrape_up_to(&mut self, times: u32) -> Result<(Instant, Reading)> {
-        let mut failed = 0;
-        loop {
-            match self.scrape().await {
-                Err(_) if failed + 1 < times => failed += 1,
-                done => return done,
+    /// Scrapes once, and some times more where it fails: a service that starts anew can be read.
+    pub(super) async fn scrape_at_last(&mut self) -> Result<(Instant, Reading)> {
+        for _ in 1..TRIES {
+            if let Ok(scraped) = self.scrape().await {
+                return Ok(scraped);
             }
             tokio::time::sleep(TRY_AGAIN_AFTER).await;
         }
+        self.scrape().await
     }
 
     /// Empties the service's database and resets its task peaks.

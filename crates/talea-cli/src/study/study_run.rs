@@ -191,6 +191,8 @@ impl<'a> StudyRun<'a> {
         served.settle().await?;
         if let Some(command) = &self.design.before_case {
             in_a_shell(command).await?;
+            // It may have restarted the service.
+            served.settle().await?;
         }
         match &mut served.metrics {
             Some((scraper, _)) if self.design.service.resets() => scraper.reset().await,
@@ -281,7 +283,7 @@ impl ServingTarget {
             more(Quantity::Tasks) || more(Quantity::InFlight)
         };
         for _ in 0..TRIES {
-            if !busy(&scraper.scrape().await?.1) {
+            if !busy(&scraper.scrape_at_last().await?.1) {
                 break;
             }
             tokio::time::sleep(EVERY).await;
@@ -297,7 +299,7 @@ impl ServingTarget {
     /// When the case begins, and what was read then.
     async fn baseline(&mut self) -> Result<(Instant, Option<(Scraper, Reading)>)> {
         let Some((scraper, _)) = &mut self.metrics else { return Ok((Instant::now(), None)) };
-        let (at, reading) = scraper.scrape().await?;
+        let (at, reading) = scraper.scrape_at_last().await?;
         Ok((at, Some((scraper.another(), reading))))
     }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -289,6 +290,32 @@ fn a_command_before_a_case_runs_before_each() {
     assert_eq!(fs::read_to_string(log).unwrap(), "emptied\nemptied\n");
     let failing = ["--before-case", "echo no luck >&2; exit 3"];
     scene.study("1x1", &failing, 2, &["no luck"]);
+}
+
+#[test]
+fn a_command_before_a_case_may_restart_the_service() {
+    let restarts = tempfile::tempdir().unwrap();
+    let began = restarts.path().join("began");
+    let unreadable = AtomicU64::new(3);
+    let is_restarting = {
+        let began = began.clone();
+        move || {
+            began.exists() && unreadable.fetch_update(SeqCst, SeqCst, |n| n.checked_sub(1)).is_ok()
+        }
+    };
+    let received = AtomicU64::new(0);
+    let scene = Scene::of(StandIn::start(move |request| match request.path.as_str() {
+        "/study/reset" => Reply::Answer(204, String::new()),
+        "/metrics" if is_restarting() => Reply::Close,
+        "/metrics" => Reply::Answer(200, metrics(REQUESTS, received.load(SeqCst))),
+        _ => {
+            received.fetch_add(1, SeqCst);
+            answer(request)
+        }
+    }));
+    let command = format!("touch '{}'", began.display());
+    scene.study("1x1", &["--before-case", &command], 0, &[]);
+    assert_eq!(scene.report()["cases"][0]["server"]["requests_received"], 5);
 }
 
 #[test]
