@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use talea_load::Target;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -24,6 +26,8 @@ const LAST_WORDS: usize = 4096;
 /// The running target. It ends when its standard input closes, so also when this process dies.
 pub(super) struct TargetProcess {
     child: Child,
+    /// The processes that it starts are in its group too.
+    group: ProcessGroup,
     addresses: AddressSource,
     /// Open as long as the target is to run. Kept apart: waiting for a child closes what it holds.
     input: Option<ChildStdin>,
@@ -56,6 +60,7 @@ impl TargetProcess {
         let errors = child.stderr.take().context("the target has no standard error")?;
         let kept = Arc::new(Mutex::new(Vec::new()));
         Ok(Self {
+            group: ProcessGroup::of(&child),
             child,
             addresses: program.addresses.clone(),
             input,
@@ -103,11 +108,11 @@ impl TargetProcess {
         timeout(Duration::from_secs(1), self.died()).await.ok()
     }
 
-    /// Ends the target in good order, or by force where it does not heed.
+    /// Ends the target in good order, or by force where it does not heed, and what it started.
     pub(super) async fn stop(mut self) {
         drop(self.input.take());
         if matches!(self.addresses, AddressSource::Beforehand(_)) {
-            terminate(&self.child);
+            self.group.terminate();
         }
         if timeout(ENDS_WITHIN, self.child.wait()).await.is_err() {
             let seconds = ENDS_WITHIN.as_secs();
@@ -116,6 +121,7 @@ impl TargetProcess {
                 note(format_args!("warning: the target cannot be killed: {error}"));
             }
         }
+        self.group.ended().await;
     }
 
     async fn obituary(&mut self, status: ExitStatus) -> anyhow::Error {
@@ -131,18 +137,54 @@ impl TargetProcess {
     }
 }
 
-/// Asks a program that knows nothing of studies to end.
+/// A child and its descendants. A program may be a script that starts the service, and passes no
+/// signal on.
 #[cfg(unix)]
-fn terminate(child: &Child) {
-    use rustix::process::{Pid, Signal, kill_process};
+struct ProcessGroup(Option<Pid>);
 
-    let pid = child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
-    // One that has ended already is as it should be.
-    let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
+#[cfg(unix)]
+impl ProcessGroup {
+    /// The group that a child leads.
+    fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)))
+    }
+
+    /// Asks programs that know nothing of studies to end.
+    fn terminate(&self) {
+        // One that has ended already is as it should be.
+        let _ = self.0.map(|group| kill_process_group(group, Signal::TERM));
+    }
+
+    /// Waits until all have ended, and kills those that stay: a second after their first.
+    async fn ended(&self) {
+        const TRIES: u32 = 100;
+        const EVERY: Duration = Duration::from_millis(20);
+        let Some(group) = self.0 else { return };
+        for n in 0..TRIES {
+            if test_kill_process_group(group).is_err() {
+                return;
+            }
+            if n == TRIES / 2 {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            tokio::time::sleep(EVERY).await;
+        }
+    }
 }
 
 #[cfg(not(unix))]
-fn terminate(_: &Child) {}
+struct ProcessGroup;
+
+#[cfg(not(unix))]
+impl ProcessGroup {
+    fn of(_: &Child) -> Self {
+        Self
+    }
+
+    fn terminate(&self) {}
+
+    async fn ended(&self) {}
+}
 
 /// Fails if a service is there before the target starts: it would be measured in the target's place.
 async fn ensure_free(target: &Target) -> Result<()> {
@@ -160,8 +202,12 @@ async fn accepts(target: &Target) {
     }
 }
 
-/// The program's answer to `--version`.
+/// The program's answer to `--version`. Another program than the items API may serve at once, whatever
+/// its arguments are: it is not asked.
 pub(super) async fn version(program: &Program) -> String {
+    if matches!(program.addresses, AddressSource::Beforehand(_)) {
+        return "unknown".to_owned();
+    }
     let mut command = Command::new(&program.path);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
     let answer = timeout(Duration::from_secs(5), command.output()).await;

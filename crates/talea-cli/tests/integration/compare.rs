@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Output;
 
@@ -103,6 +104,27 @@ fn variants_are_command_lines_that_serve_at_a_url() {
     assert_ends(&output, 0, &[]);
     assert!(stdout(&output).contains("Requests a second"), "{output:?}");
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "both have ended");
+}
+
+/// By a script that knows nothing of `--version`, and passes no signal on, as `npm start`.
+#[test]
+fn a_service_that_a_variant_starts_ends_with_it() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let folder = tempfile::tempdir().unwrap();
+    let script = folder.path().join("start");
+    let api = items_api::program();
+    let starts =
+        format!("{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:0", api.display());
+    let log = folder.path().join("log");
+    let lines = format!("#!/bin/sh\necho $@ >> '{}'\n{starts}\n:\n", log.display());
+    fs::write(&script, lines).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let variant = |n: u32| format!("{} {n}", script.display());
+    let url = format!("http://127.0.0.1:{port}/api/items");
+    let load = ["--cases", "2x5", "--rounds", "2", "--url", &url, "--ab", &variant(1), &variant(2)];
+    assert_ends(&study(&load, Some(&folder.path().join("out"))), 0, &[]);
+    assert_eq!(fs::read_to_string(&log).unwrap(), "1\n2\n2\n1\n");
+    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "all have ended");
 }
 
 /// Otherwise that service would be measured in place of each variant.
