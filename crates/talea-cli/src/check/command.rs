@@ -9,6 +9,7 @@ use talea_parse::{Finding, Severity, Syntax, check};
 use super::Source;
 use crate::arguments::CheckArguments;
 use crate::ending::Ending;
+use crate::printable::printable;
 use crate::screen;
 
 /// Checks a text and prints what was found to standard output.
@@ -65,7 +66,8 @@ fn in_words(source: &Source, syntax: Syntax, text: &str, findings: &[Finding]) -
         counted((findings.len() - violations) as u64, "piece"),
         counted(text.lines().count() as u64, "line"),
     );
-    findings.iter().map(|finding| format!("{source}:{finding}\n")).chain([sum]).collect()
+    let line = |finding: &Finding| printable(&format!("{source}:{finding}")) + "\n";
+    findings.iter().map(line).chain([sum]).collect()
 }
 
 fn in_json(source: &Source, findings: &[Finding]) -> String {

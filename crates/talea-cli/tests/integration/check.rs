@@ -75,6 +75,14 @@ fn each_finding_has_its_place_and_what_to_write_instead() {
 }
 
 #[test]
+fn a_page_cannot_control_the_terminal_of_a_person_who_checks_it() {
+    let page = "# TYPE a gauge\na{b=\"\u{1B}[31m\u{202E}\"} 1\na{b=\"\u{1B}[31m\u{202E}\"} 1\n";
+    let shown = stdout(&check(page, &[]));
+    assert!(shown.contains(r#"a{b="\u{1b}[31m\u{202e}"} stands in line 2"#), "{shown}");
+    assert!(!shown.contains(['\u{1B}', '\u{202E}']), "{shown}");
+}
+
+#[test]
 fn findings_are_also_for_programs() {
     let output = check(&format!("{ADVISED}a 2\n"), &["--json"]);
     assert_eq!(output.status.code(), Some(1));
