@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use talea::{Bucketing, Counter, Histogram, HistogramSnapshot, Opts, Registry, Seconds, Snapshot};
 
 /// Each bucket of the times is 2^(2^-5), or 1.022, times as wide as the one before.
@@ -45,7 +45,8 @@ impl Meters {
     pub const FAILED: &str = "load_requests_failed_total";
 
     /// Metrics in a region of their own, for scenarios of so many steps. The region stays until the
-    /// process ends: make them once. Fails when the region cannot be made.
+    /// process ends: make them once. Fails when the region cannot be made,
+    /// or has no room for so many.
     pub fn new(steps: usize) -> Result<Self> {
         let registry = Registry::new().context("no memory for the load's own metrics")?;
         // Quantiles within 1.08 %, from a microsecond to a minute and beyond.
@@ -54,9 +55,14 @@ impl Meters {
             opts.schema(SCHEMA).max_buckets(1024)
         };
         let help = "Time from the start of a request to the end of the answer.";
-        let by_step = registry.family::<Histogram<_>>(times(Self::RESPONSE_TIME, help), &[STEP])?;
+        let by_step = times(Self::RESPONSE_TIME, help).limit(steps.max(1) as u64);
+        let by_step = registry.family::<Histogram<_>>(by_step, &[STEP])?;
         let of_step = |step: usize| by_step.with_values(&[step.to_string()]).keep();
         let response_times = (0..steps.max(1)).map(of_step).collect();
+        let last = steps.saturating_sub(1).to_string();
+        if registry.snapshot().histogram(Self::RESPONSE_TIME, &[(STEP, &last)]).is_none() {
+            bail!("no memory for the times of {steps} steps");
+        }
         let heads = registry
             .register(times(HEAD, "Time from the start of a request to the answer's head."))?;
         let connects = registry.register(times(CONNECT, "Time to open a connection."))?;
@@ -104,26 +110,28 @@ impl Window {
 
     /// The response times of all steps.
     pub fn response_times(&self) -> HistogramSnapshot {
-        self.times(Meters::RESPONSE_TIME, &[])
+        self.times(Meters::RESPONSE_TIME)
     }
 
     pub(super) fn step_times(&self) -> Vec<HistogramSnapshot> {
-        let steps = 0..self.meters.response_times.len();
-        let times = |step: usize| self.times(Meters::RESPONSE_TIME, &[(STEP, &step.to_string())]);
-        steps.map(times).collect()
+        let now = self.meters.snapshot();
+        let of_step = |step: usize| {
+            self.times_until(&now, Meters::RESPONSE_TIME, &[(STEP, &step.to_string())])
+        };
+        (0..self.meters.response_times.len()).map(of_step).collect()
     }
 
     pub(super) fn head_times(&self) -> HistogramSnapshot {
-        self.times(HEAD, &[])
+        self.times(HEAD)
     }
 
     pub(super) fn connect_times(&self) -> HistogramSnapshot {
-        self.times(CONNECT, &[])
+        self.times(CONNECT)
     }
 
     /// How late clients took what arrived, in an open model.
     pub fn late(&self) -> HistogramSnapshot {
-        self.times(LATE, &[])
+        self.times(LATE)
     }
 
     fn count(&self, name: &str, counter: &Counter) -> u64 {
@@ -131,17 +139,39 @@ impl Window {
         counter.get() - before as u64
     }
 
-    fn times(&self, name: &str, labels: &[(&str, &str)]) -> HistogramSnapshot {
+    fn times(&self, name: &str) -> HistogramSnapshot {
+        self.times_until(&self.meters.snapshot(), name, &[])
+    }
+
+    fn times_until(
+        &self,
+        now: &Snapshot,
+        name: &str,
+        labels: &[(&str, &str)],
+    ) -> HistogramSnapshot {
         let of = |snapshot: &Snapshot| {
             snapshot.histogram(name, labels).expect("the histogram was registered by new()")
         };
-        of(&self.meters.registry.snapshot()).diff(&of(&self.before))
+        of(now).diff(&of(&self.before))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_of_many_steps_has_times_of_its_own_or_there_is_no_load() {
+        let meters = Meters::new(2_001).unwrap();
+        let window = meters.window();
+        meters.answered(2_000, Duration::ZERO, Duration::from_millis(7), 0);
+        let times = |step| {
+            window.times_until(&meters.snapshot(), Meters::RESPONSE_TIME, &[(STEP, step)]).count()
+        };
+        assert_eq!((times("1999"), times("2000")), (0, 1));
+        let error = Meters::new(300_000).err().unwrap();
+        assert!(error.to_string().contains("300000 steps"), "{error}");
+    }
 
     #[test]
     fn quantiles_come_close_to_the_times_of_the_window() {
