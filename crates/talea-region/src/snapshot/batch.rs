@@ -18,6 +18,8 @@ pub(super) const GROUP_SERIES: usize = GROUP as usize;
 pub(super) const GROUP_TEXTS: usize = WORDS * GROUP_SERIES;
 /// The words of text that there is room for, for each series.
 const WORDS: usize = 8;
+/// So many series that need no change of order are moved at once, while they are in the nearest cache.
+const FEW: usize = GROUP_SERIES / 2;
 /// Series are brought together if the mean length of their runs is below this.
 const SHORT: usize = 16;
 
@@ -48,9 +50,16 @@ impl Batch {
         self.texts.resize(WORDS * room, 0);
     }
 
-    /// Whether there is no room for the series of another group of records.
-    pub(super) fn is_full(&self) -> bool {
-        self.count + GROUP_SERIES > self.series.len() || self.words + GROUP_TEXTS > self.texts.len()
+    /// Whether it should be moved to the snapshot before another group of records: there may be no room for
+    /// their series, or what is there needs no change of order. `changes` is as in [`flush`](Self::flush).
+    pub(super) fn is_full(&self, changes: usize) -> bool {
+        self.count + GROUP_SERIES > self.series.len()
+            || self.words + GROUP_TEXTS > self.texts.len()
+            || self.count >= FEW && !self.is_scattered(changes)
+    }
+
+    fn is_scattered(&self, changes: usize) -> bool {
+        changes * SHORT > self.count
     }
 
     /// The length of all texts, in bytes.
@@ -79,22 +88,33 @@ impl Batch {
         Span { at, len }.pack()
     }
 
-    /// Moves all to a snapshot. Series of a family keep their order.
+    /// Moves all to a snapshot. Series of a family keep their order. `changes` is how often the family
+    /// changed from one to the next, or more.
     pub(super) fn flush(
         &mut self,
+        changes: usize,
         series: &mut Vec<SeriesCopy>,
         runs: &mut Vec<Run>,
         texts: &mut Texts,
     ) {
-        let copied = &self.series[..self.count];
-        let ends = copied.windows(2).filter(|pair| pair[0].family != pair[1].family).count();
-        if ends * SHORT > copied.len() {
+        if self.is_scattered(changes) {
             self.bring_together(series, runs, texts);
         } else {
-            for run in copied.chunk_by(|one, next| one.family == next.family) {
-                runs::add(runs, run[0].family, series.len(), run.len());
-                series.extend_from_slice(run);
+            let copied = &self.series[..self.count];
+            match copied {
+                // Mostly all are of one family.
+                [first, .., last] if changes <= 1 && first.family == last.family => {
+                    runs::add(runs, first.family, series.len(), copied.len());
+                }
+                _ => {
+                    let mut from = series.len();
+                    for run in copied.chunk_by(|one, next| one.family == next.family) {
+                        runs::add(runs, run[0].family, from, run.len());
+                        from += run.len();
+                    }
+                }
             }
+            series.extend_from_slice(copied);
             texts.push_whole(&self.texts[..self.words]);
         }
         (self.count, self.words, self.begin) = (0, 0, texts.len());
@@ -168,13 +188,14 @@ mod tests {
     /// Copies runs of series, each of a family and a length, and finds the series of each family.
     fn found(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
         let (mut series, mut runs, mut batch) = (Vec::new(), Vec::new(), Batch::default());
-        let (mut texts, mut number) = (Texts::default(), 0);
+        let (mut texts, mut number, mut changes) = (Texts::default(), 0, 0);
         // Room for fewer than there are, so that it grows.
         batch.begin(families, copied.len() as u64);
         for &(family, count) in copied {
+            changes += 1;
             for _ in 0..count {
-                if batch.is_full() {
-                    batch.flush(&mut series, &mut runs, &mut texts);
+                if batch.is_full(changes) {
+                    batch.flush(std::mem::take(&mut changes), &mut series, &mut runs, &mut texts);
                 }
                 let text = text_of(number);
                 let text = batch.push_text(words_of(text.as_bytes()), text.len() as u64);
@@ -182,7 +203,7 @@ mod tests {
                 number += 1;
             }
         }
-        batch.flush(&mut series, &mut runs, &mut texts);
+        batch.flush(changes, &mut series, &mut runs, &mut texts);
         for one in &series {
             assert_eq!(texts.at(one.text), text_of(one.values).as_bytes());
         }

@@ -54,7 +54,7 @@ pub(crate) fn take(
         let mut taking = Taking { source: windows.source(), taken: &mut taken };
         taking.series(window.clone(), &mut walk, &mut batch);
     }
-    taken.flush(&mut batch);
+    taken.flush(&mut batch, &mut walk);
     taken.end();
     if result.is_ok() {
         result = windows.read_families_again();
@@ -152,8 +152,8 @@ impl<S: Source> Taking<'_, '_, S> {
 
     fn series(&mut self, records: Range<u64>, walk: &mut Walk<'_>, batch: &mut Batch) {
         for first in records.clone().step_by(GROUP as usize) {
-            if batch.is_full() {
-                self.taken.flush(batch);
+            if batch.is_full(walk.changes) {
+                self.taken.flush(batch, walk);
             }
             let mut rest = first..records.end.min(first + GROUP);
             while !rest.is_empty() {
@@ -175,6 +175,7 @@ impl<S: Source> Taking<'_, '_, S> {
         let Some(family) = self.taken.out.families.get(place as usize) else { return false };
         walk.may_be_plain = family.is_plain() && !family.combine.may_be_absent();
         (walk.id, walk.place, walk.number) = (u64::from(id), place, family.number);
+        walk.changes += 1;
         true
     }
 

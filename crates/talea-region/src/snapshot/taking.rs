@@ -16,6 +16,8 @@ pub(super) struct Walk<'a> {
     pub(super) place: u32,
     pub(super) number: Number,
     pub(super) may_be_plain: bool,
+    /// How often the family changed since series were moved from the batch.
+    pub(super) changes: usize,
 }
 
 impl<'a> Walk<'a> {
@@ -23,7 +25,7 @@ impl<'a> Walk<'a> {
         // No family has that number.
         let id = u64::MAX;
         let number = Number::default();
-        Self { chosen, id, place: 0, number, may_be_plain: false }
+        Self { chosen, id, place: 0, number, may_be_plain: false, changes: 0 }
     }
 }
 
@@ -88,8 +90,9 @@ impl<'a> Taken<'a> {
         });
     }
 
-    pub(super) fn flush(&mut self, batch: &mut Batch) {
-        batch.flush(&mut self.out.series, &mut self.out.runs, &mut self.out.texts);
+    pub(super) fn flush(&mut self, batch: &mut Batch, walk: &mut Walk<'_>) {
+        let Snapshot { series, runs, texts, .. } = &mut *self.out;
+        batch.flush(std::mem::take(&mut walk.changes), series, runs, texts);
     }
 }
 
