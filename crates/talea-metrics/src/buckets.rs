@@ -22,7 +22,7 @@ pub enum Matcher {
 impl Matcher {
     fn with_names_replaced(self) -> Self {
         match self {
-            Self::Full(name) => Self::Full(names::metric(&name).into_owned()),
+            Self::Full(name) => Self::Full(names::metric(&name)),
             Self::Prefix(name) => Self::Prefix(names::part_of_metric(&name)),
             Self::Suffix(name) => Self::Suffix(names::part_of_metric(&name)),
         }

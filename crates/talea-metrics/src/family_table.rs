@@ -57,7 +57,7 @@ where
         }
         descriptions.insert(name.to_retained(), Description { help, unit });
         drop(descriptions);
-        if read(&self.families).contains_key(&*names::metric(name.as_str())) {
+        if read(&self.families).contains_key(&names::metric(name.as_str())) {
             talea::notice(format_args!(
                 "the {} {:?} was used before it was described; its description is not shown. \
                  Describe it first",
@@ -80,11 +80,11 @@ where
 
     fn family(&self, name: &str, settings: &Settings) -> Arc<dyn Make<H>> {
         let base = names::metric(name);
-        if let Some(family) = read(&self.families).get(&*base) {
+        if let Some(family) = read(&self.families).get(&base) {
             return family.clone();
         }
         let mut families = write(&self.families);
-        if let Some(family) = families.get(&*base) {
+        if let Some(family) = families.get(&base) {
             return family.clone();
         }
         let refused = || -> Arc<dyn Make<H>> {
@@ -105,7 +105,7 @@ where
             talea::notice(format_args!("the {} {name:?} is not recorded: {error}", H::NAME));
             refused()
         });
-        families.insert(base.into_owned(), family.clone());
+        families.insert(base, family.clone());
         family
     }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::http::{Method, StatusCode};
 use talea::{Counter, Escaping, Format, Gauge, Histogram, Opts, Registry, Seconds};
 use talea_http::{Exposition, MetricsServer};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::support::client::{ask, get, loopback};
 use crate::support::requests;
@@ -30,17 +29,12 @@ fn serve(exposition: Exposition) -> MetricsServer {
     MetricsServer::builder(exposition).bind(loopback()).unwrap()
 }
 
-/// Keeps snapshots of a registry from ending until the sender is dropped. The receiver gets one
-/// message for each that begins.
-fn hold_snapshots(registry: &Registry) -> (mpsc::Sender<()>, UnboundedReceiver<()>) {
+/// Keeps snapshots of a registry from ending until the sender is dropped.
+fn hold_snapshots(registry: &Registry) -> mpsc::Sender<()> {
     let (release, held) = mpsc::channel();
-    let (begins, began) = unbounded_channel();
     let held = Mutex::new(held);
-    registry.on_snapshot(move || {
-        let _ = begins.send(());
-        let _ = held.lock().unwrap().recv();
-    });
-    (release, began)
+    registry.on_snapshot(move || _ = held.lock().unwrap().recv());
+    release
 }
 
 fn scraped(registry: &Registry, format: Format, escaping: Escaping) -> Vec<u8> {
@@ -165,26 +159,9 @@ async fn a_scrape_can_select_families_by_name() {
 }
 
 #[tokio::test]
-async fn more_scrapes_at_once_than_are_allowed_get_503() {
-    let registry = some_metrics();
-    let (release, mut began) = hold_snapshots(&registry);
-    let server = serve(Exposition::new(&registry).at_once(1));
-    let address = server.local_addr();
-    let first = tokio::spawn(async move { get(address, "/metrics", &[]).await });
-    began.recv().await.unwrap();
-    // The server answers while a snapshot is being taken.
-    let second = get(address, "/metrics", &[]).await;
-    assert_eq!(second.status, StatusCode::SERVICE_UNAVAILABLE);
-    assert_eq!(second.header("retry-after"), "1");
-    drop(release);
-    assert_eq!(first.await.unwrap().status, StatusCode::OK);
-    assert_eq!(get(address, "/metrics", &[]).await.status, StatusCode::OK);
-}
-
-#[tokio::test]
 async fn a_snapshot_that_takes_longer_than_the_scraper_waits_is_a_503() {
     let registry = some_metrics();
-    let (release, _began) = hold_snapshots(&registry);
+    let release = hold_snapshots(&registry);
     let server = serve(Exposition::new(&registry));
     let within = |seconds| [("x-prometheus-scrape-timeout-seconds", seconds)];
     let answer = get(server.local_addr(), "/metrics", &within("0.05")).await;
