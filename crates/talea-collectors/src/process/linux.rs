@@ -59,7 +59,7 @@ fn seconds(clock: ClockId) -> f64 {
 }
 
 fn register_stat(registry: &Registry) -> Result<(), Error> {
-    if Stat::read().is_err() {
+    if Stat::read().is_none() {
         return Ok(());
     }
     let boot_time = boot_time();
@@ -80,7 +80,7 @@ fn register_stat(registry: &Registry) -> Result<(), Error> {
     let threads = sum(registry, "process_threads", "Threads of the process.")?;
     let page = page_size() as i64;
     show(registry, move || {
-        if let Ok(stat) = Stat::read() {
+        if let Some(stat) = Stat::read() {
             // A child made by `fork` has a start of its own, which it shows when its parent has ended.
             start.set(boot_time + stat.start_ticks as f64 / ticks_per_second);
             resident.set(stat.resident_pages * page);

@@ -7,7 +7,6 @@ use axum::Extension;
 use axum::body::Body;
 use axum::handler::Handler;
 use axum::http::{Request, StatusCode};
-use axum::response::{IntoResponse, Response};
 use talea::{LabelValue, Registry};
 use talea_http::Convention::{self, Caddy, OpenTelemetry, Prometheus, Servant};
 use talea_http::axum::{Router, get, post};
@@ -163,12 +162,6 @@ async fn caddys_request_size_includes_headers_and_body() {
     }
 }
 
-mod users {
-    pub(crate) async fn list() -> &'static str {
-        "users"
-    }
-}
-
 mod orders {
     pub(crate) async fn list() -> &'static str {
         "orders"
@@ -180,16 +173,16 @@ async fn caddys_handlers_of_one_name_have_series_of_their_own() {
     let registry = registry();
     let endpoints = Opts::new().convention(Caddy).register(&registry).unwrap();
     let app = Router::new()
-        .route("/users", get(users::list))
+        .route("/users", get(list))
         .route("/orders", get(orders::list))
         .route("/closures", get(async || "got").post(async || "posted"))
-        .route("/layered/users", get(users::list.layer(Extension(()))))
+        .route("/layered/users", get(list.layer(Extension(()))))
         .route("/layered/orders", get(orders::list.layer(Extension(()))))
         .route("/value", get(StatusCode::OK))
         .route("/other-value", get(StatusCode::ACCEPTED))
         .metered_by(&endpoints);
     let handlers = [
-        ("GET", "/users", "integration::conventions::users::list"),
+        ("GET", "/users", "integration::conventions::list"),
         ("GET", "/orders", "integration::conventions::orders::list"),
         ("GET", "/closures", "GET /closures"),
         ("POST", "/closures", "POST /closures"),
@@ -210,14 +203,6 @@ async fn caddys_handlers_of_one_name_have_series_of_their_own() {
     assert_eq!(all, handlers.len(), "{}", snapshot.to_text());
 }
 
-struct NotFound;
-
-impl IntoResponse for NotFound {
-    fn into_response(self) -> Response {
-        (StatusCode::NOT_FOUND, Extension(HandlerError)).into_response()
-    }
-}
-
 #[tokio::test]
 async fn caddys_errors_are_those_that_handlers_return() {
     let registry = registry();
@@ -227,7 +212,10 @@ async fn caddys_errors_are_those_that_handlers_return() {
         (Extension(HandlerError), body)
     };
     let app = Router::new()
-        .route("/err/404", get(async || Err::<(), _>(NotFound)))
+        .route(
+            "/err/404",
+            get(async || Err::<(), _>((StatusCode::NOT_FOUND, Extension(HandlerError)))),
+        )
         .route("/ok/404", get(async || StatusCode::NOT_FOUND))
         .route("/err/unmarked", get(async || Err::<(), _>(StatusCode::NOT_FOUND)))
         .route("/err/500", get(async || Err::<(), _>(StatusCode::INTERNAL_SERVER_ERROR)))

@@ -29,14 +29,6 @@ fn serve(exposition: Exposition) -> MetricsServer {
     MetricsServer::builder(exposition).bind(loopback()).unwrap()
 }
 
-/// Keeps snapshots of a registry from ending until the sender is dropped.
-fn hold_snapshots(registry: &Registry) -> mpsc::Sender<()> {
-    let (release, held) = mpsc::channel();
-    let held = Mutex::new(held);
-    registry.on_snapshot(move || _ = held.lock().unwrap().recv());
-    release
-}
-
 fn scraped(registry: &Registry, format: Format, escaping: Escaping) -> Vec<u8> {
     let mut scraper = registry.scraper();
     scraper.format(format, escaping);
@@ -161,7 +153,9 @@ async fn a_scrape_can_select_families_by_name() {
 #[tokio::test]
 async fn a_snapshot_that_takes_longer_than_the_scraper_waits_is_a_503() {
     let registry = some_metrics();
-    let release = hold_snapshots(&registry);
+    let (release, held) = mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    registry.on_snapshot(move || _ = held.lock().unwrap().recv());
     let server = serve(Exposition::new(&registry));
     let within = |seconds| [("x-prometheus-scrape-timeout-seconds", seconds)];
     let answer = get(server.local_addr(), "/metrics", &within("0.05")).await;
