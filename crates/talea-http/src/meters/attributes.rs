@@ -63,7 +63,7 @@ impl<'a, B> From<&'a Request<B>> for RequestHead<'a> {
 const SCHEMES: [&str; 2] = ["http", "https"];
 const VERSIONS: [&str; 4] = ["1.1", "2", "1.0", "3"];
 
-/// The most combinations: each has an entry in the tables of each endpoint.
+/// The most combinations: each has a pointer in the tables of each endpoint.
 const AT_MOST: usize = 1 << 14;
 
 impl AttributeIndex {

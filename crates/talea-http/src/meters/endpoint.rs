@@ -1,7 +1,8 @@
 //! The meters of an endpoint.
 
 use std::fmt;
-use std::sync::OnceLock;
+
+use talea_region::AtomicRef;
 
 use super::attributes::RequestHead;
 use super::families::Families;
@@ -27,8 +28,10 @@ pub(crate) struct EndpointMeters {
     labels: EndpointLabels,
     /// Whether each method that is sent has meters of its own.
     by_method: bool,
-    /// By the index of the request's attributes.
-    requests: Box<[OnceLock<RequestMeters>]>,
+    /// By the index of the request's attributes: the first, which mostly is the only one or that of most
+    /// requests, and the others, of which most stay empty.
+    first: AtomicRef<RequestMeters>,
+    others: Box<[AtomicRef<RequestMeters>]>,
 }
 
 /// If more combinations of attributes are likely, no series are created for them beforehand.
@@ -39,8 +42,8 @@ impl EndpointMeters {
     pub(crate) fn new(families: &'static Families, labels: EndpointLabels) -> Self {
         let by_method = families.texts.method_names.are_separate(labels.methods);
         let count = families.attributes.count(by_method);
-        let requests = (0..count).map(|_| OnceLock::new()).collect();
-        let meters = Self { families, labels, by_method, requests };
+        let others = (1..count).map(|_| AtomicRef::new()).collect();
+        let meters = Self { families, labels, by_method, first: AtomicRef::new(), others };
         meters.create_likely();
         meters
     }
@@ -54,7 +57,7 @@ impl EndpointMeters {
             let is_sent = !self.by_method || attributes.method == method;
             is_sent && families.attributes.is_likely(&attributes)
         };
-        let likely: Vec<usize> = (0..self.requests.len()).filter(is_likely).collect();
+        let likely: Vec<usize> = (0..=self.others.len()).filter(is_likely).collect();
         if likely.len() <= LIKELY_AT_MOST {
             likely.into_iter().for_each(|index| self.nth_request(index).create_likely());
         }
@@ -63,9 +66,9 @@ impl EndpointMeters {
     #[inline]
     pub(crate) fn request(&'static self, request: RequestHead<'_>) -> &'static RequestMeters {
         // Mostly there is one, and no attribute to look at.
-        let index = match self.requests.len() {
-            1 => 0,
-            _ => self.families.attributes.index(self.by_method, request),
+        let index = match self.others.is_empty() {
+            true => 0,
+            false => self.families.attributes.index(self.by_method, request),
         };
         self.nth_request(index)
     }
@@ -73,14 +76,23 @@ impl EndpointMeters {
     /// The meters of every request, if they do not depend on its attributes.
     #[inline]
     pub(crate) fn only_request(&'static self) -> Option<&'static RequestMeters> {
-        (self.requests.len() == 1).then(|| self.nth_request(0))
+        self.others.is_empty().then(|| self.nth_request(0))
     }
 
     #[inline]
-    fn nth_request(&self, index: usize) -> &RequestMeters {
-        self.requests[index].get_or_init(|| {
-            let attributes = self.families.attributes.nth(self.by_method, index);
-            RequestMeters::new(self.families, self.labels, attributes)
-        })
+    fn nth_request(&self, index: usize) -> &'static RequestMeters {
+        let place = index.checked_sub(1).map_or(&self.first, |other| &self.others[other]);
+        place.get().unwrap_or_else(|| self.create_request(index, place))
+    }
+
+    #[cold]
+    fn create_request(
+        &self,
+        index: usize,
+        place: &AtomicRef<RequestMeters>,
+    ) -> &'static RequestMeters {
+        let attributes = self.families.attributes.nth(self.by_method, index);
+        let meters = RequestMeters::new(self.families, self.labels, attributes);
+        place.get_or_set(Box::leak(Box::new(meters)))
     }
 }
