@@ -28,7 +28,6 @@ int main(int argc, char **argv) {
     talea_family_options options = options_of(TALEA_KIND_HISTOGRAM, "pricing", LABELS, 2);
     options.unit = TALEA_UNIT_SECONDS;
     const talea_family *pricing = registered(registry, &options);
-    const talea_family *again;
     const talea_series *order, *any, *price;
     OK(talea_series_keep(orders, values, 2, &order));
     OK(talea_series_keep(all, NULL, 0, &any));
@@ -48,8 +47,6 @@ int main(int argc, char **argv) {
         COSTS(talea_series_record(price, OBSERVE, talea_double(0.02)));
     else if (strcmp(what, "observe-two-values") == 0)
         COSTS(talea_record(pricing, values, 2, OBSERVE, talea_unsigned(20000000)));
-    else if (strcmp(what, "register") == 0)
-        COSTS(talea_register(registry, &options, &again, NULL, 0));
     else
         return 2;
     printf("%.3f\n", (now() - began) / (double)times);
