@@ -289,7 +289,7 @@ typedef struct talea_open_options {
   uint64_t series;
   // TALEA_OPEN_READ_BY_GROUP, or 0.
   uint32_t flags;
-  // The number of the group that may read a new file (mode 0640), if the flag is set.
+  // The number of the group that may read a new file (mode 0640). Without the flag it is 0.
   uint32_t group;
 } talea_open_options;
 

@@ -34,7 +34,7 @@ pub struct OpenOptions {
     pub series: u64,
     /// TALEA_OPEN_READ_BY_GROUP, or 0.
     pub flags: u32,
-    /// The number of the group that may read a new file (mode 0640), if the flag is set.
+    /// The number of the group that may read a new file (mode 0640). Without the flag it is 0.
     pub group: u32,
 }
 
@@ -98,11 +98,15 @@ unsafe fn with_options(options: OpenOptions) -> Result<&'static Registry, Failur
         let message = format!("the flags of the options are {flags:#x}; expected 0 or 1");
         return Err(Failure::new(Status::WrongOption, message));
     }
+    if group != 0 && flags == 0 {
+        let message = format!("the group is {group} without TALEA_OPEN_READ_BY_GROUP");
+        return Err(Failure::new(Status::WrongOption, message));
+    }
     let mut config = if len > 0 { Config::with_len(len) } else { Config::default() };
     if series > 0 {
         config.series = series;
     }
-    if flags & TALEA_OPEN_READ_BY_GROUP != 0 {
+    if flags != 0 {
         config = config.read_by_group(group);
     }
     // SAFETY: as the caller promises.

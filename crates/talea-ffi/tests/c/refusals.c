@@ -40,6 +40,10 @@ static void opening(void) {
     options.flags = 2;
     ANSWERS(TALEA_STATUS_WRONG_OPTION, talea_open(&options, &registry, message, sizeof message));
     options.flags = 0;
+    options.group = 1;
+    ANSWERS(TALEA_STATUS_WRONG_OPTION, talea_open(&options, &registry, message, sizeof message));
+    CHECK(strstr(message, "TALEA_OPEN_READ_BY_GROUP") != NULL);
+    options.group = 0;
     options.len = 1;
     ANSWERS(TALEA_STATUS_CANNOT_OPEN, talea_open(&options, &registry, message, sizeof message));
     CHECK(strlen(message) > 20);
