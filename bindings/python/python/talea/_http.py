@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from talea._talea import HttpMeter, Region
+from talea._talea import HttpMeter, HttpRoute, Region
 from talea.metrics_core import Metric
 from talea.registry import REGISTRY, CollectorRegistry, RegionView, families_of
 
@@ -39,6 +39,16 @@ def meter(
     if made.region is not region:
         registry.register(_OwnRegion(made.region))
     return made
+
+
+class Routes(dict[str, HttpRoute]):
+    """The routes of a meter by their templates, declared when they are first asked for."""
+
+    def __init__(self, meter: HttpMeter) -> None:
+        self._meter = meter
+
+    def __missing__(self, template: str) -> HttpRoute:
+        return self.setdefault(template, self._meter.route(template, None))
 
 
 class _OwnRegion(RegionView):

@@ -47,7 +47,7 @@ class Middleware(AsgiMiddleware):
         self._meter = _http.meter(
             registry, convention, prefix, detailed, buckets, status_codes, constant_labels
         )
-        self._routes: dict[str, HttpRoute] = {}
+        self._routes = _http.Routes(self._meter)
         self._places: dict[int, _Places] = {}
         self._begin(app if route is None else self._named(app, route), self._meter)
 
@@ -72,18 +72,12 @@ class Middleware(AsgiMiddleware):
                 if message["type"] == "http.response.start":
                     template = route(scope)
                     if template is not None:
-                        exchange.enter(self._known(template))
+                        exchange.enter(self._routes[template])
                 return send(message)
 
             return app(scope, receive, sending)
 
         return named
-
-    def _known(self, template: str) -> HttpRoute:
-        route = self._routes.get(template)
-        if route is None:
-            route = self._routes[template] = self._meter.route(template, None)
-        return route
 
     def _declare(self, application: Any) -> None:
         """Called with the application of a framework, before its first message and before its first request."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from talea import _http
 from talea._http import KEY
-from talea._talea import HttpExchange, HttpMeter, HttpRoute
+from talea._talea import HttpExchange, HttpMeter
 
 
 def _failed(request: Any = None, **_: Any) -> None:
@@ -34,7 +34,7 @@ class Middleware:
         settings = import_module("django.conf").settings
         self._get_response = get_response
         self._meter: HttpMeter = _http.meter(**getattr(settings, "TALEA_HTTP", {}))
-        self._routes: dict[str, HttpRoute] = {}
+        self._routes = _http.Routes(self._meter)
         import_module("django.core.signals").got_request_exception.connect(_failed, dispatch_uid=KEY)
         self._is_async = iscoroutinefunction(get_response)
         if self._is_async:
@@ -79,10 +79,7 @@ class Middleware:
     def process_view(self, request: Any, view: Any, args: Any, kwargs: Any) -> None:
         """Called by Django once the resolver has matched."""
         template = "/" + (request.resolver_match.route or "")
-        route = self._routes.get(template)
-        if route is None:
-            route = self._routes[template] = self._meter.route(template, None)
-        request._talea_exchange.enter(route)
+        request._talea_exchange.enter(self._routes[template])
 
     def _broke(self, exchange: HttpExchange, error: BaseException) -> None:
         if isinstance(error, Exception):

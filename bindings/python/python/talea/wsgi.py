@@ -39,7 +39,7 @@ class Middleware:
         self._app = app
         self._route = route
         self._meter = _http.meter(**options)
-        self._routes: dict[str, HttpRoute] = {}
+        self._routes = _http.Routes(self._meter)
 
     def __call__(self, environ: Environment, start_response: Callable[..., Any]) -> Iterable[bytes]:
         if KEY in environ and not environ[KEY].is_closed():
@@ -84,13 +84,7 @@ class Middleware:
     def _enter(self, environ: Environment) -> None:
         template = self._route(environ) if self._route is not None else None
         if template is not None:
-            environ[KEY].enter(self._known(template))
-
-    def _known(self, template: str) -> HttpRoute:
-        route = self._routes.get(template)
-        if route is None:
-            route = self._routes[template] = self._meter.route(template, None)
-        return route
+            environ[KEY].enter(self._routes[template])
 
 
 def meter_flask(app: Any, **options: Any) -> None:
