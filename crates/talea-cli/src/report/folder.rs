@@ -98,22 +98,3 @@ impl ReportFolder {
         builder.tempfile_in(&self.0)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_folder_that_cannot_be_made_is_named() {
-        let file = NamedTempFile::new().unwrap();
-        let error = ReportFolder::prepare(&file.path().join("below")).unwrap_err();
-        assert!(format!("{error:#}").contains("--out"), "{error:#}");
-    }
-
-    #[test]
-    fn preparing_leaves_nothing_in_the_folder() {
-        let folder = tempfile::tempdir().unwrap();
-        ReportFolder::prepare(&folder.path().join("a/b")).unwrap();
-        assert_eq!(fs::read_dir(folder.path().join("a/b")).unwrap().count(), 0);
-    }
-}

@@ -2,12 +2,10 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use crate::support::{TALEA, assert_ends, interrupt, items_api, json_file, talea};
+use crate::support::{TALEA, assert_ends, interrupt, json_file, talea};
 
 #[test]
 fn the_service_counts_as_many_requests_as_are_sent() {
@@ -53,44 +51,6 @@ fn the_service_counts_as_many_requests_as_are_sent() {
         let bands = heat.iter().flat_map(|slice| slice.as_array().unwrap());
         assert_eq!(bands.map(|count| count.as_u64().unwrap()).sum::<u64>(), requests);
     }
-}
-
-#[test]
-fn ctrl_c_stops_the_service_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let (pid, program) = (folder.path().join("pid"), folder.path().join("items-api"));
-    let script = format!(
-        "#!/bin/sh\ntest \"$1\" = --version || echo $$ > '{}'\nexec '{}' \"$@\"\n",
-        pid.display(),
-        items_api::program().display()
-    );
-    fs::write(&program, script).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-    let out = folder.path().join("out");
-    let mut study = Command::new(TALEA)
-        .args(["study", "--cases", "1x1,20x100000"])
-        .arg("--out")
-        .arg(&out)
-        .arg("--api")
-        .arg(&program)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-
-    let mut lines = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.starts_with("case 1x1: sent 5 requests")));
-    std::thread::sleep(Duration::from_millis(500));
-    let service = fs::read_to_string(&pid).unwrap();
-    let alive = || Path::new("/proc").join(service.trim()).exists();
-    assert!(alive());
-    interrupt(&study);
-
-    let stderr = lines.collect::<Vec<_>>().join("\n");
-    assert_eq!(study.wait().unwrap().code(), Some(130), "{stderr}");
-    assert!(stderr.contains("finished: 1x1; stopped in 20x100000 after"), "{stderr}");
-    assert!(!alive());
-    assert_eq!(fs::read_dir(&out).unwrap().count(), 0);
 }
 
 #[test]
