@@ -1,6 +1,5 @@
 //! `talea inspect`: the real program on regions that the real items API counts in.
 
-use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Output;
 
@@ -9,22 +8,15 @@ use serde_json::Value;
 
 use crate::support::items_api::ItemsApi;
 use crate::support::region_folder::RegionFolder;
-use crate::support::{assert_ends, assert_refused, stdout, talea};
+use crate::support::{assert_ends, assert_refused, done, talea};
 
-fn inspect<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Output {
-    let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
-    talea(std::iter::once("inspect".into()).chain(arguments))
-}
-
-fn text(output: &Output) -> String {
-    assert_eq!(assert_ends(output, 0, &[]), "");
-    stdout(output)
+fn inspect(arguments: &[&str]) -> Output {
+    talea([&["inspect"], arguments].concat())
 }
 
 fn json(region: &Path, more: &[&str]) -> Value {
-    let region = region.to_str().unwrap();
-    let arguments = [&[region, "--json"], more].concat();
-    serde_json::from_str(&text(&inspect(arguments))).unwrap()
+    let arguments = [&["inspect", region.to_str().unwrap(), "--json"], more].concat();
+    serde_json::from_str(&done(&arguments)).unwrap()
 }
 
 /// The names and types of the families that have series.
@@ -160,11 +152,11 @@ fn a_person_reads_tables() {
     for (more, parts) in
         [(&[][..], &of_all[..]), (&["--family", &name], &["series", "p99", "/api/items"])]
     {
-        let shown = text(&inspect([&[&*path], more].concat()));
+        let shown = done(&[&["inspect", &path], more].concat());
         parts.iter().for_each(|part| assert!(shown.contains(part), "{part}: {shown}"));
     }
     // A short time has three digits and a unit: its sum, its mean and its quantiles.
-    let times = text(&inspect([path.as_str(), "--family", "http_request_duration_seconds"]));
+    let times = done(&["inspect", &path, "--family", "http_request_duration_seconds"]);
     let listed = times.lines().find(|line| line.contains("/api/items\"")).unwrap();
     let cells: Vec<&str> =
         listed.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
@@ -182,7 +174,7 @@ fn memory_of_a_process_is_found_by_its_id() {
     service.make_and_list(2);
     let pid = service.pid().to_string();
     let inspection: Value =
-        serde_json::from_str(&text(&inspect(["--pid", &pid, "--json"]))).unwrap();
+        serde_json::from_str(&done(&["inspect", "--pid", &pid, "--json"])).unwrap();
     assert_eq!(inspection["source"], format!("process {pid}"));
     assert!(families(&inspection).len() > 10);
 }
@@ -194,9 +186,9 @@ fn each_kind_of_bad_file_is_one_clear_error() {
     drop(ItemsApi::start(Some(&region)));
     for (name, part) in folder.make_bad_files(&region) {
         let path = folder.at(name).display().to_string();
-        assert_refused(&inspect([&path]), &[&path, part]);
+        assert_refused(&inspect(&[&path]), &[&path, part]);
     }
-    text(&inspect([folder.at("whole")]));
+    done(&["inspect", folder.at("whole").to_str().unwrap()]);
 }
 
 #[test]
