@@ -1,7 +1,7 @@
 //! `talea load`: models, protocols and scenarios, against a real server that counts.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::counting_server::{Certificate, Server, text};
 use crate::support::{
-    HELLO_SCENARIO as HELLO, TALEA, assert_ends, interrupt, printed_json as summary, sample_file,
+    HELLO_SCENARIO as HELLO, assert_ends, interrupt, printed_json as summary, sample_file, start,
     talea, until,
 };
 
@@ -292,12 +292,9 @@ fn ctrl_c_ends_an_open_load_at_once() {
     });
     let folder = tempfile::tempdir().unwrap();
     let path = scenario(folder.path(), HELLO);
-    let child = Command::new(TALEA)
-        .args(["load", &format!("http://{}", server.address), "--json", "--scenario"])
-        .args([path.to_str().unwrap(), "--rate", "100", "--for", "60s"])
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-        .unwrap();
+    let (url, path) = (format!("http://{}", server.address), path.to_str().unwrap());
+    let rate = ["--rate", "100", "--for", "60s"];
+    let child = start([&["load", &url, "--json", "--scenario", path], &rate[..]].concat());
     until("20 requests", || server.requests() >= 20);
     interrupt(&child);
     let begun = Instant::now();

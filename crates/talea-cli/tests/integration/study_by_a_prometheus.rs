@@ -6,18 +6,8 @@ use serde_json::Value;
 
 use crate::support::items_api::ItemsApi;
 use crate::support::prometheus::Prometheus;
-use crate::support::{json_file, talea, until};
-
-/// The first case of a study, and how it ended.
-fn studied(items: &str, metrics: &str, prometheus: &str, more: &[&str]) -> (Value, Option<i32>) {
-    let out = tempfile::tempdir().unwrap();
-    let out_dir = out.path().to_str().unwrap();
-    let study = ["study", "--cases", "5x40", "--url", items, "--metrics-url", metrics];
-    let output =
-        talea([&study[..], &["--prometheus", prometheus, "--out", out_dir], more].concat());
-    let report = json_file(&out.path().join("report.json"));
-    (report["cases"][0].clone(), output.status.code())
-}
+use crate::support::study_output::StudyOutput;
+use crate::support::until;
 
 #[test]
 fn one_service_among_others_is_selected_by_its_labels() {
@@ -38,8 +28,13 @@ fn one_service_among_others_is_selected_by_its_labels() {
     let prometheus = Prometheus::start(&configuration);
     let url = prometheus.url.clone();
     until("Prometheus answers", || !prometheus.targets().is_empty());
-    let (case, status) = studied(&items, &metrics, &url, &["--prometheus-labels", "job=\"shop\""]);
-    assert_eq!(status, Some(0));
+    let studied = |more: &[&str]| {
+        let more = [&["--prometheus", &url], more].concat();
+        let mut studied = StudyOutput::of(&items, &metrics, "5x40", &more);
+        (studied.report["cases"][0].take(), studied.status)
+    };
+    let (case, status) = studied(&["--prometheus-labels", "job=\"shop\""]);
+    assert_eq!(status, 0);
     assert_eq!(case["server"]["requests_received"], 1_000);
     assert_eq!(case["prometheus"]["requests_received"], 1_000);
     assert_eq!(case["differences"], Value::Array(Vec::new()));
@@ -47,7 +42,7 @@ fn one_service_among_others_is_selected_by_its_labels() {
     assert!(query.starts_with("sum(increase(http_requests_total{job=\"shop\"}["), "{query}");
 
     // Without the labels it finds everything twice, and the study says so.
-    let (case, _) = studied(&items, &metrics, &url, &[]);
+    let (case, _) = studied(&[]);
     assert_eq!(case["prometheus"]["requests_received"], 2_000);
     let difference = case["differences"][0].as_str().unwrap();
     let expected = "Requests received: 1,000 by the study's samples, 2,000 by Prometheus.";

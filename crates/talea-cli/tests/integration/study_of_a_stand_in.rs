@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::stand_in::{Reply, StandIn, answer};
-use crate::support::{TALEA, assert_ends, interrupt, json_file, stderr, stdout, talea, until};
+use crate::support::study_output::StudyOutput;
+use crate::support::{TALEA, assert_ends, interrupt, json_file, stderr, stdout, until};
 
 /// A service that counts its requests by this name.
 fn service(requests: &'static str) -> StandIn {
@@ -325,11 +326,8 @@ fn a_metrics_page_may_have_a_slash_at_its_end() {
         "/metrics" => Reply::Answer(307, String::new()),
         _ => answer(request),
     });
-    let (url, metrics) = (service.url(), format!("http://{}/metrics/", service.address));
-    let out = tempfile::tempdir().unwrap();
-    let places = ["--url", &url, "--metrics-url", &metrics, "--out", out.path().to_str().unwrap()];
-    let output = talea([&["study", "--cases", "1x1"], &places[..]].concat());
-    assert!(stdout(&output).contains("the server counted 0"), "{output:?}");
+    let study = StudyOutput::of(&service.url(), &(service.metrics_url() + "/"), "1x1", &[]);
+    assert!(study.table.contains("the server counted 0"), "{}", study.table);
 }
 
 #[test]
@@ -370,13 +368,10 @@ fn services_of_other_makes_are_read_by_their_own_names() {
     };
     let studied = |names: &str, metrics: fn(u64) -> String| {
         let service = StandIn::counting(metrics, |_, request| answer(request));
-        let out = tempfile::tempdir().unwrap();
-        let metrics_url = format!("http://{}/metrics", service.address);
-        let (url, out_dir) = (service.url(), out.path().to_str().unwrap());
-        let study = ["study", "--cases", "3x4", "--names", names, "--url", &url];
-        let places = ["--metrics-url", &metrics_url, "--out", out_dir];
-        assert_ends(&talea([&study[..], &places].concat()), 0, &[]);
-        let server = json_file(&out.path().join("report.json"))["cases"][0]["server"].take();
+        let (url, metrics) = (service.url(), service.metrics_url());
+        let mut study = StudyOutput::of(&url, &metrics, "3x4", &["--names", names]);
+        assert_eq!(study.status, 0, "{}", study.table);
+        let server = study.report["cases"][0]["server"].take();
         assert_eq!(server["requests_received"], 60, "{names}");
         let mean = server["mean_response_ms"].as_f64().unwrap();
         assert!((mean - 4.0).abs() < 1e-6, "{names}: {mean}");

@@ -1,15 +1,15 @@
 //! `talea study` against services that fail in every way: the numbers of requests sent, received
 //! and shown are equal.
 
-use std::fs;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::support::items_api::{ItemsApi, LISTED};
 use crate::support::stand_in::{Reply, StandIn, answer, as_expected};
-use crate::support::{TALEA, assert_ends, json_file, sample, stderr, stdout, talea, until};
+use crate::support::study_output::StudyOutput;
+use crate::support::{assert_ends, json_file, sample, start, stdout, until};
 
 /// A service that counts the requests it receives, reports the count, and answers every request by
 /// its number.
@@ -21,33 +21,8 @@ fn service(reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static) ->
     })
 }
 
-/// A study of a service by its URL: its report, the page, the table, and how it ended.
-struct StudyOutput {
-    report: Value,
-    page: String,
-    table: String,
-    status: i32,
-}
-
 fn study(service: &StandIn, cases: &str, more: &[&str]) -> StudyOutput {
-    let folder = tempfile::tempdir().unwrap();
-    let metrics_url = format!("http://{}/metrics", service.address);
-    let (url, out) = (service.url(), folder.path().to_str().unwrap());
-    let study = ["study", "--cases", cases, "--url", &url, "--metrics-url", &metrics_url];
-    let output = talea([&study[..], more, &["--out", out]].concat());
-    let page = fs::read_to_string(folder.path().join("report.html"));
-    StudyOutput {
-        page: page.unwrap_or_else(|_| panic!("no report: {}", stderr(&output))),
-        report: json_file(&folder.path().join("report.json")),
-        table: stdout(&output),
-        status: output.status.code().unwrap(),
-    }
-}
-
-impl StudyOutput {
-    fn sum(&self, of: impl Fn(&Value) -> u64) -> u64 {
-        self.report["cases"].as_array().unwrap().iter().map(of).sum()
-    }
+    StudyOutput::of(&service.url(), &service.metrics_url(), cases, more)
 }
 
 /// A number below a million as a report has it: `12,345`.
@@ -195,13 +170,11 @@ fn study_of_a_killed_service(case: &str, has_metrics: bool, starts_again: bool) 
     let started = Instant::now();
     let (items, metrics) = (service.items.clone(), service.metrics.clone());
     let folder = tempfile::tempdir().unwrap();
-    let mut study = Command::new(TALEA);
-    study.args(["study", "--cases", case, "--url"]).arg(format!("http://{items}/api/items"));
-    if has_metrics {
-        study.arg(format!("--metrics-url=http://{metrics}/metrics"));
-    }
-    study.arg("--out").arg(folder.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let study = study.spawn().unwrap();
+    let (url, out) = (format!("http://{items}/api/items"), folder.path().to_str().unwrap());
+    let mut arguments = vec!["study", "--cases", case, "--url", &url, "--out", out];
+    let metrics_url = format!("--metrics-url=http://{metrics}/metrics");
+    arguments.extend(has_metrics.then_some(&*metrics_url));
+    let study = start(&arguments);
     // A study distinguishes two processes by their start times only if these differ by half a second.
     until("the service has served some, and is a second old", || {
         let listed = sample(&service.scrape(), LISTED);

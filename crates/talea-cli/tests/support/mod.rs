@@ -15,6 +15,7 @@ pub(crate) mod prometheus;
 pub(crate) mod region_folder;
 pub(crate) mod sample_file;
 pub(crate) mod stand_in;
+pub(crate) mod study_output;
 pub(crate) mod test_server;
 pub(crate) mod tls_client;
 pub(crate) mod web_config;
@@ -45,6 +46,12 @@ pub(crate) fn talea<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
         command.args(["300", TALEA]).args(arguments).stdin(Stdio::null()).output().unwrap();
     assert_ne!(output.status.code(), Some(124), "it hangs: {output:?}");
     output
+}
+
+/// Starts the program, whose output is kept.
+pub(crate) fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Child {
+    let mut command = Command::new(TALEA);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Runs the program, which must succeed and report nothing: its output.

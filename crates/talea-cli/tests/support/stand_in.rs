@@ -82,6 +82,10 @@ impl StandIn {
         format!("http://{}/api/items", self.address)
     }
 
+    pub(crate) fn metrics_url(&self) -> String {
+        format!("http://{}/metrics", self.address)
+    }
+
     /// Requests received under `/api/`.
     pub(crate) fn requests(&self) -> u64 {
         self.counts.requests.load(SeqCst)
