@@ -75,21 +75,29 @@ impl Target {
     /// begin ends before it does. No request is sent.
     /// Fails when the name is unknown or nothing accepts a connection within `timeout`.
     pub async fn reached(mut self, timeout: Duration) -> io::Result<Self> {
-        let stream = tokio::time::timeout(timeout, self.connect())
-            .await
-            .map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-        self.address = Some(stream.peer_addr()?);
+        let reach = async {
+            let stream = self.connect_tcp().await?;
+            let address = stream.peer_addr()?;
+            self.secured(stream).await.map(|_| address)
+        };
+        let reached = tokio::time::timeout(timeout, reach).await;
+        let address = reached.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
+        self.address = Some(address);
         Ok(self)
     }
 
     /// Opens a connection that sends small requests at once (TCP_NODELAY).
     /// Fails when the name is unknown or nothing accepts a connection, or none over TLS.
     pub async fn connect(&self) -> io::Result<Stream> {
-        let stream = self.connect_tcp().await?;
-        let Some(tls) = &self.tls else { return Ok(Stream::Plain(stream)) };
+        self.secured(self.connect_tcp().await?).await
+    }
+
+    /// A connection over TLS, if the target asks for that.
+    async fn secured(&self, stream: TcpStream) -> io::Result<Stream> {
+        let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
         let name = ServerName::try_from(self.host.clone());
         let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        Ok(Stream::Tls(Box::new(TlsConnector::from(tls.clone()).connect(name, stream).await?)))
+        Ok(Box::new(TlsConnector::from(tls.clone()).connect(name, stream).await?))
     }
 
     async fn connect_tcp(&self) -> io::Result<TcpStream> {

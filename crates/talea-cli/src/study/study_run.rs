@@ -371,6 +371,8 @@ mod tests {
         run.under_way = Some((&design.cases[2], meters.window()));
         assert!(run.unfinished().to_string().contains("stopped in 5x1s after 0 requests"));
         let mut stopped = run.unfinished();
+        stopped.finished = ["A", "B"].map(str::to_owned).to_vec();
+        assert!(stopped.to_string().starts_with("finished: A, B; stopped in 5x1s"), "{stopped}");
         for (of, words) in [(None, "after 1 request;"), (Some(1_000), "after 1 of 1,000 requests;")]
         {
             stopped.stopped_in = Some(("A".to_owned(), 1, of));

@@ -62,7 +62,7 @@ async fn connect(url: &Uri, authority: &Authority, trust: Trust<'_>) -> Result<S
     let stream = TcpStream::connect((host, port)).await;
     let stream = stream.context("cannot be reached: is the service up, and the URL right?")?;
     if !is_https {
-        return Ok(Stream::Plain(stream));
+        return Ok(Box::new(stream));
     }
     let config = tls::config(trust, "http/1.1")?;
     let name = ServerName::try_from(host.to_owned()).context("the host has no name for TLS")?;
@@ -70,5 +70,5 @@ async fn connect(url: &Uri, authority: &Authority, trust: Trust<'_>) -> Result<S
     let stream = stream.context(
         "no TLS: name its certificate's issuer with --ca FILE, or take any with --insecure",
     )?;
-    Ok(Stream::Tls(Box::new(stream)))
+    Ok(Box::new(stream))
 }

@@ -2,13 +2,21 @@
 
 mod fetch;
 mod port;
-mod stream;
 mod tls;
 
 pub use self::fetch::fetch;
 pub use self::port::port;
-pub use self::stream::Stream;
 pub use self::tls::{Trust, config};
+
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Bytes that are read and written, encrypted or not.
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
+
+/// A connection: TCP, or TLS over TCP.
+pub type Stream = Box<dyn ByteStream>;
 
 /// The most bytes of an answer's body that are kept, such as a page of metrics.
 pub(crate) const MOST_KEPT: usize = if cfg!(test) { 1 << 20 } else { 256 << 20 };
