@@ -70,6 +70,7 @@ pub(super) struct Connection {
 struct Driver {
     /// None once it has ended, which is when the connection is closed.
     running: Option<Running>,
+    protocol: Protocol,
     /// The waker of the task that waited last.
     waker: Option<Arc<CoalescingWaker>>,
 }
@@ -193,7 +194,7 @@ impl Connection {
                 (Sender::Http2(sender), Box::pin(async move { drop(driver.await) }))
             }
         };
-        Ok(Self { sender, driver: Driver { running: Some(running), waker: None } })
+        Ok(Self { sender, driver: Driver { running: Some(running), protocol, waker: None } })
     }
 
     /// Whether the connection can take a request: looks whether the server has closed it meanwhile.
@@ -285,7 +286,14 @@ impl Driver {
                 if self.has_ended(&mut context) {
                     // It may have brought what the work waits for with its last breath.
                     let done = work.as_mut().poll(&mut context).map(Some);
-                    return if done.is_ready() { done } else { Poll::Ready(None) };
+                    if done.is_ready() {
+                        return done;
+                    }
+                    // Over HTTP/2 it ends once the server takes no further requests (GOAWAY), and hyper
+                    // reads the answer to the last one elsewhere.
+                    if self.protocol != Protocol::Http2 {
+                        return Poll::Ready(None);
+                    }
                 }
                 if coalescing.wait() {
                     return Poll::Pending;
@@ -310,7 +318,8 @@ fn trouble(error: &hyper::Error, closed: RequestError) -> RequestError {
     // That of HTTP/2 stands one deeper.
     let io = sources.find_map(|source| source.downcast_ref::<io::Error>());
     match io.map(io::Error::kind) {
-        Some(io::ErrorKind::UnexpectedEof) => closed,
+        // The latter is how h2 reports the end of a connection.
+        Some(io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) => closed,
         // A chunk without a length.
         Some(io::ErrorKind::InvalidInput) => RequestError::NotHttp,
         Some(kind) => RequestError::Broken(kind),
@@ -335,7 +344,8 @@ mod tests {
                 tokio::task::coop::consume_budget().await;
             }
         };
-        let mut driver = Driver { running: Some(Box::pin(running)), waker: None };
+        let protocol = Protocol::Http1 { keep_alive: true };
+        let mut driver = Driver { running: Some(Box::pin(running)), protocol, waker: None };
         let turns = Cell::new(0);
         let comes_later = pin!(poll_fn(|_| match turns.get() {
             0..3 => Poll::Pending,

@@ -115,31 +115,75 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
 
     use super::*;
     use crate::connect::{Trust, fetch};
 
-    /// A server that answers each request with a body that has no end.
-    fn endless() -> String {
+    /// A server that does so with each connection.
+    fn server(answer: fn(&mut TcpStream)) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let mut stream = stream.unwrap();
                 std::thread::spawn(move || {
-                    let _ = stream.read(&mut [0; 4096]);
-                    let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-                    while stream.write_all(&[b'x'; 1 << 16]).is_ok() {}
+                    answer(&mut stream);
                 });
             }
         });
         url
     }
 
+    fn endless(stream: &mut TcpStream) {
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+        while stream.write_all(&[b'x'; 1 << 16]).is_ok() {}
+    }
+
+    /// The type of a frame of HTTP/2 (RFC 9113, section 6).
+    const HEADERS: u8 = 1;
+
+    /// Reads a frame, and gives its type.
+    fn next_frame(stream: &mut TcpStream) -> u8 {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        let len = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        stream.read_exact(&mut vec![0; len as usize]).unwrap();
+        head[3]
+    }
+
+    /// Waits for the first request of a connection of HTTP/2, behind the preface.
+    fn begin_http2(stream: &mut TcpStream) {
+        let settings = b"\0\0\0\x04\0\0\0\0\0";
+        let _ = stream.write_all(settings);
+        stream.read_exact(&mut [0; 24]).unwrap();
+        while next_frame(stream) != HEADERS {}
+    }
+
+    /// Over HTTP/2, answers one request, and says before that it takes no further ones.
+    fn one_answer(stream: &mut TcpStream) {
+        begin_http2(stream);
+        let go_away = b"\0\0\x08\x07\0\0\0\0\0\0\0\0\x01\0\0\0\0";
+        let head = b"\0\0\x01\x01\x05\0\0\0\x01\x88";
+        let _ = stream.write_all(&[&go_away[..], head].concat());
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_connection_that_takes_no_further_requests_is_replaced() {
+        let url = server(one_answer).parse().unwrap();
+        let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
+        for opened in 1..=20 {
+            let request = Request::get("http://a/").body(Full::default()).unwrap();
+            assert!(session.send(request, false).await.is_ok(), "{opened}");
+            assert_eq!(session.opened(), opened);
+        }
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_body_without_an_end_is_kept_up_to_a_bound() {
-        let url = endless();
+        let url = server(endless);
         let protocol = Protocol::Http1 { keep_alive: true };
         let mut session = Session::new(url.parse().unwrap(), protocol, Duration::from_secs(60));
         let request = Request::get("/").header("host", "a").body(Full::default()).unwrap();
