@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -231,12 +231,18 @@ impl Connection {
             Some(Ok(answer)) => (answer.status(), answer.into_body()),
         };
         let head = started.elapsed();
+        let stated = body.size_hint().exact().unwrap_or(0);
         match driver.drive(pin!(read(body, keep_body))).await {
             None => Err(NoAnswer::Sent(RequestError::ClosedInBody)),
             Some(Err(error)) => Err(NoAnswer::Sent(match error.downcast_ref() {
                 Some(error) => trouble(error, RequestError::ClosedInBody),
                 None => RequestError::TooLong,
             })),
+            // Over HTTP/2 a stream may be reset without an error. What answers HEAD states a length, and has
+            // no body.
+            Some(Ok((_, bytes))) if (1..stated).contains(&bytes) => {
+                Err(NoAnswer::Sent(RequestError::ClosedInBody))
+            }
             Some(Ok((body, bytes))) => {
                 let at = Instant::now();
                 Ok(Answer { status, body, bytes, head, took: at - started, at })

@@ -161,6 +161,17 @@ mod tests {
         while next_frame(stream) != HEADERS {}
     }
 
+    /// Over HTTP/2, states a body of 10 bytes, sends 4, and resets the stream without an error.
+    fn half_a_body(stream: &mut TcpStream) {
+        begin_http2(stream);
+        // In HPACK: 200, and a content length of 10.
+        let head = b"\0\0\x06\x01\x04\0\0\0\x01\x88\x0f\x0d\x0210";
+        let data = b"\0\0\x04\0\0\0\0\0\x01half";
+        let reset = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\0";
+        let _ = stream.write_all(&[&head[..], data, reset].concat());
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+
     /// Over HTTP/2, answers one request, and says before that it takes no further ones.
     fn one_answer(stream: &mut TcpStream) {
         begin_http2(stream);
@@ -178,6 +189,17 @@ mod tests {
             let request = Request::get("http://a/").body(Full::default()).unwrap();
             assert!(session.send(request, false).await.is_ok(), "{opened}");
             assert_eq!(session.opened(), opened);
+        }
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn a_body_that_is_shorter_than_stated_is_no_answer() {
+        for keep_body in [false, true] {
+            let url = server(half_a_body).parse().unwrap();
+            let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
+            let request = Request::get("http://a/").body(Full::default()).unwrap();
+            let error = session.send(request, keep_body).await.unwrap_err();
+            assert_eq!(error, RequestError::ClosedInBody);
         }
     }
 
