@@ -181,7 +181,8 @@ mod tests {
         let _ = stream.read_to_end(&mut Vec::new());
     }
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    // On one thread, as each client is with its connection.
+    #[tokio::test]
     async fn a_connection_that_takes_no_further_requests_is_replaced() {
         let url = server(one_answer).parse().unwrap();
         let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
@@ -192,7 +193,7 @@ mod tests {
         }
     }
 
-    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    #[tokio::test]
     async fn a_body_that_is_shorter_than_stated_is_no_answer() {
         for keep_body in [false, true] {
             let url = server(half_a_body).parse().unwrap();
