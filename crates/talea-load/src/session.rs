@@ -181,16 +181,19 @@ mod tests {
         let _ = stream.read_to_end(&mut Vec::new());
     }
 
-    // On one thread, as each client is with its connection.
-    #[tokio::test]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_connection_that_takes_no_further_requests_is_replaced() {
         let url = server(one_answer).parse().unwrap();
-        let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
-        for opened in 1..=20 {
-            let request = Request::get("http://a/").body(Full::default()).unwrap();
-            assert!(session.send(request, false).await.is_ok(), "{opened}");
-            assert_eq!(session.opened(), opened);
-        }
+        // On the thread of its connections, as each client is.
+        let client = tokio::spawn(async {
+            let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
+            for opened in 1..=20 {
+                let request = Request::get("http://a/").body(Full::default()).unwrap();
+                assert!(session.send(request, false).await.is_ok(), "{opened}");
+                assert_eq!(session.opened(), opened);
+            }
+        });
+        client.await.unwrap();
     }
 
     #[tokio::test]
