@@ -11,7 +11,8 @@ pub fn is_readable(descriptor: std::os::fd::BorrowedFd<'_>) -> bool {
     unsafe { libc::poll(&mut polled, 1, 0) > 0 }
 }
 
-#[cfg(all(test, unix))]
+// Miri has no `poll`.
+#[cfg(all(test, unix, not(miri)))]
 mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::os::fd::AsFd;

@@ -258,6 +258,7 @@ mod tests {
     const MANY: usize = 1 << 17;
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes many minutes")]
     fn more_guards_than_can_be_counted_hold_up_reuse_until_the_last_of_them_ends_and_beyond() {
         let memory = &region().memory;
         let mut guards: Vec<Guard> = (0..MANY).map(|_| memory.enter()).collect();
@@ -275,6 +276,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes many minutes")]
     fn guards_that_are_forgotten_leave_the_epoch_as_it_was() {
         let memory = &region().memory;
         let first = memory.enter();
@@ -287,6 +289,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "it takes many minutes")]
     fn as_many_guards_as_can_be_counted_end_as_if_they_were_few() {
         let memory = &region().memory;
         let guards: Vec<Guard> = (0..COUNT_BEFORE_LAST).map(|_| memory.enter()).collect();

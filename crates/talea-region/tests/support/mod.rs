@@ -21,6 +21,7 @@ pub(crate) fn assert_says(text: impl std::fmt::Display, parts: &[&str]) {
 
 /// A command that runs a test of the calling module in a process of its own, with arguments: texts,
 /// and paths.
+#[cfg(target_os = "linux")]
 macro_rules! again {
     ($test:expr $(, $argument:expr)*) => {
         $crate::support::process::again(module_path!(), $test, &[$($argument.as_ref()),*])
