@@ -295,9 +295,10 @@ mod tests {
     #[test]
     fn texts_that_differ_in_any_byte_or_in_length_are_different() {
         crate::label_set! { struct Zeros; }
+        let lens = if cfg!(miri) { 20 } else { 80 };
         let zeros = |len| "\0".repeat(len);
-        assert!(Zeros::fix((0..80).map(zeros)).is_ok());
-        for len in 0..80 {
+        assert!(Zeros::fix((0..lens).map(zeros)).is_ok());
+        for len in 0..lens {
             assert_eq!(Zeros::find(&zeros(len)).map(|found| found.index()), Some(len));
             for at in 0..len {
                 let mut other = zeros(len);
@@ -305,7 +306,7 @@ mod tests {
                 assert_eq!(Zeros::find(&other), None, "{at} of {len}");
             }
         }
-        assert_eq!(Zeros::find(&zeros(80)), None);
+        assert_eq!(Zeros::find(&zeros(lens)), None);
     }
 
     #[test]
