@@ -89,6 +89,8 @@ pub struct FamilyCopy {
     pub last_use: LastUse,
     /// Whether its series expire.
     pub expires: bool,
+    /// Whether some of its series may have exemplars; otherwise none has.
+    pub has_exemplars: bool,
     pub(super) about: [u64; 5],
     pub(super) id: u32,
     /// How many removals of its series were begun when it was copied.

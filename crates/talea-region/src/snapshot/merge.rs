@@ -41,6 +41,7 @@ impl Snapshot {
             }
         }
         self.replace_copies(into, all);
+        self.families[into].has_exemplars |= theirs.has_exemplars;
         true
     }
 

@@ -128,6 +128,7 @@ impl<S: Source> Taking<'_, '_, S> {
         };
         out.expires = Idling::unpack(word(FAMILY_IDLE)).sweeps > 0;
         (out.removals, out.may_repeat) = (word(FAMILY_REMOVALS), false);
+        out.has_exemplars = false;
         out.id = id;
         out.cells = head.cells;
         out.segments = head.segments;
@@ -306,6 +307,7 @@ impl<S: Source> Taking<'_, '_, S> {
         // Each has a place of its own, so together they fit the region.
         let exemplars =
             exemplars::read(self.source, *exemplars, run.count, &mut self.taken.exemplar_room);
+        self.taken.out.families[series.family as usize].has_exemplars |= !exemplars.is_empty();
         let first = self.taken.out.segments.len();
         self.segments(segments, *bases, count)?;
         let segments = first..self.taken.out.segments.len();

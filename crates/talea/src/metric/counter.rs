@@ -13,7 +13,7 @@ use crate::exemplar::{self, ExemplarError};
 /// threads (`make bench ONLY=counter-kept`); otherwise one atomic add.
 #[derive(Clone, Debug)]
 pub struct Counter {
-    cell: Slot<Cell>,
+    pub(crate) cell: Slot<Cell>,
 }
 
 single_cell_metric!(pub Counter, |opts| Shape::counter(Number::Integer, opts));

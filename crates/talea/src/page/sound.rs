@@ -10,7 +10,7 @@ const MOST_LABELS: usize = 1024;
 
 /// Why a family of a region that may be damaged cannot be shown with labels of the page beside its
 /// own; `None` if it can. Cost: a look at each byte of its label text.
-pub(super) fn fault(family: &FamilySnapshot<'_>, labels: &[String]) -> Option<String> {
+pub(super) fn fault<'a>(family: &FamilySnapshot<'a>, labels: &'a [String]) -> Option<String> {
     let (name, kind) = (family.name(), family.kind());
     let ending = match kind {
         Kind::Counter => "_total",
@@ -25,21 +25,31 @@ pub(super) fn fault(family: &FamilySnapshot<'_>, labels: &[String]) -> Option<St
     let measures = matches!(kind, Kind::Histogram | Kind::Summary);
     let new = || Sound { labels, measures, names: Vec::new(), begins: Vec::new() };
     let [mut series_text, mut exemplar_text] = [new(), new()];
-    for series in family.all_series() {
-        if !series_text.is(series.label_bytes()) {
-            return Some(format!("the labels of a series cannot be read; {DAMAGED}"));
+    let mut in_series = |text, shown| {
+        if !series_text.is(text) {
+            return Some("the labels of a series cannot be read");
         }
-        if kind == Kind::Counter
-            && matches!(series.shown(), Shown::Float(x) if x.is_nan() || x < 0.0)
-        {
-            return Some(format!("a counter's total is below 0 or NaN; {DAMAGED}"));
+        let is_below =
+            kind == Kind::Counter && matches!(shown, Shown::Float(x) if x.is_nan() || x < 0.0);
+        is_below.then_some("a counter's total is below 0 or NaN")
+    };
+    let found = match family.numbers(0) {
+        // Most series are numbers, which are cheaper to go through.
+        Some((text, form, pieces)) => {
+            pieces.flatten().find_map(|(place, value)| in_series(&text[place], form.shown(value)))
         }
-        let mut exemplars = series.raw_exemplars().iter().map(|exemplar| exemplar.text.as_slice());
-        if !exemplars.all(|text| std::str::from_utf8(text).is_ok() && exemplar_text.is(text)) {
-            return Some(format!("the labels of an exemplar cannot be read; {DAMAGED}"));
+        None => {
+            family.all_series().find_map(|series| in_series(series.label_bytes(), series.shown()))
         }
-    }
-    None
+    };
+    let mut is_exemplar =
+        |text: &'a [u8]| std::str::from_utf8(text).is_ok() && exemplar_text.is(text);
+    let in_exemplars = || {
+        let mut series = family.all_series().flat_map(|series| series.raw_exemplars());
+        let are_sound = !family.has_exemplars() || series.all(|it| is_exemplar(&it.text));
+        (!are_sound).then_some("the labels of an exemplar cannot be read")
+    };
+    found.or_else(in_exemplars).map(|found| format!("{found}; {DAMAGED}"))
 }
 
 const DAMAGED: &str = "the region is damaged, or something else than Talea wrote it";
@@ -247,6 +257,25 @@ mod tests {
 
     fn sound(labels: &[String]) -> Sound<'_> {
         Sound { labels, measures: true, names: Vec::new(), begins: Vec::new() }
+    }
+
+    #[test]
+    fn an_exemplar_whose_labels_cannot_be_read_is_found() {
+        use crate::{Counter, Opts, Registry};
+        let registry = Registry::for_test().unwrap();
+        let counter: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
+        let fault = || {
+            let snapshot = registry.snapshot();
+            let family = snapshot.families().next().unwrap();
+            fault(&family, &[])
+        };
+        let cell = *counter.cell.get().unwrap();
+        for (text, is_sound) in
+            [(&b"a=\"b\""[..], true), (b"a=\"b\" 1", false), (b"a=\"\xFF\"", false)]
+        {
+            cell.set_exemplar(1.0, text).unwrap();
+            assert_eq!(fault().is_none(), is_sound, "{text:?}");
+        }
     }
 
     #[test]

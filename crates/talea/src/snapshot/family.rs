@@ -167,6 +167,11 @@ impl<'a> FamilySnapshot<'a> {
         Some(SeriesSnapshot { family: *self, n, raw })
     }
 
+    /// Whether series may have exemplars.
+    pub(crate) fn has_exemplars(&self) -> bool {
+        self.raw.has_exemplars
+    }
+
     /// All of them, shown or not.
     pub(crate) fn all_series(&self) -> impl Iterator<Item = SeriesSnapshot<'a>> + use<'a> {
         let family = *self;
