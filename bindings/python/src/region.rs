@@ -310,9 +310,7 @@ pub(crate) struct InfoFamily(Info<DynamicLabels>);
 impl InfoFamily {
     /// Shows the series of label values before there are facts, unless a process has set them.
     fn begin(&self, labelvalues: Vec<String>) {
-        if !self.0.has_pairs(&labelvalues) {
-            self.0.set_pairs(&labelvalues, &[]);
-        }
+        self.0.begin_pairs(&labelvalues);
     }
 
     /// Sets the facts of label values, in place of earlier ones.

@@ -114,16 +114,32 @@ impl Info<DynamicLabels> {
         self.replace(text.as_bytes(), |other| is_of_group(other, &group));
     }
 
-    /// Whether a group has labels that a process has set, maybe none. Cost: a look at each series.
-    pub fn has_pairs(&self, group: &[impl AsRef<str>]) -> bool {
-        let Some(bound) = self.family.bound() else { return false };
+    /// Shows a group before it has labels, unless it is there. Of calls at once, in any processes, this one
+    /// never removes labels that another one sets. Cost: two looks at each series.
+    pub fn begin_pairs(&self, group: &[impl AsRef<str>]) {
+        let Some(bound) = self.family.bound() else { return self.family.late.note_discarded() };
         let text = group_text(bound.openings, group);
-        let mut is_there = false;
-        bound.family.remove_where(|other| {
-            is_there |= other != OVERFLOW.as_bytes() && is_of_group(other, text.as_bytes());
-            false
-        });
-        is_there
+        let group = text.as_bytes();
+        let is_any = |is_it: &dyn Fn(&[u8]) -> bool| {
+            let mut is_there = false;
+            bound.family.remove_where(|other| {
+                is_there |=
+                    other != OVERFLOW.as_bytes() && is_of_group(other, group) && is_it(other);
+                false
+            });
+            is_there
+        };
+        if is_any(&|_| true) {
+            return;
+        }
+        let Ok(looked) = bound.family.series(group) else { return };
+        looked.at(0).set(1);
+        drop(looked);
+        // Another call makes its series before it removes those of the group, so it is there if it did not
+        // remove this one.
+        if is_any(&|other| other != group) {
+            bound.family.remove(group);
+        }
     }
 
     /// Removes the labels of a group. Cost: a look at each series.
@@ -186,7 +202,6 @@ mod tests {
     fn groups_have_facts_of_their_own() {
         let registry = Registry::for_test().unwrap();
         let info = registry.info(Opts::new("worker", "Workers."), &["queue"]).unwrap();
-        assert!(!info.has_pairs(&["a"]));
         info.set_pairs(&["a"], &[("version", "1"), ("host", "x")]);
         info.set_pairs(&["a, b"], &[]);
         info.set_pairs(&["a\",b"], &[("version", "3")]);
@@ -197,9 +212,7 @@ mod tests {
         assert!(is_there(&[("queue", "a, b")]));
         assert!(is_there(&[("queue", "a\",b"), ("version", "3")]));
         assert_eq!(snapshot.select("worker_info", &[]).count(), 3);
-        assert!(info.has_pairs(&["a"]) && info.has_pairs(&["a, b"]) && !info.has_pairs(&["b"]));
         info.remove_pairs(&["a"]);
-        assert!(!info.has_pairs(&["a"]));
         assert_eq!(registry.snapshot().select("worker_info", &[]).count(), 2);
     }
 
@@ -209,9 +222,7 @@ mod tests {
         let info = registry.info(Opts::new("build", "Build."), &[""; 0]).unwrap();
         assert_eq!(registry.snapshot().select("build_info", &[]).count(), 0);
         let none = [""; 0];
-        assert!(!info.has_pairs(&none));
         info.set_pairs(&none, &[]);
-        assert!(info.has_pairs(&none));
         assert_eq!(registry.snapshot().value("build_info", &[]), Some(1.0));
         info.set_pairs(&none, &[("version", "1")]);
         info.set_pairs(&none, &[("revision", "x"), ("version", "2")]);
@@ -219,5 +230,28 @@ mod tests {
         assert_eq!(snapshot.select("build_info", &[]).count(), 1);
         let labels = [("revision", "x"), ("version", "2")];
         assert_eq!(snapshot.value("build_info", &labels), Some(1.0));
+    }
+
+    #[test]
+    fn a_group_that_begins_takes_the_labels_of_no_other_call() {
+        const GROUPS: usize = if cfg!(miri) { 3 } else { 400 };
+        let registry = Registry::for_test().unwrap();
+        let info = registry.info(Opts::new("worker", "Workers."), &["queue"]).unwrap();
+        let both = std::sync::Barrier::new(2);
+        let each_group = |act: &dyn Fn(&str)| {
+            for n in 0..GROUPS {
+                both.wait();
+                act(&n.to_string());
+            }
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| each_group(&|group| info.begin_pairs(&[group])));
+            each_group(&|group| info.set_pairs(&[group], &[("version", "1")]));
+        });
+        let snapshot = registry.snapshot();
+        assert_eq!(snapshot.select("worker_info", &[("version", "1")]).count(), GROUPS);
+        assert_eq!(snapshot.select("worker_info", &[]).count(), GROUPS);
+        info.begin_pairs(&["new"]);
+        assert_eq!(registry.snapshot().value("worker_info", &[("queue", "new")]), Some(1.0));
     }
 }
