@@ -1,5 +1,7 @@
 //! The values that a study reads from the service's metrics.
 
+use std::collections::BTreeMap;
+
 use anyhow::{Context, Result};
 use talea_load::scenario::{Names, Quantity, Selector};
 use talea_parse::Sample;
@@ -13,6 +15,23 @@ pub(crate) struct Reading {
     values: [Option<f64>; Quantity::ALL.len()],
     /// Requests by how long they took.
     pub durations: Durations,
+    /// Each series of the counters, of the durations and of the times of starts. One that is no
+    /// histogram has a count alone.
+    pub(super) series: BTreeMap<SeriesKey, Durations>,
+}
+
+/// A quantity, and the labels of one of its series in their order.
+pub(super) type SeriesKey = (Quantity, Vec<(String, String)>);
+
+/// The kinds of samples that are read.
+#[derive(Clone, Copy)]
+pub(super) enum Column {
+    /// Of any quantity but the durations.
+    Value(Quantity),
+    /// The parts of the histogram of durations.
+    Count,
+    Sum,
+    AtMost(f64),
 }
 
 impl Reading {
@@ -22,36 +41,82 @@ impl Reading {
     pub(crate) fn from_text(text: &str, names: &Names) -> Result<Self> {
         let samples = talea_parse::text(text).context("the metrics are not in the text format")?;
         let mut reading = Self::default();
+        let mut add = |selector: &Selector, column: &dyn Fn(&Sample) -> Option<Column>| {
+            let meant = samples.iter().filter(|it| selector.selects(&it.name, &it.labels));
+            for (sample, column) in meant.filter_map(|it| Some((it, column(it)?))) {
+                let labels = sample.labels.iter().map(|(name, value)| (&**name, &**value));
+                reading.add(column, labels, sample.value, names.seconds());
+            }
+        };
         for (quantity, selector) in names.all() {
-            let value = match quantity {
-                Quantity::Duration => {
-                    reading.durations = durations(&samples, selector, names.seconds());
-                    sum(&samples, &selector.ending("_count"))
-                }
-                _ => all(&samples, selector, |one, other| quantity.together(one, other)),
-            };
-            reading.set(quantity, value);
+            if quantity != Quantity::Duration {
+                add(selector, &|_| Some(Column::Value(quantity)));
+                continue;
+            }
+            add(&selector.ending("_count"), &|_| Some(Column::Count));
+            add(&selector.ending("_sum"), &|_| Some(Column::Sum));
+            add(&selector.ending("_bucket"), &|sample| {
+                let label = sample.labels.iter().find(|(name, _)| name == "le");
+                label.and_then(|(_, text)| text.parse().ok()).map(Column::AtMost)
+            });
         }
         Ok(reading)
     }
 
-    /// A quantity, if the service reports it.
-    pub(crate) fn get(&self, quantity: Quantity) -> Option<f64> {
-        self.values[quantity as usize]
-    }
-
-    /// Sets a quantity. A value that is no finite number says nothing.
-    pub(crate) fn set(&mut self, quantity: Quantity, value: Option<f64>) {
-        self.values[quantity as usize] = value.filter(|value| value.is_finite());
-    }
-
-    /// Takes over the quantities of a later reading; those that it lacks stay.
-    pub(super) fn update(&mut self, later: &Self) {
-        for (known, new) in self.values.iter_mut().zip(later.values) {
-            *known = new.or(*known);
+    /// Adds a sample of a series. Durations are in a unit of so many seconds.
+    pub(super) fn add<'a>(
+        &mut self,
+        column: Column,
+        labels: impl Iterator<Item = (&'a str, &'a str)>,
+        value: f64,
+        seconds: f64,
+    ) {
+        let quantity = match column {
+            Column::Value(quantity) => quantity,
+            Column::Count | Column::Sum | Column::AtMost(_) => Quantity::Duration,
+        };
+        if let Column::Value(_) | Column::Count = column {
+            let known = &mut self.values[quantity as usize];
+            *known = Some(known.map_or(value, |known| quantity.together(known, value)));
         }
-        if later.get(Quantity::Duration).is_some() {
-            self.durations.clone_from(&later.durations);
+        if !is_followed(quantity) {
+            return;
+        }
+        let labels = labels.filter(|(name, _)| !["__name__", "le"].contains(name));
+        let mut labels: Vec<_> =
+            labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        labels.sort_unstable();
+        let series = self.series.entry((quantity, labels)).or_default();
+        match column {
+            Column::Value(_) => series.count += value,
+            Column::Count => {
+                self.durations.count += value;
+                series.count += value;
+            }
+            Column::Sum => {
+                self.durations.sum += value * seconds;
+                series.sum += value * seconds;
+            }
+            Column::AtMost(threshold) if value.is_finite() => {
+                self.durations.add(threshold * seconds, value);
+                series.add(threshold * seconds, value);
+            }
+            Column::AtMost(_) => {}
+        }
+    }
+
+    /// A quantity, if the service reports it. A value that is no finite number says nothing.
+    pub(crate) fn get(&self, quantity: Quantity) -> Option<f64> {
+        self.values[quantity as usize].filter(|value| value.is_finite())
+    }
+
+    /// Sets a quantity other than the durations, as if it had a single series.
+    #[cfg(test)]
+    pub(crate) fn set(&mut self, quantity: Quantity, value: Option<f64>) {
+        self.values[quantity as usize] = None;
+        self.series.retain(|(of, _), _| *of != quantity);
+        if let Some(value) = value {
+            self.add(Column::Value(quantity), std::iter::empty(), value, 1.0);
         }
     }
 
@@ -62,33 +127,10 @@ impl Reading {
     }
 }
 
-/// The durations of all series that a selector means.
-fn durations(samples: &[Sample], selector: &Selector, seconds: f64) -> Durations {
-    let buckets = selector.ending("_bucket");
-    let mut durations = Durations {
-        sum: sum(samples, &selector.ending("_sum")).unwrap_or_default() * seconds,
-        count: sum(samples, &selector.ending("_count")).unwrap_or_default(),
-        below: Vec::new(),
-    };
-    for sample in samples.iter().filter(|it| buckets.selects(&it.name, &it.labels)) {
-        let label = sample.labels.iter().find(|(name, _)| name == "le");
-        let threshold = label.and_then(|(_, text)| text.parse::<f64>().ok());
-        let Some(threshold) = threshold.map(|threshold| threshold * seconds) else { continue };
-        if sample.value.is_finite() {
-            durations.add(threshold, sample.value);
-        }
-    }
-    durations
-}
-
-/// The sum over all series that a selector means; none where there is none.
-fn sum(samples: &[Sample], selector: &Selector) -> Option<f64> {
-    all(samples, selector, |sum, value| sum + value)
-}
-
-fn all(samples: &[Sample], selector: &Selector, together: impl Fn(f64, f64) -> f64) -> Option<f64> {
-    let meant = samples.iter().filter(|sample| selector.selects(&sample.name, &sample.labels));
-    meant.map(|sample| sample.value).reduce(together)
+/// Whether each series of it is followed by itself from one reading to the next.
+fn is_followed(quantity: Quantity) -> bool {
+    use Quantity::{CpuSeconds, Duration, Requests, StartTime, TasksSpawned};
+    matches!(quantity, Requests | Duration | TasksSpawned | CpuSeconds | StartTime)
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval_at};
 use super::clients::{Observed, ResponseTimeline};
 use super::reading::Reading;
 use super::scraper::Scraper;
-use super::series::Sample;
+use super::series::{Counters, Sample};
 
 /// The time between two samples, as aimed at.
 pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(100);
@@ -73,8 +73,9 @@ async fn sample(
     mut ended: oneshot::Receiver<()>,
 ) -> Samples {
     let mut all = Samples::default();
+    let mut counters = Counters::default();
     let mut scraper = service.map(|(scraper, reading)| {
-        all.samples.push(Sample { at: Duration::ZERO, reading });
+        all.samples.push(counters.sample(Duration::ZERO, reading));
         // Its connection is to be driven by this thread too.
         scraper.another()
     });
@@ -96,7 +97,7 @@ async fn sample(
                 false => scraper.scrape().await,
             };
             match scraped {
-                Ok((at, reading)) => all.samples.push(Sample { at: at - begun, reading }),
+                Ok((at, reading)) => all.samples.push(counters.sample(at - begun, reading)),
                 Err(error) if last => all.unread = Some(error),
                 Err(_) => all.missed += 1,
             }

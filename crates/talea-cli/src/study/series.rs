@@ -1,12 +1,13 @@
 //! From samples to the series that are plotted over time.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use talea_load::scenario::Quantity;
 
 use super::clients::rounded;
-use super::reading::Reading;
+use super::reading::{Reading, SeriesKey};
 use crate::families::Durations;
 
 /// The window of rates and means over time.
@@ -18,6 +19,8 @@ pub(crate) struct Sample {
     /// Since the baseline, which is taken just before the first client starts.
     pub at: Duration,
     pub reading: Reading,
+    /// Since the first sample.
+    pub(super) increase: CounterIncrease,
 }
 
 /// The server's metrics over time, column by column. A column is as long as `seconds`, or empty
@@ -53,7 +56,6 @@ pub(crate) struct Series {
 /// The increase of counters since the baseline of a case, also across restarts of the service.
 #[derive(Clone, Debug, Default)]
 pub(super) struct CounterIncrease {
-    pub(super) at: Duration,
     pub(super) requests: Option<f64>,
     pub(super) cpu_seconds: Option<f64>,
     pub(super) tasks_spawned: Option<f64>,
@@ -62,54 +64,57 @@ pub(super) struct CounterIncrease {
     pub(super) restarts: u64,
 }
 
-/// The counts of each sample since the first.
-pub(super) fn counted(samples: &[Sample]) -> Vec<CounterIncrease> {
-    let Some((first, later)) = samples.split_first() else { return Vec::new() };
-    let known = |quantity| first.reading.get(quantity).map(|_| 0.0);
-    let mut next = CounterIncrease {
-        at: first.at,
-        requests: known(Quantity::Requests),
-        cpu_seconds: known(Quantity::CpuSeconds),
-        tasks_spawned: known(Quantity::TasksSpawned),
-        ..CounterIncrease::default()
-    };
-    let mut all = vec![next.clone()];
-    // A sample may lack a metric that those before it had.
-    let mut before = first.reading.clone();
-    for sample in later {
-        let now = &sample.reading;
-        let fell = |quantity| match (before.get(quantity), now.get(quantity)) {
-            (Some(before), Some(now)) => now < before,
-            _ => false,
-        };
-        let started = |reading: &Reading| reading.get(Quantity::StartTime);
-        let other_process = match (started(&before), started(now)) {
-            (Some(before), Some(now)) => (now - before).abs() > 0.5,
-            _ => false,
-        };
-        next.at = sample.at;
-        next.restarts += u64::from(other_process || fell(Quantity::Requests));
-        next.requests = grown(next.requests, &before, now, Quantity::Requests);
-        next.cpu_seconds = grown(next.cpu_seconds, &before, now, Quantity::CpuSeconds);
-        next.tasks_spawned = grown(next.tasks_spawned, &before, now, Quantity::TasksSpawned);
-        if now.get(Quantity::Duration).is_some() {
-            let anew = fell(Quantity::Duration);
-            let from = if anew { &Durations::default() } else { &before.durations };
-            next.durations.add_increase(from, &now.durations);
-        }
-        all.push(next.clone());
-        before.update(now);
-    }
-    all
+/// The counters of a service from sample to sample. Each series is followed by itself: one that is
+/// missing from a sample keeps its value, and one that fell began at 0 again.
+#[derive(Default)]
+pub(super) struct Counters {
+    /// The latest value of each series; none before the first sample.
+    latest: Option<BTreeMap<SeriesKey, Durations>>,
+    /// When the process started that was started last.
+    newest: Option<f64>,
+    increase: CounterIncrease,
 }
 
-/// A counter's total with what it grew by. One that fell began at 0 again; one that was not there
-/// yet was 0.
-fn grown(total: Option<f64>, before: &Reading, now: &Reading, of: Quantity) -> Option<f64> {
-    let Some(now) = now.get(of) else { return total };
-    let before = before.get(of).unwrap_or(0.0);
-    let grew = if now < before { now } else { now - before };
-    Some(total.unwrap_or(0.0) + grew)
+impl Counters {
+    /// Takes the next sample; the first is the baseline. Of a reading that lacks a quantity, or has
+    /// one that is no number, that quantity stays. A series that was not there yet was 0.
+    pub(super) fn sample(&mut self, at: Duration, mut reading: Reading) -> Sample {
+        let is_first = self.latest.is_none();
+        let latest = self.latest.get_or_insert_default();
+        let (newest, anew) = (self.newest, Durations::default());
+        let mut is_restarted = false;
+        for (key, now) in std::mem::take(&mut reading.series) {
+            if reading.get(key.0).is_none() {
+                continue;
+            }
+            if key.0 == Quantity::StartTime {
+                is_restarted |= newest.is_some_and(|newest| now.count > newest + 0.5);
+                self.newest = Some(self.newest.map_or(now.count, |known| known.max(now.count)));
+                continue;
+            }
+            let known = latest.get(&key);
+            let before = match known {
+                _ if is_first => &now,
+                Some(known) if known.count <= now.count => known,
+                _ => &anew,
+            };
+            let add = |total: &mut Option<f64>| {
+                *total.get_or_insert_default() += now.count - before.count;
+            };
+            match key.0 {
+                Quantity::Requests => {
+                    is_restarted |= known.is_some_and(|known| now.count < known.count);
+                    add(&mut self.increase.requests);
+                }
+                Quantity::CpuSeconds => add(&mut self.increase.cpu_seconds),
+                Quantity::TasksSpawned => add(&mut self.increase.tasks_spawned),
+                _ => self.increase.durations.add_increase(before, &now),
+            }
+            latest.insert(key, now);
+        }
+        self.increase.restarts += u64::from(is_restarted);
+        Sample { at, reading, increase: self.increase.clone() }
+    }
 }
 
 impl Series {
@@ -117,7 +122,6 @@ impl Series {
     /// last answer. A state at one instant, such as the requests in flight, is left out if no
     /// sample was taken in between: those two are of an idle service.
     pub(crate) fn of(samples: &[Sample]) -> Self {
-        let counted = counted(samples);
         let Some(baseline) = samples.first().map(|sample| &sample.reading) else {
             return Self::default();
         };
@@ -137,13 +141,13 @@ impl Series {
         let over_window = |of: &dyn Fn(Window<'_>) -> Option<f64>, scale| {
             column(&|last| {
                 let first = first_in_window(samples, last)?;
-                let number = of((&counted[first], &counted[last]))?;
+                let number = of((&samples[first], &samples[last]))?;
                 Some(rounded(number, scale)).filter(|number| number.is_finite())
             })
         };
         Self {
             seconds: samples.iter().map(|it| rounded(it.at.as_secs_f64(), 1e3)).collect(),
-            requests_received: column(&|at| counted[at].requests),
+            requests_received: column(&|at| samples[at].increase.requests),
             rate_2s: over_window(&|window| rate(window, |at| at.requests), 1e2),
             mean_response_ms_2s: over_window(&mean_ms, 1e4),
             in_flight: state(Quantity::InFlight),
@@ -187,49 +191,77 @@ fn first_in_window(samples: &[Sample], last: usize) -> Option<usize> {
     (first < last).then_some(first)
 }
 
-/// The counts where a window begins, and where it ends.
-type Window<'a> = (&'a CounterIncrease, &'a CounterIncrease);
+/// The samples where a window begins, and where it ends.
+type Window<'a> = (&'a Sample, &'a Sample);
 
 fn rate((from, to): Window<'_>, of: impl Fn(&CounterIncrease) -> Option<f64>) -> Option<f64> {
     let seconds = to.at.checked_sub(from.at)?.as_secs_f64();
-    (seconds > 0.0).then(|| Some((of(to)? - of(from).unwrap_or(0.0)) / seconds)).flatten()
+    (seconds > 0.0)
+        .then(|| Some((of(&to.increase)? - of(&from.increase).unwrap_or(0.0)) / seconds))
+        .flatten()
 }
 
 fn mean_ms((from, to): Window<'_>) -> Option<f64> {
-    let count = to.durations.count - from.durations.count;
-    (count > 0.0).then(|| (to.durations.sum - from.durations.sum) / count * 1e3)
+    let (from, to) = (&from.increase.durations, &to.increase.durations);
+    let count = to.count - from.count;
+    (count > 0.0).then(|| (to.sum - from.sum) / count * 1e3)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use talea_load::scenario::Names;
+
+    use super::super::reading::Column;
     use super::*;
 
-    fn sample(millis: u64, requests: u64) -> Sample {
-        let mut reading = Reading::default();
-        reading.set(Quantity::Requests, Some((requests + 1000) as f64));
-        reading.set(Quantity::Duration, Some(requests as f64));
-        reading.durations.count = requests as f64;
-        reading.durations.sum = requests as f64 * 0.004;
-        Sample { at: Duration::from_millis(millis), reading }
+    /// Readings, each so many milliseconds after the baseline.
+    pub(in super::super) fn samples(
+        readings: impl IntoIterator<Item = (u64, Reading)>,
+    ) -> Vec<Sample> {
+        let mut counters = Counters::default();
+        let sample = |(at, reading)| counters.sample(Duration::from_millis(at), reading);
+        readings.into_iter().map(sample).collect()
     }
 
-    fn started_at(mut sample: Sample, seconds: f64, requests: f64) -> Sample {
-        sample.reading.set(Quantity::StartTime, Some(seconds));
-        sample.reading.set(Quantity::Requests, Some(requests));
-        sample
+    fn counted(readings: impl IntoIterator<Item = (u64, Reading)>) -> Vec<CounterIncrease> {
+        samples(readings).into_iter().map(|sample| sample.increase).collect()
+    }
+
+    fn series_of(readings: impl IntoIterator<Item = (u64, Reading)>) -> Series {
+        Series::of(&samples(readings))
+    }
+
+    fn sample(millis: u64, requests: u64) -> (u64, Reading) {
+        let mut reading = Reading::default();
+        reading.set(Quantity::Requests, Some((requests + 1000) as f64));
+        let parts = [(Column::Count, 1.0), (Column::Sum, 0.004), (Column::AtMost(1.0), 1.0)];
+        for (column, each) in parts {
+            reading.add(column, std::iter::empty(), requests as f64 * each, 1.0);
+        }
+        (millis, reading)
+    }
+
+    fn started_at(
+        (at, mut reading): (u64, Reading),
+        seconds: f64,
+        requests: f64,
+    ) -> (u64, Reading) {
+        reading.set(Quantity::StartTime, Some(seconds));
+        reading.set(Quantity::Requests, Some(requests));
+        (at, reading)
     }
 
     #[test]
     fn a_single_sample_has_no_rate() {
-        let series = Series::of(&[sample(0, 0)]);
+        let series = series_of([sample(0, 0)]);
         assert!(series.rate_2s.is_empty() && series.mean_response_ms_2s.is_empty());
         assert_eq!(series.peak_rate(), None);
-        assert_eq!(Series::of(&[]).peak_rate(), None);
+        assert_eq!(series_of([]).peak_rate(), None);
     }
 
     #[test]
     fn a_short_case_has_the_rate_since_it_began() {
-        let series = Series::of(&[sample(0, 0), sample(100, 50), sample(200, 150)]);
+        let series = series_of([sample(0, 0), sample(100, 50), sample(200, 150)]);
         assert_eq!(series.rate_2s, [None, Some(500.0), Some(750.0)]);
         assert_eq!(series.mean_response_ms_2s, [None, Some(4.0), Some(4.0)]);
         assert_eq!(series.requests_received, [Some(0.0), Some(50.0), Some(150.0)]);
@@ -240,8 +272,7 @@ mod tests {
 
     #[test]
     fn a_long_case_has_the_rate_of_the_last_two_seconds() {
-        let samples: Vec<_> = (0..=40u64).map(|tick| sample(tick * 100, tick * tick)).collect();
-        let series = Series::of(&samples);
+        let series = series_of((0..=40u64).map(|tick| sample(tick * 100, tick * tick)));
         // (40² − 20²) in 2 s, and the peak is not that of a shorter window.
         assert_eq!(series.rate_2s[40], Some(600.0));
         assert_eq!(series.peak_rate(), Some(600.0));
@@ -250,8 +281,8 @@ mod tests {
     #[test]
     fn a_window_of_one_sample_has_no_rate_and_one_without_requests_has_no_mean() {
         let samples = [sample(0, 0), sample(100, 10), sample(5000, 20), sample(5100, 30)];
-        assert_eq!(Series::of(&samples).rate_2s, [None, Some(100.0), None, Some(100.0)]);
-        let series = Series::of(&[sample(0, 0), sample(100, 0)]);
+        assert_eq!(series_of(samples).rate_2s, [None, Some(100.0), None, Some(100.0)]);
+        let series = series_of([sample(0, 0), sample(100, 0)]);
         assert_eq!(series.rate_2s[1], Some(0.0));
         assert!(series.mean_response_ms_2s.is_empty());
     }
@@ -264,20 +295,14 @@ mod tests {
             started_at(sample(200, 0), 20.0, 7.0),
             started_at(sample(300, 0), 20.0, 9.0),
         ];
-        let counted = counted(&samples);
-        assert_eq!(counted[3].requests, Some(39.0));
-        assert_eq!(counted[3].restarts, 1);
+        let last = &counted(samples)[3];
+        assert_eq!((last.requests, last.restarts), (Some(39.0), 1));
     }
 
     #[test]
     fn a_metric_that_a_page_lacks_goes_on_where_it_was() {
-        let nothing = Sample { reading: Reading::default(), ..sample(200, 0) };
-        let mut samples = vec![sample(0, 500), sample(100, 530), nothing, sample(300, 570)];
-        for sample in &mut samples {
-            let count = sample.reading.durations.count;
-            sample.reading.durations.add(1.0, count);
-        }
-        let counted = counted(&samples);
+        let nothing = (200, Reading::default());
+        let counted = counted([sample(0, 500), sample(100, 530), nothing, sample(300, 570)]);
         assert_eq!(counted[2].requests, Some(30.0));
         assert_eq!((counted[3].requests, counted[3].restarts), (Some(70.0), 0));
         let durations = &counted[3].durations;
@@ -288,8 +313,64 @@ mod tests {
     #[test]
     fn a_metric_that_comes_with_the_first_request_began_at_0() {
         let mut first = sample(0, 0);
-        first.reading.set(Quantity::Requests, None);
-        let series = Series::of(&[first, sample(100, 0)]);
+        first.1.set(Quantity::Requests, None);
+        let series = series_of([first, sample(100, 0)]);
         assert_eq!(series.requests_received, [None, Some(1000.0)]);
+    }
+
+    /// What is counted from pages, of which one is read each tenth of a second.
+    fn of_pages(pages: &[String]) -> Vec<CounterIncrease> {
+        let names = Names::built_in("talea").unwrap();
+        let read = |page: &String| Reading::from_text(page, &names).unwrap();
+        counted((0..).zip(pages).map(|(n, page)| (n * 100, read(page))))
+    }
+
+    /// A page of regions, each with the requests that it counted and when it was started.
+    fn page(regions: &[(&str, u64, u64)]) -> String {
+        let of = |(region, requests, started): &(&str, u64, u64)| {
+            format!(
+                "http_requests_total{{route=\"/a\",region=\"{region}\"}} {requests}\n\
+                 http_request_duration_seconds_sum{{region=\"{region}\"}} {requests}\n\
+                 http_request_duration_seconds_count{{region=\"{region}\"}} {requests}\n\
+                 http_request_duration_seconds_bucket{{region=\"{region}\",le=\"1\"}} {requests}\n\
+                 process_cpu_seconds_total{{region=\"{region}\"}} {requests}\n\
+                 process_start_time_seconds{{region=\"{region}\"}} {started}\n"
+            )
+        };
+        regions.iter().map(of).collect()
+    }
+
+    #[test]
+    fn a_series_that_a_page_lacks_goes_on_where_it_was() {
+        let (a, b) = (|requests| ("a", requests, 10), |requests| ("b", requests, 20));
+        let counted = of_pages(&[
+            page(&[a(1_000), b(500)]),
+            page(&[a(1_010), b(500)]),
+            // Neither of them was restarted.
+            page(&[a(1_020)]),
+            page(&[b(503)]),
+            page(&[a(1_030), b(505)]),
+        ]);
+        let requests: Vec<_> = counted.iter().map(|it| it.requests.unwrap()).collect();
+        assert_eq!(requests, [0.0, 10.0, 20.0, 23.0, 35.0]);
+        let last = counted.last().unwrap();
+        assert_eq!((last.cpu_seconds, last.restarts), (Some(35.0), 0));
+        let durations = &last.durations;
+        assert_eq!((durations.sum, durations.count), (35.0, 35.0));
+        assert_eq!(durations.below, [(1.0, 35.0)]);
+    }
+
+    #[test]
+    fn of_several_processes_the_one_that_is_restarted_counts_from_0() {
+        let counted = of_pages(&[
+            page(&[("a", 1_000, 10), ("b", 500, 20)]),
+            page(&[("a", 1_010, 10), ("b", 4, 30)]),
+            page(&[("a", 1_020, 10), ("b", 6, 30)]),
+        ]);
+        let requests: Vec<_> = counted.iter().map(|it| it.requests.unwrap()).collect();
+        assert_eq!(requests, [0.0, 14.0, 26.0]);
+        let last = counted.last().unwrap();
+        assert_eq!((last.durations.count, last.restarts), (26.0, 1));
+        assert_eq!(last.durations.below, [(1.0, 26.0)]);
     }
 }

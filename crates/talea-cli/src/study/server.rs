@@ -5,7 +5,7 @@ use talea_load::figures::{counted as counted_in_words, whole};
 use talea_load::scenario::Quantity;
 
 use super::endpoints::EndpointSummary;
-use super::series::{Sample, Series, counted, is_sampled, most};
+use super::series::{CounterIncrease, Sample, Series, is_sampled, most};
 use crate::families::Quantiles;
 
 /// The values of a server's metrics in one case; none if it does not report them.
@@ -59,7 +59,8 @@ impl Server {
     /// Whether high-water marks were reset before the first.
     pub(crate) fn of(samples: &[Sample], missed_samples: u64, reset: bool) -> Self {
         let series = Series::of(samples);
-        let totals = counted(samples).pop().unwrap_or_default();
+        let idle = CounterIncrease::default();
+        let totals = samples.last().map_or(&idle, |last| &last.increase);
         let whole_of = |value: Option<f64>| value.map(|value| value.max(0.0).round() as u64);
         let peak = |now, mark| peak(samples, now, mark, reset);
         let additional = peak(Quantity::Tasks, Quantity::TasksPeak);
@@ -161,17 +162,16 @@ fn disagreement(sent: u64, received: u64) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::super::reading::Reading;
+    use super::super::series::tests::samples;
     use super::*;
 
-    fn sample(tenths: u64, values: &[(Quantity, f64)]) -> Sample {
+    fn sample(tenths: u64, values: &[(Quantity, f64)]) -> (u64, Reading) {
         let mut reading = Reading::default();
         for (quantity, value) in values {
             reading.set(*quantity, Some(*value));
         }
-        Sample { at: Duration::from_millis(tenths * 100), reading }
+        (tenths * 100, reading)
     }
 
     #[test]
@@ -196,11 +196,11 @@ mod tests {
     fn a_high_water_mark_is_believed_where_it_is_of_this_case() {
         use Quantity::{Tasks, TasksPeak};
         let of = |marks: [f64; 2], reset| {
-            let samples = [
+            let samples = samples([
                 sample(0, &[(Tasks, 4.0), (TasksPeak, marks[0])]),
                 sample(1, &[(Tasks, 6.0), (TasksPeak, marks[1])]),
                 sample(2, &[(Tasks, 4.0), (TasksPeak, marks[1])]),
-            ];
+            ]);
             Server::of(&samples, 0, reset).peak_additional_tasks
         };
         assert_eq!(of([4.0, 9.0], false), Some(5), "it was level");
@@ -217,15 +217,15 @@ mod tests {
             let marks = [(TasksPeak, peak), (TasksSpawned, spawned)];
             sample(tenths, &[&idle[..], &marks[..]].concat())
         };
-        let server = Server::of(&[at(0, 4.0, 90.0), at(1, 14.0, 310.0)], 0, true);
+        let server = Server::of(&samples([at(0, 4.0, 90.0), at(1, 14.0, 310.0)]), 0, true);
         assert!(server.unsampled);
         assert_eq!((server.peak_in_flight, server.peak_pool_used), (None, None));
         assert_eq!((server.peak_ready_tasks, server.peak_additional_tasks), (None, Some(10)));
         assert_eq!(server.tasks_created, Some(220));
         assert!(server.series.in_flight.is_empty() && server.series.pool_used.is_empty());
         let mut busy = at(1, 14.0, 310.0);
-        busy.reading.set(InFlight, Some(7.0));
-        let server = Server::of(&[at(0, 4.0, 90.0), busy, at(2, 14.0, 310.0)], 0, true);
+        busy.1.set(InFlight, Some(7.0));
+        let server = Server::of(&samples([at(0, 4.0, 90.0), busy, at(2, 14.0, 310.0)]), 0, true);
         assert!(!server.unsampled);
         assert_eq!((server.peak_in_flight, server.peak_ready_tasks), (Some(7), Some(0)));
     }
@@ -235,7 +235,7 @@ mod tests {
         use Quantity::{InFlight, Requests};
         let peak = |requests: [f64; 3], met| {
             let at = |n: usize, met| sample(n as u64, &[(Requests, requests[n]), (InFlight, met)]);
-            Server::of(&[at(0, 0.0), at(1, met), at(2, 0.0)], 0, true).peak_in_flight
+            Server::of(&samples([at(0, 0.0), at(1, met), at(2, 0.0)]), 0, true).peak_in_flight
         };
         assert_eq!(peak([5.0, 80.0, 105.0], 0.0), None, "each of 100 was in flight for a while");
         assert_eq!(peak([5.0, 80.0, 105.0], 3.0), Some(3));
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn tasks_that_were_created_are_counted_over_a_restart() {
         let at = |tenths, spawned| sample(tenths, &[(Quantity::TasksSpawned, spawned)]);
-        let server = Server::of(&[at(0, 100.0), at(1, 130.0), at(2, 4.0)], 0, true);
+        let server = Server::of(&samples([at(0, 100.0), at(1, 130.0), at(2, 4.0)]), 0, true);
         assert_eq!(server.tasks_created, Some(34));
     }
 
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn nothing_is_known_of_a_server_that_reports_nothing() {
-        let server = Server::of(&[sample(0, &[]), sample(1, &[])], 0, false);
+        let server = Server::of(&samples([sample(0, &[]), sample(1, &[])]), 0, false);
         assert_eq!(server.requests_received, None);
         assert_eq!(server.peak_additional_tasks, None);
         assert_eq!(server.cpu_seconds, None);

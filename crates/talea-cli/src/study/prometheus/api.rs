@@ -53,6 +53,10 @@ fn milliseconds(seconds: f64) -> i64 {
 }
 
 impl Series {
+    pub(super) fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.labels.iter().map(|(name, value)| (&**name, &**value))
+    }
+
     pub(super) fn label(&self, name: &str) -> Option<&str> {
         self.labels.get(name).map(String::as_str)
     }

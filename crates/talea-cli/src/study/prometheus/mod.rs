@@ -18,8 +18,8 @@ pub(super) use self::differences::differences;
 use self::process::PrometheusProcess;
 use super::case_result::Query;
 use super::design::{Addresses, PrometheusSource};
-use super::reading::Reading;
-use super::series::Sample;
+use super::reading::{Column, Reading};
+use super::series::{Counters, Sample};
 use super::server::Server;
 
 /// How long a scrape may take to arrive at Prometheus.
@@ -35,35 +35,6 @@ pub(super) struct Prometheus {
     /// A metric that the service has all the time: its samples show that a scrape has arrived.
     probe: Selector,
     started: Option<PrometheusProcess>,
-}
-
-/// The kinds of series that are read.
-#[derive(Clone, Copy)]
-enum Column {
-    Value(Quantity),
-    Count,
-    Sum,
-    AtMost(f64),
-}
-
-impl Column {
-    /// Puts the values of its series at one instant into a reading.
-    fn put(self, values: impl Iterator<Item = f64>, seconds: f64, reading: &mut Reading) {
-        let together = |one, other| match self {
-            Self::Value(quantity) => quantity.together(one, other),
-            Self::Count | Self::Sum | Self::AtMost(_) => one + other,
-        };
-        let Some(value) = values.reduce(together) else { return };
-        match self {
-            Self::Value(quantity) => reading.set(quantity, Some(value)),
-            Self::Count => {
-                reading.set(Quantity::Duration, Some(value));
-                reading.durations.count = value;
-            }
-            Self::Sum => reading.durations.sum = value * seconds,
-            Self::AtMost(threshold) => reading.durations.add(threshold * seconds, value),
-        }
-    }
 }
 
 pub(super) struct PrometheusResult {
@@ -169,14 +140,16 @@ impl Prometheus {
         let all = columns.iter().flat_map(|(_, series)| series).flat_map(|it| &it.values);
         let instants: BTreeSet<i64> = all.map(|(at, _)| *at).collect();
         let begun = (from * 1e3).round() as i64;
+        let mut counters = Counters::default();
         let sample = |at: i64| {
             let mut reading = Reading::default();
             for (column, series) in &columns {
-                let values = series.iter().filter_map(|series| series.at(at));
-                column.put(values, self.names.seconds(), &mut reading);
+                for (series, value) in series.iter().filter_map(|it| Some((it, it.at(at)?))) {
+                    reading.add(*column, series.labels(), value, self.names.seconds());
+                }
             }
             let since = u64::try_from(at - begun).unwrap_or_default();
-            Sample { at: Duration::from_millis(since), reading }
+            counters.sample(Duration::from_millis(since), reading)
         };
         Ok(instants.into_iter().map(sample).collect())
     }
