@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use talea_load::figures::{counted, measured, whole};
-use talea_load::scenario::Quantity;
+use talea_load::scenario::{Names, Quantity};
 use talea_load::stop::Stop;
 use talea_load::{self, Meters, Model, Plan, Until, Window};
 use tokio::process::Command;
@@ -226,7 +226,7 @@ impl<'a> StudyRun<'a> {
         let client = Clients::new(&plan, &outcome, samples.timeline.times());
         let times = served.endpoint_times().await;
         let server = served.metrics.as_ref().map(|_| {
-            let server = server(&samples, resets);
+            let server = server(&samples, resets, &self.design.names);
             match times.zip(times_before) {
                 Some((now, before)) => server.with_endpoints(now.since(&before)),
                 // Without the one before, the other has what was before the case too.
@@ -248,13 +248,18 @@ impl<'a> StudyRun<'a> {
     }
 }
 
-/// The values of the server's metrics. Without a reading after the last answer it is not known how
-/// many requests there were.
-fn server(samples: &Samples, reset: bool) -> Server {
+/// The values of the server's metrics. Without a reading after the last answer, or without the
+/// counter of requests in it, it is not known how many requests there were.
+fn server(samples: &Samples, reset: bool, names: &Names) -> Server {
     let mut server = Server::of(&samples.samples, samples.missed, reset);
-    if let Some(error) = &samples.unread {
+    let last = samples.samples.last().map(|sample| &sample.reading);
+    let lacks = server.requests_received.is_some()
+        && last.is_some_and(|last| last.get(Quantity::Requests).is_none());
+    let lacking = names.get(Quantity::Requests).filter(|_| lacks);
+    let unread = samples.unread.as_ref().map(|error| format!("{error:#}"));
+    server.unread = unread.or(lacking.map(|requests| format!("the page has no metric {requests}")));
+    if server.unread.is_some() {
         server.requests_received = None;
-        server.unread = Some(format!("{error:#}"));
     }
     server
 }
@@ -378,5 +383,20 @@ mod tests {
             stopped.stopped_in = Some(("A".to_owned(), 1, of));
             assert!(stopped.to_string().contains(words), "{stopped}");
         }
+    }
+
+    #[test]
+    fn a_last_reading_without_the_counter_of_requests_does_not_say_how_many_there_were() {
+        let names = Scenario::crud().metrics.names(None).unwrap();
+        let mut samples = Samples::default();
+        let pages = ["http_requests_total 5\n", "http_requests_total 8\n", "x 1\n"];
+        let readings = pages.map(|page| Reading::from_text(page, &names).unwrap());
+        samples.samples = super::super::series::tests::samples((0..).zip(readings));
+        let server = server(&samples, false, &names);
+        assert_eq!(server.requests_received, None);
+        let words = server.disagreement(10).unwrap();
+        assert!(
+            words.contains("it is not known how many") && words.contains("http_requests_total")
+        );
     }
 }
