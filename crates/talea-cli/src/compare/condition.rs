@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
+use crate::printable::printable;
 use crate::screen::note;
 use crate::study::{CaseResult, Measure, Measures};
 use talea_statistics::mean;
@@ -50,7 +51,8 @@ pub(crate) fn report_conditions(
     let judged: Vec<_> = conditions.iter().map(judge).collect();
     let judgements = judged.iter().flatten();
     for judgement in judgements.clone() {
-        note(format_args!("{}{}", if judgement.holds { "FAILED: " } else { "" }, judgement.words));
+        let failed = if judgement.holds { "FAILED: " } else { "" };
+        note(format_args!("{failed}{}", printable(&judgement.words)));
     }
     let is_unjudged = |of: &Vec<Judgement>| of.is_empty() || of.iter().any(|it| it.lacks_number);
     if let Some(unjudged) = judged.iter().position(is_unjudged) {

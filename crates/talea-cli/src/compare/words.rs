@@ -3,16 +3,19 @@
 use talea_load::figures::{NONE, bytes, counted, measured, whole};
 
 use super::comparison::{Comparison, MeasureComparison, VariantComparison, Verdict};
+use crate::printable::printable;
 use crate::screen;
 use crate::study::Measure;
 
-/// The whole comparison for a screen.
+/// The whole comparison for a screen. The texts of a report may be of another's making.
 pub(crate) fn text(comparison: &Comparison) -> String {
     let beside = |other: &VariantComparison| {
-        format!("{} beside {}\n{}\n\n", other.name, comparison.base, table(other))
+        let [other_name, base] = [&other.name, &comparison.base].map(|name| printable(name));
+        format!("{other_name} beside {base}\n{}\n\n", table(other))
     };
     let tables = comparison.others.iter().map(beside).collect::<String>();
-    (tables + &in_words(comparison).join("\n")).trim_end().to_owned()
+    let words: Vec<String> = in_words(comparison).iter().map(|line| printable(line)).collect();
+    (tables + &words.join("\n")).trim_end().to_owned()
 }
 
 fn table(other: &VariantComparison) -> String {
@@ -22,7 +25,7 @@ fn table(other: &VariantComparison) -> String {
         for (n, line) in case.lines.iter().enumerate() {
             let id = if n == 0 { case.id.as_str() } else { "" };
             table.add_row([
-                id.to_owned(),
+                printable(id),
                 titled(line.measure),
                 value(line.measure, line.base),
                 value(line.measure, line.other),
@@ -165,5 +168,19 @@ mod tests {
             parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
             assert!(!text.contains("faster"), "{text}");
         }
+    }
+
+    #[test]
+    fn texts_of_a_report_do_not_control_the_terminal() {
+        let mut comparison = of(Measure::P99, &[1.0, 1.1], &[2.0, 2.2], true);
+        let hostile = "x\u{1b}]0;y\u{7}".to_owned();
+        comparison.caveats = vec![format!("Not the same machine: {hostile}\r")];
+        comparison.others[0].cases[0].id.clone_from(&hostile);
+        comparison.others[0].name.clone_from(&hostile);
+        comparison.base = hostile;
+        let text = text(&comparison);
+        let controls = text.chars().filter(|it| it.is_control() && *it != '\n');
+        assert_eq!(controls.count(), 0, "{text:?}");
+        assert!(text.contains("Not the same machine: x\\u{1b}]0;y\\u{7}\\r"), "{text}");
     }
 }

@@ -14,6 +14,7 @@ use crate::compare::{self, Comparison, Condition, Judgement, report_conditions};
 use crate::descriptors;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
+use crate::printable::printable;
 use crate::report::{self, Judged, ReportFolder};
 use crate::screen::{note, print};
 use crate::study::{Case, CaseResult, RunEnd, Study, rounds};
@@ -149,6 +150,7 @@ fn read(path: &Path) -> Result<Study> {
     let text = text.with_context(|| format!("{} cannot be read", path.display()))?;
     let study = serde_json::from_str(&text);
     study.map_err(|error| {
+        let error = printable(&error.to_string());
         anyhow!("{}: {error}; expected the report.json of a study", path.display())
     })
 }
