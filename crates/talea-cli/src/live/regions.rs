@@ -20,6 +20,8 @@ pub(crate) struct KnownRegions {
     pub(crate) old: Regions,
     /// Those that were known at the page before.
     gone: Vec<String>,
+    /// Whether it is the page of an agent that does not say when regions were made.
+    are_undated: bool,
 }
 
 impl KnownRegions {
@@ -37,6 +39,7 @@ impl KnownRegions {
         }
         let regions = |names: Vec<String>| Regions { are_all: names.len() == created.len(), names };
         let (new, old) = (regions(new), regions(old));
+        let are_undated = created.is_empty() && !by_region(families, UP).is_empty();
         let unreadable = Regions::unreadable(families);
         let mut gone = Vec::new();
         for (name, seconds) in before.into_iter().flat_map(|before| &before.created) {
@@ -46,15 +49,14 @@ impl KnownRegions {
                 gone.push(name.clone());
             }
         }
-        Self { created, unix_millis, new, old, gone }
+        Self { created, unix_millis, new, old, gone, are_undated }
     }
 
     /// Whether an endpoint that is missing from the page may come back to it: it is of none of the regions that are
-    /// gone.
+    /// gone, or of a service's own page.
     pub(super) fn may_miss(&self, endpoint: &str) -> bool {
         let is_named = |region: &String| has_part(endpoint, region);
-        !self.created.is_empty()
-            && (!self.gone.iter().any(is_named) || self.created.keys().any(is_named))
+        !self.are_undated && (!self.gone.iter().any(is_named) || self.created.keys().any(is_named))
     }
 }
 

@@ -195,11 +195,23 @@ pub(crate) mod tests {
         let up = |is_up: u8| gauge(UP, &[("region=\"shop\"", is_up), ("region=\"bar\"", 1)]);
         let counted =
             |count| up(1) + &requests(&[("method=\"GET\",route=\"/a\",region=\"shop\"", count)]);
-        // Of a region that is not there at all, the endpoint begins anew.
-        for (between, expected) in [(up(0), 7.0), (String::new(), 1_007.0)] {
+        // Of a region that an agent does not know at all, the endpoint begins anew.
+        let only_bar = gauge(UP, &[("region=\"bar\"", 1)]);
+        for (between, expected) in [(up(0), 7.0), (only_bar, 1_007.0)] {
             let pages = [counted(1_000), between.clone(), between, counted(1_007)];
             let pages = pages.iter().map(|page| pages::read(page));
             assert_eq!(grown((0..).zip(pages)), [0.0, 0.0, expected]);
+        }
+    }
+
+    #[test]
+    fn an_endpoint_that_a_services_own_page_lacks_counts_on_from_what_it_had() {
+        let counted = |count| requests(&[("method=\"GET\",route=\"/a\"", count)]);
+        // The page is empty, or has another family alone.
+        for between in [String::new(), gauge("process_open_fds", &[("", 5)])] {
+            let pages = [counted(1_000), between.clone(), between, counted(1_007), counted(3)];
+            let pages = pages.iter().map(|page| pages::read(page));
+            assert_eq!(grown((0..).zip(pages)), [0.0, 0.0, 7.0, 3.0]);
         }
     }
 }
