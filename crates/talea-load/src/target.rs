@@ -51,7 +51,13 @@ impl Target {
         format!("{scheme}://{open}{}{close}:{}", self.host, self.port)
     }
 
-    /// The path of the collection, or of the page of metrics.
+    /// A page such as that of the metrics, whose URL may have a query.
+    /// Fails when the text is no such URL.
+    pub fn page(text: &str) -> Result<Self, String> {
+        Self::parse(text, "expected a page such as http://127.0.0.1:4000/metrics")
+    }
+
+    /// The path of the collection; of a page its query too.
     pub fn path(&self) -> &Uri {
         &self.path
     }
@@ -121,29 +127,38 @@ impl FromStr for Target {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected a collection such as http://127.0.0.1:4000/api/items";
-        let uri: Uri = text.parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
+        let target = Self::parse(text, EXPECTED)?;
+        if target.path.query().is_some() {
+            return Err(format!("found a query, which a collection has not; {EXPECTED}"));
+        }
+        Ok(target)
+    }
+}
+
+impl Target {
+    fn parse(text: &str, expected: &str) -> Result<Self, String> {
+        let uri: Uri = text.parse().map_err(|error| format!("{error}; {expected}"))?;
         match uri.scheme_str() {
             Some("http" | "https") => {}
             Some(other) => {
-                return Err(format!("found scheme {other}, http and https are spoken; {EXPECTED}"));
+                return Err(format!("found scheme {other}, http and https are spoken; {expected}"));
             }
-            None => return Err(format!("no http:// in front; {EXPECTED}")),
+            None => return Err(format!("no http:// in front; {expected}")),
         }
-        if uri.query().is_some() {
-            return Err(format!("found a query, which a collection has not; {EXPECTED}"));
-        }
-        let authority = uri.authority().ok_or_else(|| format!("no host; {EXPECTED}"))?;
+        let authority = uri.authority().ok_or_else(|| format!("no host; {expected}"))?;
         if authority.as_str().contains('@') {
-            return Err(format!("found a user name, which is not sent; {EXPECTED}"));
+            return Err(format!("found a user name, which is not sent; {expected}"));
         }
         let is_https = uri.scheme_str() == Some("https");
         let header = HeaderValue::from_str(authority.as_str());
+        let query = uri.query().map(|query| format!("?{query}")).unwrap_or_default();
+        let path = format!("{}{query}", uri.path()).parse();
         Ok(Self {
             url: text.to_owned(),
             host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: port(authority, is_https).map_err(|error| format!("{error}; {EXPECTED}"))?,
-            path: uri.path().parse().map_err(|error| format!("{error}; {EXPECTED}"))?,
-            host_header: header.map_err(|error| format!("{error}; {EXPECTED}"))?,
+            port: port(authority, is_https).map_err(|error| format!("{error}; {expected}"))?,
+            path: path.map_err(|error| format!("{error}; {expected}"))?,
+            host_header: header.map_err(|error| format!("{error}; {expected}"))?,
             address: None,
             is_https,
             tls: None,
@@ -166,6 +181,22 @@ mod tests {
         let tls: Target = "https://shop.example/".parse().unwrap();
         assert_eq!((tls.port, tls.is_https()), (443, true));
         assert_eq!(six.with_path("/study/reset").unwrap().path(), "/study/reset");
+    }
+
+    #[test]
+    fn a_page_may_have_a_query() {
+        for (url, path) in [
+            ("http://x/metrics?name[]=a&name[]=b%20c", "/metrics?name[]=a&name[]=b%20c"),
+            ("https://x?a=1", "/?a=1"),
+            ("http://x", "/"),
+        ] {
+            assert_eq!(Target::page(url).unwrap().path(), path);
+        }
+        for text in ["", "localhost/metrics", "ftp://x/metrics", "http://u@x/m", "http://x:440000/"]
+        {
+            let error = Target::page(text).unwrap_err();
+            assert!(error.contains("http://127.0.0.1:4000/metrics"), "{text}: {error}");
+        }
     }
 
     #[test]

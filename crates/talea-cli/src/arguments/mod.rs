@@ -201,7 +201,7 @@ pub(crate) struct StudyArguments {
     #[arg(long, value_name = "URL", conflicts_with = "api")]
     pub url: Option<Target>,
     /// Where that service has its metrics, in the Prometheus text format
-    #[arg(long, value_name = "URL", requires = "url")]
+    #[arg(long, value_name = "URL", requires = "url", value_parser = Target::page)]
     pub metrics_url: Option<Target>,
     /// The names of its metrics: talea, phoenix (on Cowboy) or opentelemetry; otherwise as the
     /// scenario says, or talea

@@ -67,13 +67,13 @@ pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service>
     match (Variant::parse(text)?, service(arguments)?) {
         (Variant::Urls(items, metrics), _) => {
             let connection = &arguments.connection;
-            let target = |url: &str, alpn| -> Result<Target> {
-                let target: Result<Target, String> = url.parse();
+            let target = |url: &str, target: Result<Target, String>, alpn| -> Result<Target> {
                 connection.to(&target.map_err(|error| anyhow!("--ab {url:?}: {error}"))?, alpn)
             };
+            let metrics = metrics.map(|url| target(&url, Target::page(&url), "http/1.1"));
             Ok(Service::Running(Box::new(Addresses {
-                items: target(&items, connection.protocol().alpn())?,
-                metrics: metrics.map(|url| target(&url, "http/1.1")).transpose()?,
+                items: target(&items, items.parse(), connection.protocol().alpn())?,
+                metrics: metrics.transpose()?,
             })))
         }
         (Variant::Started { environment, program, arguments }, Service::Program(usual)) => {

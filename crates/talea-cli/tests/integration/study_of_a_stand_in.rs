@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::support::stand_in::{Reply, StandIn, answer};
 use crate::support::study_output::StudyOutput;
-use crate::support::{TALEA, assert_ends, interrupt, json_file, stderr, stdout, until};
+use crate::support::{TALEA, assert_ends, interrupt, json_file, stderr, stdout, talea, until};
 
 /// A service that counts its requests by this name.
 fn service(requests: &'static str) -> StandIn {
@@ -328,6 +328,26 @@ fn a_metrics_page_may_have_a_slash_at_its_end() {
     });
     let study = StudyOutput::of(&service.url(), &(service.metrics_url() + "/"), "1x1", &[]);
     assert!(study.table.contains("the server counted 0"), "{}", study.table);
+}
+
+#[test]
+fn a_metrics_page_may_have_a_query() {
+    const QUERY: &str = "?name[]=http_requests_total&name[]=a%20b";
+    let service = StandIn::start(|request| match request.path.split_at_checked(8) {
+        Some(("/metrics", QUERY)) => Reply::Answer(200, metrics(REQUESTS, 0)),
+        Some(("/metrics", _)) => Reply::Answer(404, String::new()),
+        _ => answer(request),
+    });
+    let metrics_url = service.metrics_url() + QUERY;
+    let study = StudyOutput::of(&service.url(), &metrics_url, "1x1", &[]);
+    assert!(study.table.contains("the server counted 0"), "{}", study.table);
+    // A variant's own.
+    let folder = tempfile::tempdir().unwrap();
+    let (variant, out) = (format!("{} {metrics_url}", service.url()), folder.path());
+    let arguments = ["study", "--cases=1x1", "--rounds=1", "--ab", &variant, &variant, "--out"];
+    let output = talea([&arguments[..], &[out.to_str().unwrap()]].concat());
+    let stderr = assert_ends(&output, 1, &["received 0"]);
+    assert!(!stderr.contains("error"), "{stderr}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A Prometheus of the study's own, which scrapes the service once a second.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::Path;
@@ -105,11 +106,38 @@ impl PrometheusProcess {
 fn configuration(scraped: &Target) -> Result<String> {
     let origin = scraped.origin();
     let (scheme, authority) = origin.split_once("://").context("a URL has a scheme")?;
+    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let query = scraped.path().query().unwrap_or_default();
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        values.entry(quoted(&name)).or_default().push(quoted(&value));
+    }
+    let parameters = values.iter().map(|(name, values)| format!("{name}: [{}]", values.join(", ")));
     Ok(format!(
         "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n\
          scrape_configs:\n\
-         - job_name: server\n  scheme: {scheme}\n  metrics_path: '{}'\n  \
+         - job_name: server\n  scheme: {scheme}\n  metrics_path: {}\n  params: {{{}}}\n  \
          static_configs: [{{targets: ['{authority}']}}]\n",
-        scraped.path().path()
+        quoted(scraped.path().path()),
+        parameters.collect::<Vec<_>>().join(", "),
     ))
+}
+
+/// A text as YAML has it.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_scraped_is_the_page_with_its_query() {
+        let page = |url| configuration(&Target::page(url).unwrap()).unwrap();
+        let with_query = page("http://x:1/metrics?name[]=a&name[]=b%27c&of=1");
+        assert!(with_query.contains("metrics_path: '/metrics'\n"), "{with_query}");
+        let expected = "  params: {'name[]': ['a', 'b''c'], 'of': ['1']}\n";
+        assert!(with_query.contains(expected), "{with_query}");
+        assert!(page("http://x:1/metrics").contains("  params: {}\n"));
+    }
 }
