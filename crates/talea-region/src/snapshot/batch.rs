@@ -19,7 +19,7 @@ pub(super) const GROUP_TEXTS: usize = WORDS * GROUP_SERIES;
 /// The words of text that there is room for, for each series.
 const WORDS: usize = 8;
 /// So many series that need no change of order are moved at once, while they are in the nearest cache.
-const FEW: usize = GROUP_SERIES / 2;
+const FEW: usize = GROUP_SERIES + GROUP_SERIES / 2;
 /// Series are brought together if the mean length of their runs is below this.
 const SHORT: usize = 16;
 
@@ -38,6 +38,8 @@ pub(super) struct Batch {
     /// For each family the number of its series here and of the words of their texts, then the places of
     /// its next. All 0 between calls.
     places: Vec<(usize, usize)>,
+    /// So many series it may grow to have room for.
+    most: usize,
 }
 
 impl Batch {
@@ -45,17 +47,30 @@ impl Batch {
     pub(super) fn begin(&mut self, families: usize, records: u64) {
         (self.count, self.words, self.begin) = (0, 0, 0);
         self.places.resize(families, (0, 0));
-        let room = (records.next_multiple_of(GROUP) as usize).min(SERIES);
-        self.series.resize(room, NONE);
-        self.texts.resize(WORDS * room, 0);
+        self.most = (records.next_multiple_of(GROUP) as usize).min(SERIES);
+        self.resize(self.series.len().clamp(2 * GROUP_SERIES, SERIES));
     }
 
-    /// Whether it should be moved to the snapshot before another group of records: there may be no room for
-    /// their series, or what is there needs no change of order. `changes` is as in [`flush`](Self::flush).
-    pub(super) fn is_full(&self, changes: usize) -> bool {
-        self.count + GROUP_SERIES > self.series.len()
-            || self.words + GROUP_TEXTS > self.texts.len()
-            || self.count >= FEW && !self.is_scattered(changes)
+    fn resize(&mut self, series: usize) {
+        self.series.resize(series, NONE);
+        self.texts.resize(WORDS * series, 0);
+    }
+
+    /// Makes room for another group of records. False if the batch is to be moved to the snapshot first: it
+    /// is as large as it gets, or needs no change of order. So if no families lie among each other,
+    /// it stays small. `changes` is as in [`flush`](Self::flush).
+    pub(super) fn make_room(&mut self, changes: usize) -> bool {
+        let is_scattered = self.is_scattered(changes);
+        let fits = self.count + GROUP_SERIES <= self.series.len()
+            && self.words + GROUP_TEXTS <= self.texts.len();
+        if fits {
+            return is_scattered || self.count < FEW;
+        }
+        let grows = is_scattered && self.series.len() < self.most;
+        if grows {
+            self.resize(self.most);
+        }
+        grows
     }
 
     fn is_scattered(&self, changes: usize) -> bool {
@@ -189,12 +204,12 @@ mod tests {
     fn found(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
         let (mut series, mut runs, mut batch) = (Vec::new(), Vec::new(), Batch::default());
         let (mut texts, mut number, mut changes) = (Texts::default(), 0, 0);
-        // Room for fewer than there are, so that it grows.
+        // It may grow to hold fewer than there are.
         batch.begin(families, copied.len() as u64);
         for &(family, count) in copied {
             changes += 1;
             for _ in 0..count {
-                if batch.is_full(changes) {
+                if !batch.make_room(changes) {
                     batch.flush(std::mem::take(&mut changes), &mut series, &mut runs, &mut texts);
                 }
                 let text = text_of(number);

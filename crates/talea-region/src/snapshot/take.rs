@@ -153,7 +153,7 @@ impl<S: Source> Taking<'_, '_, S> {
 
     fn series(&mut self, records: Range<u64>, walk: &mut Walk<'_>, batch: &mut Batch) {
         for first in records.clone().step_by(GROUP as usize) {
-            if batch.is_full(walk.changes) {
+            if !batch.make_room(walk.changes) {
                 self.taken.flush(batch, walk);
             }
             let mut rest = first..records.end.min(first + GROUP);
