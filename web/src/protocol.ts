@@ -26,7 +26,7 @@ export interface Point {
   n: number;
   e: Endpoint[];
   h?: Record<string, number>;
-  /** What the clients of a study saw. */
+  /** The responses that the clients of a study saw. */
   c?: Endpoint;
   ne?: EndpointName[];
   nb?: BucketBounds[];

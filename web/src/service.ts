@@ -49,7 +49,7 @@ export class Service {
   buckets = new BucketTable();
   /** The latest time, to which points are added. */
   live = new Timeline(0);
-  /** What is shown instead, while the page is paused. */
+  /** The moments that are shown instead, while the page is paused. */
   private frozen: { span: Span; timeline: Timeline } | null = null;
   processes: Process[] = [];
   marks: Mark[] = [];
@@ -144,7 +144,7 @@ export class Service {
     }
   }
 
-  /** What is seen now, so that it stays. */
+  /** The part that is seen now, so that it stays. */
   freeze(address: Address): Span {
     const { from, to } = this.window(address);
     const span = { from: Math.floor(from), to: Math.ceil(to) };

@@ -55,7 +55,7 @@ impl Server {
         answer
     }
 
-    /// What it prints as it ends: the system closes its input too when the process that started it is
+    /// The text that it prints as it ends: the system closes its input too when the process that started it is
     /// killed.
     fn last_words(&mut self) -> String {
         drop(self.child.stdin.take());

@@ -41,7 +41,7 @@ final class ExampleTest extends TestCase
         self::assertSame(0, $code, implode("\n", $output));
     }
 
-    /** What systemd says to the unit, with a change to what is changed of it. */
+    /** The complaints of systemd about the unit, with a change to what is changed of it. */
     private function complaints(string $from, string $to): string
     {
         self::skipWithout('systemd-analyze');

@@ -81,7 +81,7 @@ final class ProcessesTest extends RegionTestCase
         self::assertHasLine('calls_total{a="x",b="y"} 1', $page);
         self::assertStringNotContainsString('{a="x"}', $page);
         $calls->incBy(2, ['x']);
-        // What was counted before the newer version is not shown after it, as growth that never was.
+        // Counts from before the newer version are not shown after it, as growth that never was.
         self::assertHasLine('calls_total{a="x"} 2', $registry->render());
     }
 

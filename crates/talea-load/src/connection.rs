@@ -238,8 +238,8 @@ impl Connection {
                 Some(error) => trouble(error, RequestError::ClosedInBody),
                 None => RequestError::TooLong,
             })),
-            // Over HTTP/2 a stream may be reset without an error. What answers HEAD states a length, and has
-            // no body.
+            // Over HTTP/2 a stream may be reset without an error. A response to HEAD states a length, and
+            // has no body.
             Some(Ok((_, bytes))) if (1..stated).contains(&bytes) => {
                 Err(NoAnswer::Sent(RequestError::ClosedInBody))
             }

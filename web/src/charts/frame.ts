@@ -9,7 +9,7 @@ import type { Mark } from '../protocol.ts';
 import { colour } from '../theme.ts';
 import * as cursor from './cursor.ts';
 
-/** What is drawn besides the lines. */
+/** The parts that are drawn besides the lines. */
 export interface Surroundings {
   window: Span;
   gaps: readonly Gap[];

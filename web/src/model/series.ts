@@ -89,7 +89,7 @@ export class SeriesTable {
     for (const series of this.series) series.values = [];
   }
 
-  /** What is drawn of a series: rates of counters, values of gauges. */
+  /** The numbers that are drawn of a series: rates of counters, values of gauges. */
   shown({ values }: Series): (number | null)[] {
     if (!this.isRate) return values;
     return values.map((value, at) => (value === null ? null : value / this.lengths[at]!));

@@ -81,7 +81,7 @@ impl Block {
         }
     }
 
-    /// The same ticks compressed; `None` if they are already.
+    /// Its ticks compressed; `None` if they are already.
     pub(super) fn packed(&self) -> Option<Self> {
         if self.packed_at.is_some() {
             return None;

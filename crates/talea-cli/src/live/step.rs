@@ -74,8 +74,8 @@ impl Moment {
 }
 
 impl Step {
-    /// An endpoint that counts less than before began anew from 0. What one had counted before its region was found
-    /// is no increase.
+    /// An endpoint that counts less than before began anew from 0. Counts from before its region was found
+    /// are no increase.
     pub(crate) fn between(before: &Moment, now: &Moment) -> Self {
         let anew = Counts::default();
         let (old, new) = (&now.regions.old, &now.regions.new);

@@ -67,7 +67,7 @@ fn value(metric: &Metric) -> Option<f64> {
     metric.value().or_else(|| Some(metric.histogram.as_ref()?.sample_count as f64))
 }
 
-/// The value from which a series grew to what it is now. What its region had counted when it came to the page is no
+/// The value from which a series grew to what it is now. Counts that its region had when it came to the page are no
 /// increase; a region that was made since the page before counts from 0.
 fn before(last: Option<f64>, now: f64, labels: &[LabelPair], regions: &KnownRegions) -> f64 {
     if regions.old.may_have_series(labels) {

@@ -318,7 +318,7 @@ pub(super) mod tests {
         assert_eq!(series.requests_received, [None, Some(1000.0)]);
     }
 
-    /// What is counted from pages, of which one is read each tenth of a second.
+    /// The counts from pages, of which one is read each tenth of a second.
     fn of_pages(pages: &[String]) -> Vec<CounterIncrease> {
         let names = Names::built_in("talea").unwrap();
         let read = |page: &String| Reading::from_text(page, &names).unwrap();

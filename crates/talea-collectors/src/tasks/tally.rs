@@ -68,7 +68,7 @@ pub(super) struct Tallies {
     pub(super) ready: Tally,
     /// All that were ever spawned.
     pub(super) spawned: AtomicU64,
-    /// The same in the registry, counted as it happens: a child made by `fork` has a copy of the count above, and
+    /// That number in the registry, counted as it happens: a child made by `fork` has a copy of the count above, and
     /// would add what its parent adds too.
     pub(super) shown_spawned: Option<Counter>,
 }

@@ -9,7 +9,7 @@ pub(crate) fn region(len: u64) -> &'static Region {
     Region::anonymous(Config::with_len(len)).unwrap()
 }
 
-/// What a region of 1 MiB takes.
+/// The limits of a region of 1 MiB.
 pub(crate) fn config() -> Config {
     Config::with_len(1 << 20)
 }

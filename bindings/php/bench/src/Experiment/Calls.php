@@ -11,7 +11,7 @@ use Talea\Bench\Experiment;
 use Talea\Bench\Size;
 use Talea\Bench\Subject;
 
-/** What recording a value in one series takes, and getting its metric, without the loop. */
+/** The cost of recording a value in one series, and of getting its metric, without the loop. */
 final class Calls implements Experiment
 {
     /** The kind of the case in which a summary observes values over four decades. */
