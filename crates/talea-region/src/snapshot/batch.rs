@@ -196,9 +196,15 @@ fn copy_words(to: &mut [u64], from: &[u64]) {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::config::Config;
     use crate::hash::words_of;
+    use crate::lookup::register::FamilySpec;
+    use crate::region::Region;
+    use crate::series::family::Family;
+    use crate::snapshot::Snapshot;
     use crate::snapshot::runs::{SeriesCopies, of_families};
     use crate::testing::Random;
+    use crate::values::Storage;
 
     /// Copies runs of series, each of a family and a length, and finds the series of each family.
     fn found(families: usize, copied: &[(u32, usize)]) -> Vec<Vec<u64>> {
@@ -273,5 +279,62 @@ mod tests {
         let copied: Vec<_> =
             (0..if cfg!(miri) { 400 } else { 100_000 }).map(|n| (n % 20, 1)).collect();
         assert_eq!(found(20, &copied), expected(20, &copied));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "it takes minutes")]
+    fn families_of_all_kinds_among_each_other_keep_their_texts_and_values() {
+        let kinds = [
+            (Storage::Single, 1),
+            (Storage::Striped, 1),
+            (Storage::Single, 3),
+            (Storage::Owned, 1),
+        ];
+        for seed in 0..6 {
+            let region = Region::anonymous(Config::with_len(64 << 20)).unwrap();
+            let mut random = Random(seed);
+            let families: Vec<Family> = (0..12_u8)
+                .map(|n| {
+                    let (storage, cells) = kinds[usize::from(n) % kinds.len()];
+                    let spec = FamilySpec {
+                        name: &[n],
+                        storage,
+                        cells,
+                        limit: 1 << 20,
+                        ..FamilySpec::default()
+                    };
+                    region.family(spec).unwrap().family
+                })
+                .collect();
+            let mut expected = vec![Vec::new(); families.len()];
+            // From runs of one series on to runs of many.
+            let longest = 1 << (3 * (seed % 3));
+            while expected.iter().map(Vec::len).sum::<usize>() < 20_000 {
+                let family = random.below(12) as usize;
+                for _ in 0..=random.below(longest) {
+                    let number = expected.iter().map(Vec::len).sum::<usize>() as u64;
+                    let most = if random.below(2_000) == 0 { 300_000 } else { 60 };
+                    let text = format!("{number}:{}", "x".repeat(random.below(most) as usize));
+                    let cells = families[family].permanent_series(text.as_bytes()).unwrap();
+                    (0..cells.len()).for_each(|n| cells.at(n).add(number + n as u64));
+                    let values: Vec<u64> = (0..cells.len() as u64).map(|n| number + n).collect();
+                    expected[family].push((text.into_bytes(), values));
+                }
+            }
+            let mut snapshot = Snapshot::default();
+            // The second is taken in the memory of the first.
+            for _ in 0..2 {
+                region.snapshot_into(&mut snapshot, &|_| true);
+                for (family, expected) in snapshot.families().iter().zip(&expected) {
+                    let found =
+                        snapshot.series(family).map(|one| (one.text.to_vec(), one.values.to_vec()));
+                    assert!(
+                        found.eq(expected.iter().cloned()),
+                        "seed {seed}, family {:?}",
+                        family.name
+                    );
+                }
+            }
+        }
     }
 }
