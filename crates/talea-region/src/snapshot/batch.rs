@@ -48,12 +48,9 @@ impl Batch {
         (self.count, self.words, self.begin) = (0, 0, 0);
         self.places.resize(families, (0, 0));
         self.most = (records.next_multiple_of(GROUP) as usize).min(SERIES);
-        self.resize(self.series.len().clamp(2 * GROUP_SERIES, SERIES));
-    }
-
-    fn resize(&mut self, series: usize) {
-        self.series.resize(series, NONE);
-        self.texts.resize(WORDS * series, 0);
+        let room = self.series.len().clamp(2 * GROUP_SERIES, SERIES);
+        self.series.resize(room, NONE);
+        self.texts.resize(WORDS * room, 0);
     }
 
     /// Makes room for another group of records. False if the batch is to be moved to the snapshot first: it
@@ -68,7 +65,9 @@ impl Batch {
         }
         let grows = is_scattered && self.series.len() < self.most;
         if grows {
-            self.resize(self.most);
+            self.series.resize(self.most, NONE);
+            // A long text may have made it longer than that.
+            self.texts.resize(self.texts.len().max(WORDS * self.most), 0);
         }
         grows
     }
@@ -146,13 +145,17 @@ impl Batch {
         let copied = &self.series[..self.count];
         let words_of = |text: u64| Span::unpack(text).len.div_ceil(WORD) as usize;
         let first = runs.len();
+        // Values of several processes have one text, and keep it.
+        let mut text_before = None;
         for one in copied {
             let (count, words) = &mut places[one.family as usize];
             if *count == 0 {
                 runs.push(Run::new(one.family, 0, 0));
             }
             *count += 1;
-            *words += words_of(one.text);
+            if text_before.replace(one.text) != Some(one.text) {
+                *words += words_of(one.text);
+            }
         }
         let (mut next, mut next_text) = (series.len(), texts.words.len());
         for run in &mut runs[first..] {
@@ -163,14 +166,19 @@ impl Batch {
         }
         series.resize(next, NONE);
         texts.words.resize(next_text, 0);
+        let mut before = (None, 0);
         for one in copied {
-            let (place, text) = &mut places[one.family as usize];
-            let Span { at, len } = Span::unpack(one.text);
-            let (from, count) = (((at - *begin) / WORD) as usize, words_of(one.text));
-            series[*place] =
-                SeriesCopy { text: Span { at: *text as u64 * WORD, len }.pack(), ..*one };
-            copy_words(&mut texts.words[*text..][..count], &self.texts[from..][..count]);
-            (*place, *text) = (*place + 1, *text + count);
+            let (place, next_text) = &mut places[one.family as usize];
+            if before.0 != Some(one.text) {
+                let Span { at, len } = Span::unpack(one.text);
+                let (from, count) = (((at - *begin) / WORD) as usize, words_of(one.text));
+                let to = Span { at: *next_text as u64 * WORD, len }.pack();
+                copy_words(&mut texts.words[*next_text..][..count], &self.texts[from..][..count]);
+                *next_text += count;
+                before = (Some(one.text), to);
+            }
+            series[*place] = SeriesCopy { text: before.1, ..*one };
+            *place += 1;
         }
         runs[first..].iter().for_each(|run| places[run.family as usize] = (0, 0));
     }
@@ -313,7 +321,8 @@ mod tests {
                 let family = random.below(12) as usize;
                 for _ in 0..=random.below(longest) {
                     let number = expected.iter().map(Vec::len).sum::<usize>() as u64;
-                    let most = if random.below(2_000) == 0 { 300_000 } else { 60 };
+                    let is_long = number < 8 || random.below(2_000) == 0;
+                    let most = if is_long { 1_000_000 } else { 60 };
                     let text = format!("{number}:{}", "x".repeat(random.below(most) as usize));
                     let cells = families[family].permanent_series(text.as_bytes()).unwrap();
                     (0..cells.len()).for_each(|n| cells.at(n).add(number + n as u64));
