@@ -12,25 +12,37 @@ use crate::layout::*;
 
 /// A batch holds so many series at most: with their texts half a megabyte.
 const SERIES: usize = 8 << 10;
-/// The series of a group of records and the words of their texts, which there is room for unless a batch
-/// is full.
-pub(super) const GROUP_SERIES: usize = GROUP as usize;
-pub(super) const GROUP_TEXTS: usize = WORDS * GROUP_SERIES;
 /// The words of text that there is room for, for each series.
 const WORDS: usize = 8;
 /// So many series that need no change of order are moved at once, while they are in the nearest cache.
-const FEW: usize = GROUP_SERIES + GROUP_SERIES / 2;
+const FEW: usize = GROUP_SERIES / 2;
 /// Series are brought together if the mean length of their runs is below this.
 const SHORT: usize = 16;
 
 const NONE: SeriesCopy = SeriesCopy { text: 0, values: 0, created: 0, family: 0, beside: NOTHING };
 
+pub(super) const GROUP_SERIES: usize = GROUP as usize;
+pub(super) const GROUP_TEXTS: usize = WORDS * GROUP_SERIES;
+
+/// Room for the plain series of a group of records.
+#[derive(Clone, Debug)]
+pub(super) struct PlainGroup {
+    pub(super) series: [SeriesCopy; GROUP_SERIES],
+    pub(super) texts: [u64; GROUP_TEXTS],
+}
+
+impl Default for PlainGroup {
+    fn default() -> Self {
+        Self { series: [NONE; GROUP_SERIES], texts: [0; GROUP_TEXTS] }
+    }
+}
+
 #[derive(Clone, Debug, Default)]
 pub(super) struct Batch {
-    /// The first `count` are series. It grows if one record has many.
+    /// The first `count` are series, and the rest is room.
     pub(super) series: Vec<SeriesCopy>,
     pub(super) count: usize,
-    /// The first `words` are texts. It grows for a text that is longer.
+    /// The first `words` are texts, and the rest is room.
     pub(super) texts: Vec<u64>,
     pub(super) words: usize,
     /// The length of the snapshot's texts, where those of this batch come if they keep their order.
@@ -38,7 +50,7 @@ pub(super) struct Batch {
     /// For each family the number of its series here and of the words of their texts, then the places of
     /// its next. All 0 between calls.
     places: Vec<(usize, usize)>,
-    /// So many series it may grow to have room for.
+    /// There is room for so many series once it has some of families that lie among each other.
     most: usize,
 }
 
@@ -48,28 +60,45 @@ impl Batch {
         (self.count, self.words, self.begin) = (0, 0, 0);
         self.places.resize(families, (0, 0));
         self.most = (records.next_multiple_of(GROUP) as usize).min(SERIES);
-        let room = self.series.len().clamp(2 * GROUP_SERIES, SERIES);
-        self.series.resize(room, NONE);
-        self.texts.resize(WORDS * room, 0);
+        self.series.truncate(SERIES);
+        self.texts.truncate(WORDS * SERIES);
     }
 
-    /// Makes room for another group of records. False if the batch is to be moved to the snapshot first: it
-    /// is as large as it gets, or needs no change of order. So if no families lie among each other,
-    /// it stays small. `changes` is as in [`flush`](Self::flush).
-    pub(super) fn make_room(&mut self, changes: usize) -> bool {
-        let is_scattered = self.is_scattered(changes);
-        let fits = self.count + GROUP_SERIES <= self.series.len()
-            && self.words + GROUP_TEXTS <= self.texts.len();
-        if fits {
-            return is_scattered || self.count < FEW;
+    /// Whether it is to be moved to the snapshot before another group of records: it is as large as it gets,
+    /// or needs no change of order. `changes` is as in [`flush`](Self::flush).
+    pub(super) fn is_full(&self, changes: usize) -> bool {
+        self.count + GROUP_SERIES > SERIES
+            || self.words + GROUP_TEXTS > WORDS * SERIES
+            || self.count >= FEW && !self.is_scattered(changes)
+    }
+
+    /// Adds plain series, whose texts are placed behind those that are there. False, and nothing is added, if
+    /// they need no change of order, nor wait for others: then they go to the snapshot as they are.
+    pub(super) fn add_group(
+        &mut self,
+        series: &[SeriesCopy],
+        texts: &[u64],
+        changes: usize,
+    ) -> bool {
+        if self.count == 0 && changes * SHORT <= series.len() {
+            return false;
         }
-        let grows = is_scattered && self.series.len() < self.most;
-        if grows {
-            self.series.resize(self.most, NONE);
-            // A long text may have made it longer than that.
-            self.texts.resize(self.texts.len().max(WORDS * self.most), 0);
+        let (count, words) = (self.count + series.len(), self.words + texts.len());
+        if count > self.series.len() {
+            self.series.resize(count.max(self.most), NONE);
         }
-        grows
+        if words > self.texts.len() {
+            self.texts.resize(words.max(WORDS * self.most), 0);
+        }
+        self.series[self.count..count].copy_from_slice(series);
+        self.texts[self.words..words].copy_from_slice(texts);
+        (self.count, self.words) = (count, words);
+        true
+    }
+
+    /// Notes that the snapshot got texts of others.
+    pub(super) fn begin_at(&mut self, texts: u64) {
+        self.begin = texts;
     }
 
     fn is_scattered(&self, changes: usize) -> bool {
@@ -114,21 +143,7 @@ impl Batch {
         if self.is_scattered(changes) {
             self.bring_together(series, runs, texts);
         } else {
-            let copied = &self.series[..self.count];
-            match copied {
-                // Mostly all are of one family.
-                [first, .., last] if changes <= 1 && first.family == last.family => {
-                    runs::add(runs, first.family, series.len(), copied.len());
-                }
-                _ => {
-                    let mut from = series.len();
-                    for run in copied.chunk_by(|one, next| one.family == next.family) {
-                        runs::add(runs, run[0].family, from, run.len());
-                        from += run.len();
-                    }
-                }
-            }
-            series.extend_from_slice(copied);
+            append(&self.series[..self.count], changes, series, runs);
             texts.push_whole(&self.texts[..self.words]);
         }
         (self.count, self.words, self.begin) = (0, 0, texts.len());
@@ -184,6 +199,29 @@ impl Batch {
     }
 }
 
+/// Appends series in their order.
+pub(super) fn append(
+    copied: &[SeriesCopy],
+    changes: usize,
+    series: &mut Vec<SeriesCopy>,
+    runs: &mut Vec<Run>,
+) {
+    match copied {
+        // Mostly all are of one family.
+        [first, .., last] if changes <= 1 && first.family == last.family => {
+            runs::add(runs, first.family, series.len(), copied.len());
+        }
+        _ => {
+            let mut from = series.len();
+            for run in copied.chunk_by(|one, next| one.family == next.family) {
+                runs::add(runs, run[0].family, from, run.len());
+                from += run.len();
+            }
+        }
+    }
+    series.extend_from_slice(copied);
+}
+
 /// Copies a text. Most are of a few words: by blocks of one size, the last of which may lie over the one
 /// before, without a call.
 #[inline(always)]
@@ -223,7 +261,7 @@ mod tests {
         for &(family, count) in copied {
             changes += 1;
             for _ in 0..count {
-                if !batch.make_room(changes) {
+                if batch.is_full(changes) {
                     batch.flush(std::mem::take(&mut changes), &mut series, &mut runs, &mut texts);
                 }
                 let text = text_of(number);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::batch::Batch;
+use super::batch::{Batch, PlainGroup};
 use super::runs::{Run, SeriesCopies};
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::texts::Texts;
@@ -46,6 +46,8 @@ pub(super) struct Scratch {
     pub(super) chosen: FamilySet,
     pub(super) windows: Vec<Range<u64>>,
     pub(super) batch: Batch,
+    /// Made by the first snapshot.
+    pub(super) group: Option<Box<PlainGroup>>,
     pub(super) more: More,
     /// The cells of a segment when its series was last wiped.
     pub(super) base: Vec<u64>,

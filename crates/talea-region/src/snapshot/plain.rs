@@ -4,7 +4,8 @@
 
 use std::ops::Range;
 
-use super::batch::{Batch, GROUP_SERIES, GROUP_TEXTS};
+use super::batch::{self, Batch, GROUP_SERIES, GROUP_TEXTS, PlainGroup};
+use super::copies::Snapshot;
 use super::series_copy::{NOTHING, SeriesCopy};
 use super::taking::{Taking, Walk, text_place};
 use crate::layout::*;
@@ -24,15 +25,13 @@ impl<S: Source> Taking<'_, '_, S> {
         records: Range<u64>,
         walk: &mut Walk<'_>,
         batch: &mut Batch,
+        group: &mut PlainGroup,
     ) -> u64 {
         // Where a group's texts at their longest fit the region, no series of it need be checked.
         if batch.texts_len() + GROUP_TEXTS as u64 * WORD > self.taken.limit {
             return records.start;
         }
         let begin = batch.texts_len();
-        let series = batch.series[batch.count..].first_chunk_mut::<GROUP_SERIES>();
-        let texts = batch.texts[batch.words..].first_chunk_mut::<GROUP_TEXTS>();
-        let (Some(series), Some(texts)) = (series, texts) else { return records.start };
         let at = self.taken.s.records.at + records.start * RECORD_LEN;
         let Some(all) = self.source.records(at, records.end - records.start) else {
             return records.start;
@@ -49,9 +48,9 @@ impl<S: Source> Taking<'_, '_, S> {
                 }
                 let Some(value) = self.value(record[CELLS], walk.number) else { break };
                 let span = Span::unpack(record[TEXT]);
-                let Some(end) = self.put_text(span, texts, words) else { break };
+                let Some(end) = self.put_text(span, &mut group.texts, words) else { break };
                 // Below the length of a batch anyway, which the compiler does not see.
-                series[count % GROUP_SERIES] = SeriesCopy {
+                group.series[count % GROUP_SERIES] = SeriesCopy {
                     text: Span { at: begin + words as u64 * WORD, len: span.len }.pack(),
                     values: value,
                     created: record[CREATED],
@@ -62,7 +61,13 @@ impl<S: Source> Taking<'_, '_, S> {
             }
             next += 1;
         }
-        (batch.count, batch.words) = (batch.count + count, batch.words + words);
+        let (copied, text) = (&group.series[..count], &group.texts[..words]);
+        if !batch.add_group(copied, text, walk.changes) {
+            let Snapshot { series, runs, texts, .. } = &mut *self.taken.out;
+            batch::append(copied, std::mem::take(&mut walk.changes), series, runs);
+            texts.push_whole(text);
+            batch.begin_at(texts.len());
+        }
         next
     }
 

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering::Acquire;
 
-use super::batch::Batch;
+use super::batch::{Batch, PlainGroup};
 use super::copies::{Details, FamilyCopy, LastUse, More, SegmentCopy, Snapshot};
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use super::taking::{Taken, Taking, Walk, text_place};
@@ -43,6 +43,8 @@ pub(crate) fn take(
     let wanted = ranges.iter().map(|records| records.end - records.start).sum();
     taken.reserve(windows.source(), wanted);
     let mut batch = std::mem::take(&mut taken.scratch.batch);
+    let mut group = std::mem::take(&mut taken.scratch.group);
+    let room = group.get_or_insert_default();
     batch.begin(taken.out.families.len(), wanted);
     let mut walk = Walk::new(&chosen);
     let mut result = Ok(());
@@ -52,7 +54,7 @@ pub(crate) fn take(
             break;
         }
         let mut taking = Taking { source: windows.source(), taken: &mut taken };
-        taking.series(window.clone(), &mut walk, &mut batch);
+        taking.series(window.clone(), &mut walk, &mut batch, room);
     }
     taken.flush(&mut batch, &mut walk);
     taken.end();
@@ -63,6 +65,7 @@ pub(crate) fn take(
     taken.scratch.chosen = chosen;
     taken.scratch.windows = ranges;
     taken.scratch.batch = batch;
+    taken.scratch.group = group;
     taken.out.scratch = taken.scratch;
     result
 }
@@ -151,14 +154,20 @@ impl<S: Source> Taking<'_, '_, S> {
         LastUse::Dead(slots.filter(has).map(started).fold(of_others, u64::max))
     }
 
-    fn series(&mut self, records: Range<u64>, walk: &mut Walk<'_>, batch: &mut Batch) {
+    fn series(
+        &mut self,
+        records: Range<u64>,
+        walk: &mut Walk<'_>,
+        batch: &mut Batch,
+        group: &mut PlainGroup,
+    ) {
         for first in records.clone().step_by(GROUP as usize) {
-            if !batch.make_room(walk.changes) {
+            if batch.is_full(walk.changes) {
                 self.taken.flush(batch, walk);
             }
             let mut rest = first..records.end.min(first + GROUP);
             while !rest.is_empty() {
-                rest.start = self.plain_series(rest.clone(), walk, batch);
+                rest.start = self.plain_series(rest.clone(), walk, batch, group);
                 for n in rest.by_ref() {
                     self.any_series(n, walk, batch);
                     if walk.may_be_plain {
