@@ -4,6 +4,7 @@
 //! other as they were born. To move them all to where their family's are would cost a walk
 //! through all memory. So they come into a batch first, which a core's cache holds, and go from there to
 //! the snapshot: in their order if they lie there in long runs, or else family by family, with their texts.
+//! Plain series of a group that lie in long runs need no batch.
 
 use super::runs::{self, Run};
 use super::series_copy::{NOTHING, SeriesCopy};
