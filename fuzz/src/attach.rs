@@ -155,7 +155,7 @@ fn fill(family: Family, number: Number, from: u64) -> Result<(), Overflow> {
             match number {
                 Number::Integer => cell.add(n),
                 Number::Float => cell.add_float(n as f64 / 2.0),
-                Number::FloatLast => cell.count_float(cells.last(), n as f64 / 2.0),
+                Number::FloatLast => _ = cell.count_float(cells.last(), n as f64 / 2.0),
             }
             cell.get();
             cell.get_float();

@@ -90,8 +90,8 @@ impl PrivateRegion {
             return;
         }
         let usage = registry.usage();
-        let parts = [usage.records, usage.text, usage.single_cells, usage.striped_cells];
-        if parts.iter().any(|part| part.taken > part.room / USED_MAX) {
+        let mut parts = [usage.records, usage.text].into_iter().chain(usage.cells());
+        if parts.any(|part| part.taken > part.room / USED_MAX) {
             return;
         }
         // A gauge of per-process values keeps them, also after the end of its family.

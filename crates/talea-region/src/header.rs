@@ -31,7 +31,7 @@ pub(crate) fn validate(word: impl Fn(u64) -> u64, len: u64) -> Result<Sections, 
 /// Checks the marks that state how much is in use, and the planes that the CPU table names. Code
 /// that uses these words later checks them again, since they may have changed.
 pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(), String> {
-    for pool in [s.records, s.arena, s.singles, s.striped, s.owned] {
+    for pool in [s.records, s.arena, s.singles, s.striped, s.lazy, s.owned] {
         let used = word(pool.marks + USED);
         if used > pool.len || used % pool.granule != 0 {
             return Err(format!("{used} bytes are used of a part that has {}", pool.len));
@@ -45,10 +45,13 @@ pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(),
     if !(SHARED_PLANES..=s.plane_count).contains(&planes) {
         return Err(format!("{planes} planes are in use of {}", s.plane_count));
     }
-    let own = SHARED_PLANES * s.striped.len..s.plane_count * s.striped.len;
+    let plane_0 = word(M_PLANE_0);
+    if plane_0 > COMPLETE {
+        return Err(format!("plane 0 is in state {plane_0} of 0 to {COMPLETE}"));
+    }
+    let own = SHARED_PLANES * s.plane_len..s.plane_count * s.plane_len;
     let mut entries = (0..CPU_ENTRIES).map(|n| word(CPU_TABLE + n * WORD));
-    let is_wrong =
-        |entry: &u64| *entry != 0 && (!own.contains(entry) || entry % s.striped.len != 0);
+    let is_wrong = |entry: &u64| *entry != 0 && (!own.contains(entry) || entry % s.plane_len != 0);
     entries
         .find(is_wrong)
         .map_or(Ok(()), |entry| Err(format!("a CPU's plane lies {entry} bytes behind the first")))

@@ -47,12 +47,12 @@
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The version of the layout. It increases when the meaning of any word changes.
-pub const LAYOUT_VERSION: u64 = 10;
+pub const LAYOUT_VERSION: u64 = 11;
 
 pub(crate) const WORD: u64 = 8;
 
 /// A size, which is smaller under the model checker: it keeps a history of every word.
-const fn size(usual: u64, under_loom: u64) -> u64 {
+pub(crate) const fn size(usual: u64, under_loom: u64) -> u64 {
     if cfg!(loom) { under_loom } else { usual }
 }
 
@@ -88,11 +88,19 @@ pub(crate) const M_RECORDS: u64 = M_FAMILIES + LINE;
 pub(crate) const M_ARENA: u64 = M_RECORDS + LINE;
 pub(crate) const M_SINGLES: u64 = M_ARENA + LINE;
 pub(crate) const M_STRIPED: u64 = M_SINGLES + LINE;
-pub(crate) const M_OWNED: u64 = M_STRIPED + LINE;
+pub(crate) const M_LAZY: u64 = M_STRIPED + LINE;
+pub(crate) const M_OWNED: u64 = M_LAZY + LINE;
 pub(crate) const M_PLANES: u64 = M_OWNED + LINE;
-/// Up to where the striped cells of every plane are backed, or about to be, for cells to
-/// come.
+/// Up to where the lazy cells of every plane are backed, or about to be, for cells to come.
 pub(crate) const M_AHEAD: u64 = M_PLANES + WORD;
+/// Whether plane 0 has copies of the lazy cells: see `memory/planes.rs`.
+pub(crate) const M_PLANE_0: u64 = M_AHEAD + WORD;
+/// Plane 0 has no copy of lazy cells.
+pub(crate) const PARTIAL: u64 = 0;
+/// A process is about to give it copies, or was killed meanwhile; new cells get one.
+pub(crate) const FILLING: u64 = 1;
+/// It has a copy of all cells, and stays so.
+pub(crate) const COMPLETE: u64 = 2;
 /// The epoch: see `memory/guard.rs`. Every look-up reads it, so it stands alone.
 pub(crate) const M_EPOCH: u64 = M_PLANES + LINE;
 /// Records retired before this epoch can be reclaimed.
@@ -111,7 +119,7 @@ pub(crate) const M_SLOTS: u64 = M_SWEPT_AT + WORD;
 pub(crate) const M_PINNED: u64 = M_SLOTS + WORD;
 /// How many runs of any pool were ever given back.
 pub(crate) const M_RETURNED: u64 = M_PINNED + WORD;
-const _: () = assert!(M_SWEPT_AT + LINE <= PAGE);
+const _: () = assert!(M_SWEPT_AT + LINE <= PAGE && M_PLANE_0 < M_EPOCH);
 
 // A pool's marks, from its own `M_…` on.
 /// How far it was ever used, in bytes.
@@ -309,8 +317,11 @@ pub(crate) struct Sections {
     pub(crate) groups: u64,
     pub(crate) arena: Pool,
     pub(crate) singles: Pool,
-    /// Plane 0.
+    /// The first part of plane 0: striped cells of which every plane has a copy.
     pub(crate) striped: Pool,
+    /// The rest of plane 0: striped cells of which it has a copy once it must.
+    pub(crate) lazy: Pool,
+    pub(crate) plane_len: u64,
     pub(crate) plane_count: u64,
 }
 
@@ -358,9 +369,11 @@ impl Sections {
         };
         let record_bits = bits_for(series, 1);
         let owned_bits = bits_for(owned_len, WORD);
-        let striped_bits = bits_for(plane_len, WORD);
+        let striped_len = page_up(plane_len / 2);
+        let lazy_len = plane_len - striped_len;
+        let plane_bits = bits_for(striped_len, WORD) + bits_for(lazy_len, WORD);
         let bits = groups + groups_len;
-        let fixed_bits = record_bits + owned_bits + striped_bits;
+        let fixed_bits = record_bits + owned_bits + plane_bits;
         // The arena and the single cells share the rest, bits included.
         let left = planes_at.saturating_sub(page_up(bits + fixed_bits));
         let half = page_up(left.div_ceil(2));
@@ -388,7 +401,9 @@ impl Sections {
             guards,
             guards_len,
             groups,
-            striped: pool(M_STRIPED, planes_at, plane_len, WORD),
+            striped: pool(M_STRIPED, planes_at, striped_len, WORD),
+            lazy: pool(M_LAZY, planes_at + striped_len, lazy_len, WORD),
+            plane_len,
             arena: pool(M_ARENA, arena_at, singles_at - arena_at, WORD),
             singles: pool(M_SINGLES, singles_at, planes_at - singles_at, WORD),
             plane_count: planes,
@@ -396,7 +411,14 @@ impl Sections {
     }
 
     pub(crate) fn plane(&self, n: u64) -> u64 {
-        self.striped.at + n * self.striped.len
+        self.striped.at + n * self.plane_len
+    }
+
+    /// Whether a striped cell, by its place in plane 0, is one of which that plane has a copy once it
+    /// must.
+    #[inline]
+    pub(crate) fn is_lazy(&self, at: u64) -> bool {
+        at >= self.lazy.at
     }
 
     /// Where a slot's own cells and guard words lie, and how long they are.
@@ -475,19 +497,21 @@ mod tests {
                     assert!(len < 64 << 20 && planes > 18, "{limits:?} does not fit");
                     continue;
                 };
-                let pools = [s.records, s.owned, s.striped, s.arena, s.singles];
+                let pools = [s.records, s.owned, s.striped, s.lazy, s.arena, s.singles];
                 let tables = [s.families, s.records.at, s.index, s.owned.at, s.guards, s.groups];
                 let starts = tables.into_iter().chain([s.arena.at, s.singles.at, s.striped.at]);
                 assert!(starts.is_sorted_by(|a, b| a < b), "{s:?}");
                 assert_eq!(s.singles.at + s.singles.len, s.striped.at);
                 assert_eq!(s.plane(planes), len);
-                assert!(s.striped.len * planes <= len / 4);
+                assert_eq!(s.striped.at + s.striped.len, s.lazy.at);
+                assert_eq!(s.striped.len + s.lazy.len, s.plane_len);
+                assert!(s.plane_len * planes <= len / 4);
                 let end_of_bits = |pool: &Pool| {
                     let bits = pool.words_of_bits();
                     pool.bits + (bits + words_of_tree(bits)) * WORD
                 };
                 assert!(pools.is_sorted_by(|a, b| end_of_bits(a) <= b.bits));
-                assert!(end_of_bits(&pools[4]) <= s.groups + s.groups_len());
+                assert!(end_of_bits(&pools[5]) <= s.groups + s.groups_len());
             }
         }
     }

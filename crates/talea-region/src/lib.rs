@@ -88,7 +88,7 @@ pub use series::exemplars::Exemplar;
 pub use series::family::Family;
 pub use series::incarnation::Incarnation;
 pub use series::segment::Segment;
-pub use series::segments::{Segments, UsualSegment};
+pub use series::segments::{Segments, Uncounted, UncountedRest, UsualSegment};
 pub use snapshot::{
     FamilyCopy, LastUse, LivingProcess, OneCell, SegmentView, SeriesView, Snapshot,
 };

@@ -19,7 +19,7 @@ use crate::lookup::series::SeriesGuard;
 use crate::memory::mapping::Mapping;
 use crate::memory::restartable::MODEL_CPU;
 use crate::region::Region;
-use crate::series::cell::Cell;
+use crate::series::cell::{Cell, Cells};
 use crate::series::family::Family;
 use crate::series::record::Head;
 use crate::threads::MODEL_THREAD;
@@ -29,18 +29,18 @@ const LEN: u64 = 16 * PAGE;
 
 /// Runs a model, with a fresh region for every order of events.
 fn check(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
-    check_by(None, 1, idle_soon(), model);
+    check_by(LEN, None, 1, idle_soon(), model);
 }
 
 /// Runs a model with at most one interruption, if more take many minutes.
 fn check_briefly(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
-    check_by(Some(1), 1, idle_soon(), model);
+    check_by(LEN, Some(1), 1, idle_soon(), model);
 }
 
 /// Runs a model with a striped cell of a region with so many planes beside the shared one.
 fn with_striped(planes: u64, preemptions: usize, model: impl Fn(Cell) + Send + Sync + 'static) {
     let spec = FamilySpec { storage: Storage::Striped, ..FamilySpec::default() };
-    check_by(Some(preemptions), planes, spec, move |_, family| {
+    check_by(LEN, Some(preemptions), planes, spec, move |_, family| {
         model(family.permanent_series(b"a").unwrap().at(0));
     });
 }
@@ -50,6 +50,7 @@ fn idle_soon() -> FamilySpec<'static> {
 }
 
 fn check_by(
+    len: u64,
     preemptions: Option<usize>,
     planes: u64,
     spec: FamilySpec<'static>,
@@ -63,7 +64,7 @@ fn check_by(
     let counted = orders.clone();
     checker.check(move || {
         counted.fetch_add(1, Relaxed);
-        let config = Config { series: 4, planes, ..Config::with_len(LEN) };
+        let config = Config { series: 4, planes, ..Config::with_len(len) };
         let region = Region::anonymous(config).unwrap();
         model(region, region.family(spec).unwrap().family);
         let region = std::ptr::from_ref(region).cast_mut();
@@ -75,7 +76,7 @@ fn check_by(
 
 /// A process never gives a region back; the checker makes too many.
 unsafe fn free(region: Box<Region>) {
-    let words = region.memory.map.words(0, LEN / WORD).unwrap();
+    let words = region.memory.map.words(0, region.memory.map.len() / WORD).unwrap();
     let (first, len) = (words.as_ptr().cast_mut(), words.len());
     let region = ManuallyDrop::new(*region);
     let _: &Mapping = &region.memory.map;
@@ -544,4 +545,44 @@ fn threads_that_claim_a_plane_of_one_cpu_at_once_lose_no_add() {
         others.into_iter().for_each(|other| other.join().unwrap());
         assert_eq!(cell.get(), 7);
     });
+}
+
+/// Two threads make a segment each, which fills a page of the two of the lazy part, and count in
+/// those that they find.
+fn count_in_segments_of_a_page(len: u64, planes: u64, prepare: fn(Cells)) {
+    let spec = FamilySpec { segments: 2, cells: 2, storage: Storage::Striped, ..idle_soon() };
+    check_by(len, Some(2), planes, spec, move |region, family| {
+        assert_eq!(region.memory.sections.lazy.len, 2 * PAGE);
+        let series = family.permanent_series(b"a").unwrap();
+        prepare(series);
+        let count = move |n| {
+            let segments = series.segments().unwrap();
+            segments.make(n, (PAGE / WORD) as usize, 0).unwrap();
+            for (n, segment) in segments.made() {
+                assert!(segments.cell(segment, n).unwrap().count(series.last(), 3));
+            }
+        };
+        beside(move || count(0), || count(1));
+        let snapshot = region.snapshot();
+        let found = snapshot.series(&snapshot.families()[0]).next().unwrap();
+        let counts: u64 = found.segments().flat_map(|one| one.values).sum();
+        assert!((2..=4).contains(&counts) && found.values[1] == 3 * counts, "{counts}");
+    });
+}
+
+#[test]
+fn segments_made_while_plane_0_is_completed_have_pages_there() {
+    count_in_segments_of_a_page(2 * LEN, 1, |series| {
+        // Another CPU gets the one plane.
+        let plain = spawn(2, move || {
+            run_sequences_on(0);
+            series.at(0).add(1);
+        });
+        plain.join().unwrap();
+    });
+}
+
+#[test]
+fn segments_made_while_a_cpu_gets_its_plane_have_pages_there() {
+    count_in_segments_of_a_page(3 * LEN, 2, |_| {});
 }

@@ -50,6 +50,11 @@ pub(crate) trait Source {
         std::iter::empty()
     }
 
+    /// Whether plane 0 has copies of the lazy cells.
+    fn has_lazy_copies(&self) -> bool {
+        self.word(M_PLANE_0) == COMPLETE
+    }
+
     /// The seed of the region's hashes.
     fn seed(&self) -> u64 {
         self.word(H_HASH_SEED)
@@ -125,9 +130,15 @@ pub(crate) const CREATED: usize = (SERIES_CREATED / WORD) as usize;
 pub(crate) const PINS: usize = (SERIES_PINS / WORD) as usize;
 pub(crate) const MORE: usize = (SERIES_EXTENSION / WORD) as usize;
 
-/// How far each plane in use lies behind plane 0, in a fixed order, each once.
+/// As [`planes`], of the planes that have a copy of striped cells, by the place of these in plane 0.
+pub(crate) fn planes_of(source: &impl Source, at: u64) -> impl Iterator<Item = u64> {
+    let has_shared = !source.sections().is_lazy(at) || source.has_lazy_copies();
+    planes(source).skip(if has_shared { 0 } else { SHARED_PLANES as usize })
+}
+
+/// How far each plane in use lies behind plane 0, in a fixed order, each once. Plane 0 is the first.
 pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
-    let Sections { striped: Pool { len, .. }, plane_count, .. } = *source.sections();
+    let Sections { plane_len: len, plane_count, .. } = *source.sections();
     let shared = (0..SHARED_PLANES).map(move |plane| plane * len);
     // A plane is counted before an entry names it, so the table has no more to show once as many
     // are found as were counted.

@@ -14,10 +14,20 @@ pub struct Usage {
     pub single_cells: Part,
     /// Striped cells, in each plane.
     pub striped_cells: Part,
+    /// Striped cells of which the shared plane has a copy only once a thread must add there: those of
+    /// segments.
+    pub lazy_cells: Part,
     /// Owned cells, in each process's block.
     pub owned_cells: Part,
     /// Bytes of a record.
     pub record_len: u64,
+}
+
+impl Usage {
+    /// The parts that cells lie in.
+    pub fn cells(&self) -> [Part; 4] {
+        [self.single_cells, self.striped_cells, self.lazy_cells, self.owned_cells]
+    }
 }
 
 /// How much of a part of a region is in use, in bytes.
@@ -50,6 +60,7 @@ pub(crate) fn of(source: &impl Source) -> Usage {
         text: part(&s.arena),
         single_cells: part(&s.singles),
         striped_cells: part(&s.striped),
+        lazy_cells: part(&s.lazy),
         owned_cells: part(&s.owned),
         record_len: RECORD_LEN,
     }

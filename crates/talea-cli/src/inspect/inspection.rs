@@ -54,6 +54,8 @@ pub(crate) struct Usage {
     pub single_cell_bytes: PartUsage,
     /// Bytes of striped cells, in each plane.
     pub striped_cell_bytes: PartUsage,
+    /// Bytes of striped cells of segments, in each CPU's plane.
+    pub lazy_cell_bytes: PartUsage,
     /// Bytes of owned cells, in each process's block.
     pub owned_cell_bytes: PartUsage,
     /// Bytes of text without an owner: being made at that instant, or left behind by processes that
@@ -204,6 +206,7 @@ impl Usage {
             text_bytes: usage.text.into(),
             single_cell_bytes: usage.single_cells.into(),
             striped_cell_bytes: usage.striped_cells.into(),
+            lazy_cell_bytes: usage.lazy_cells.into(),
             owned_cell_bytes: usage.owned_cells.into(),
             text_bytes_without_owner: overview.text_without_owner,
             cell_bytes_without_owner: overview.cells_without_owner,

@@ -63,6 +63,7 @@ fn usage(usage: &Usage) -> Option<Table> {
     row("text", usage.text_bytes, bytes);
     row("single cells", usage.single_cell_bytes, bytes);
     row("striped cells, in each plane", usage.striped_cell_bytes, bytes);
+    row("lazy cells, in each CPU's plane", usage.lazy_cell_bytes, bytes);
     row("owned cells, of each process", usage.owned_cell_bytes, bytes);
     Some(table)
 }

@@ -54,7 +54,7 @@ impl RegionFolder {
             ("version", 8, 4),
             ("boot", 40, 1),
             ("limits", 24, u64::MAX),
-            ("marks", 1408, 1 << 40),
+            ("marks", 1472, 1 << 40),
             ("sizes", 1088, u64::MAX),
         ] {
             copy(name).write_all_at(&word.to_le_bytes(), place).unwrap();
@@ -67,7 +67,7 @@ impl RegionFolder {
             ("empty", "shorter than a region"),
             ("foreign", "does not begin as a region does"),
             ("truncated", "its file has 1048576"),
-            ("version", "layout is version 4, where 10 was expected"),
+            ("version", "layout is version 4, where 11 was expected"),
             ("boot", "before the machine was last started"),
             ("limits", "a limit of 18446744073709551615 series"),
             ("marks", "planes are in use"),

@@ -466,7 +466,7 @@ impl LookupCache {
         }
         let cells = word(SERIES_CELLS);
         let run = CellRun::unpack(cells);
-        if run.is_none_or(|run| !self.family.region.memory.is_in_its_pool(run)) {
+        if run.is_none_or(|run| !self.family.region.memory.is_in_its_part(run)) {
             return;
         }
         let version = entry[VERSION].load(Acquire);

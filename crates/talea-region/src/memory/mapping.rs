@@ -7,7 +7,7 @@
 
 use std::io;
 
-use crate::layout::{Pool, WORD};
+use crate::layout::WORD;
 use crate::primitive::{AtomicU64, Word, Words};
 
 #[cfg(all(target_os = "linux", not(loom)))]
@@ -65,13 +65,20 @@ impl Mapping {
         self.backing.back(at, len)
     }
 
+    /// Panics if a word lies in a page that was never backed.
+    #[cfg(loom)]
+    pub(crate) fn assert_backed(&self, word: Word) {
+        let page = self.offset_of(word).unwrap_or(0) / crate::layout::PAGE;
+        assert!(self.backing.has_backed(page), "page {page} has no memory");
+    }
+
     /// The file that backs the memory.
     pub(crate) fn backing(&self) -> &Backing {
         &self.backing
     }
 }
 
-/// The words of a pool, or of its first copy if it has several, by their place in the region.
+/// The words of a part of the region, by their place in the region.
 #[derive(Clone, Copy)]
 pub(crate) struct PoolWords {
     first: u64,
@@ -79,12 +86,11 @@ pub(crate) struct PoolWords {
 }
 
 impl PoolWords {
-    pub(crate) fn of(map: &Mapping, pool: &Pool) -> Self {
-        let words = map.words(pool.at, pool.len / WORD).unwrap_or(&[]);
-        Self { first: pool.at / WORD, words }
+    pub(crate) fn of(map: &Mapping, at: u64, len: u64) -> Self {
+        Self { first: at / WORD, words: map.words(at, len / WORD).unwrap_or(&[]) }
     }
 
-    /// The word that is `n` behind a place; `None` where it is no word of the pool.
+    /// The word that is `n` behind a place; `None` where it is no word of the part.
     #[inline(always)]
     pub(crate) fn word(&self, place: u64, n: u64) -> Option<Word> {
         let from_first = place.wrapping_sub(self.first).wrapping_add(n);
@@ -442,15 +448,33 @@ mod portable {
     }
 
     /// Memory of this process alone: all of it is there from the start.
-    #[derive(Debug)]
+    #[derive(Debug, Default)]
     #[cfg_attr(target_os = "linux", allow(dead_code))]
-    pub(crate) struct Backing;
+    pub(crate) struct Backing {
+        /// The pages that were asked for, so that models notice one that was not. (No word of the
+        /// checker's: to look at it is no event.)
+        #[cfg(loom)]
+        pages: std::sync::Mutex<std::collections::BTreeSet<u64>>,
+    }
 
     #[cfg_attr(target_os = "linux", allow(dead_code))]
     impl Backing {
         #[cfg(loom)]
         pub(super) fn anonymous(len: u64) -> io::Result<(Self, Words)> {
-            Ok((Self, Vec::leak((0..len / 8).map(|_| AtomicU64::new(0)).collect())))
+            let words = (0..len / 8).map(|_| AtomicU64::new(0)).collect();
+            Ok((Self::default(), Vec::leak(words)))
+        }
+
+        #[cfg(loom)]
+        pub(super) fn has_backed(&self, page: u64) -> bool {
+            self.pages.lock().unwrap().contains(&page)
+        }
+
+        #[cfg(loom)]
+        pub(super) fn back(&self, at: u64, len: u64) -> io::Result<()> {
+            use crate::layout::PAGE;
+            self.pages.lock().unwrap().extend(at / PAGE..(at + len).div_ceil(PAGE));
+            Ok(())
         }
 
         #[cfg(not(loom))]
@@ -459,9 +483,10 @@ mod portable {
             // SAFETY: fresh, zeroed, aligned memory of this length that is never
             // freed; an atomic may hold any bits.
             let words = unsafe { std::slice::from_raw_parts(base.cast(), (len / 8) as usize) };
-            Ok((Self, words))
+            Ok((Self::default(), words))
         }
 
+        #[cfg(not(loom))]
         pub(super) fn back(&self, _at: u64, _len: u64) -> io::Result<()> {
             Ok(())
         }

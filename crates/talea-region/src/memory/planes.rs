@@ -10,6 +10,15 @@
 //! processes use the same path has one plane for each CPU, and one on which they use both has two. If
 //! no plane is left, or no memory for one, adds go to plane 0.
 //!
+//! Most adds never do, so plane 0 has no copy of *lazy* cells, those of segments, until it must:
+//!
+//! ```text
+//!   partial ──first add of a lazy cell in plane 0──▶ filling ──pages are backed──▶ complete
+//! ```
+//!
+//! An add of a lazy cell for which there is no memory is refused, and its caller counts in a cell that
+//! is not lazy.
+//!
 //! Invariants:
 //!
 //! 1. *A plane with plain adds gets no atomic ones.* A plain add is a load and a store, which an atomic
@@ -25,75 +34,88 @@
 //! 4. *New cells are backed in every plane that is in use.* A thread that makes striped cells first
 //!    moves the mark of used bytes, then reads how many planes are claimed. A thread that claims a
 //!    plane first moves that count, then reads the mark, and publishes the entry when the pages are
-//!    backed. Both are sequentially consistent, so at least one of the two sees the other and backs
-//!    the new cells' pages in the new plane. A thread that backs pages ahead of use first moves a mark
+//!    backed. Between the two, each of them has a full fence, so at least one sees what the other wrote
+//!    and backs the new cells' pages in the new plane. A thread that backs pages ahead of use first moves a mark
 //!    of its own, in the same way.
+//! 5. *New lazy cells are backed in plane 0 unless it is partial.* For the same reason: a thread that
+//!    completes plane 0 first changes its state to filling, then reads the marks. It may be killed
+//!    then; the next thread that needs plane 0 completes it.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use super::current_cpu::{current_cpu, known_cpu};
 use super::path;
-use super::restartable::{self, Done};
+use super::restartable::{self, Undone};
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::{AtomicU64, Word, add_float_atomically};
+use crate::primitive::{AtomicU64, Word, add_float_atomically, fence};
 use crate::source;
+
+/// So many bytes of a plane are backed at once.
+const CHUNK: u64 = size(4, 1) * PAGE;
 
 /// The bit of an entry of this process's table for atomic adds that says that it is known. The rest is
 /// the distance of the plane, 0 for plane 0.
 const KNOWN: u64 = 1;
 
 /// Completes an integer add that found no plane for plain adds: claims one for this CPU, or adds
-/// atomically.
+/// atomically. That of a lazy cell can be refused, and is lost then.
 // The rare case is a tail call, so that nothing is saved on the stack for it: the atomic add waits for
 // all stores before it.
 #[inline(never)]
 pub(crate) fn add_slowly(memory: &'static Memory, cell: Word, n: u64) {
     match known_atomic_plane(memory) {
-        Some(plane) => {
-            copy_at(cell, plane).fetch_add(n, Relaxed);
-        }
-        None => add_more_slowly(memory, cell, n),
+        Some(plane) => _ = copy_at(memory, cell, plane).fetch_add(n, Relaxed),
+        None => _ = add_more_slowly(memory, cell, n),
     }
 }
 
+/// As [`add_slowly`]; false if it is refused.
 #[inline(never)]
-fn add_more_slowly(memory: &'static Memory, cell: Word, n: u64) {
+pub(crate) fn add_more_slowly(memory: &'static Memory, cell: Word, n: u64) -> bool {
     if claim_plain(memory) && restartable::add(cell, &memory.adds.table, n) {
-        return;
+        return true;
     }
-    copy_at(cell, atomic_plane_of(memory, current_cpu())).fetch_add(n, Relaxed);
+    let copy = atomic_copy(memory, cell, current_cpu());
+    copy.inspect(|copy| _ = copy.fetch_add(n, Relaxed)).is_some()
 }
 
-/// Completes an operation that adds 1 to one cell and `n` to another.
-#[inline(never)]
-pub(crate) fn count_rest(memory: &'static Memory, one: Word, other: Word, n: u64, done: Done) {
+/// Completes an operation that adds 1 to one cell and `n` to another, which is not lazy. False if
+/// nothing is added: the first is refused.
+#[inline(always)]
+pub(crate) fn count_rest(memory: &'static Memory, rest: Undone, other: Word, n: u64) -> bool {
+    let Some(one) = rest.first else { return add_more_slowly(memory, other, n) };
     match known_atomic_plane(memory) {
-        Some(plane) if done == Done::NEITHER => {
-            copy_at(one, plane).fetch_add(1, Relaxed);
-            copy_at(other, plane).fetch_add(n, Relaxed);
+        Some(plane) => {
+            copy_at(memory, one, plane).fetch_add(1, Relaxed);
+            copy_at(memory, other, plane).fetch_add(n, Relaxed);
+            true
         }
-        _ => count_rest_slowly(memory, one, other, n, done),
+        None => count_rest_slowly(memory, one, other, n),
     }
 }
 
 #[inline(never)]
-fn count_rest_slowly(memory: &'static Memory, one: Word, other: Word, n: u64, done: Done) {
-    if done == Done::NEITHER {
-        add_more_slowly(memory, one, 1);
-    }
-    if done != Done::BOTH {
-        add_more_slowly(memory, other, n);
-    }
+fn count_rest_slowly(memory: &'static Memory, one: Word, other: Word, n: u64) -> bool {
+    add_more_slowly(memory, one, 1) && add_more_slowly(memory, other, n)
 }
 
-/// As [`add_slowly`] for a float cell.
+/// As [`add_slowly`] for a float cell, of which none is lazy.
 #[inline(never)]
 pub(crate) fn add_float_slowly(memory: &'static Memory, cell: Word, x: f64) {
+    match known_atomic_plane(memory) {
+        Some(plane) => add_float_atomically(copy_at(memory, cell, plane), x),
+        None => add_more_floats_slowly(memory, cell, x),
+    }
+}
+
+#[inline(never)]
+fn add_more_floats_slowly(memory: &'static Memory, cell: Word, x: f64) {
     if claim_plain(memory) && restartable::add_float(cell, &memory.adds.table, x) {
         return;
     }
-    add_float_atomically(copy_at(cell, atomic_plane_of(memory, current_cpu())), x);
+    let copy = atomic_copy(memory, cell, current_cpu());
+    copy.into_iter().for_each(|copy| add_float_atomically(copy, x));
 }
 
 /// Gives the running CPU a plane for plain adds if there is one left; true if it has one now.
@@ -102,15 +124,25 @@ fn claim_plain(memory: &'static Memory) -> bool {
     restartable::cpu().and_then(|cpu| claim(memory, cpu)).is_some_and(|delta| delta != 0)
 }
 
-/// The distance of the plane that this thread adds to atomically if the process has no restartable
-/// sequences; `None` if it has, or if more is to be done to find the plane.
+/// The distance of the CPU's plane that this thread adds to atomically if the process has no
+/// restartable sequences; `None` if it has, or if more is to be done to find a plane.
 #[inline]
 fn known_atomic_plane(memory: &'static Memory) -> Option<u64> {
     if restartable::enabled() {
         return None;
     }
     let entry = memory.atomic_entries.get(known_cpu()? as usize)?.load(Relaxed);
-    (entry & KNOWN != 0).then_some(entry & !KNOWN)
+    (entry > KNOWN).then_some(entry & !KNOWN)
+}
+
+/// The copy of a striped cell for atomic adds on a CPU; `None` if the cell is lazy, and has none there
+/// and no memory for one.
+#[inline]
+fn atomic_copy(memory: &'static Memory, cell: Word, cpu: u64) -> Option<Word> {
+    match atomic_plane_of(memory, cpu) {
+        0 if memory.is_lazy(cell) && !complete(memory) => None,
+        plane => Some(copy_at(memory, cell, plane)),
+    }
 }
 
 /// The distance of the plane of a CPU for atomic adds.
@@ -158,26 +190,23 @@ fn claim(memory: &'static Memory, n: u64) -> Option<u64> {
 /// Publishes a plane that no entry has, if there is one left; false if there is no memory for it.
 fn assign_plane(memory: &'static Memory, entry: &AtomicU64) -> bool {
     let claimed = memory.word_at(M_PLANES);
-    let end = || {
-        let ahead = memory.word_at(M_AHEAD).load(SeqCst);
-        chunk_up(memory, memory.word_at(M_STRIPED).load(SeqCst).max(ahead))
-    };
     if claimed.load(Relaxed) >= memory.sections.plane_count {
         return true;
     }
-    if memory.refusal.is_about(end()) {
+    let pools = [memory.sections.striped, memory.sections.lazy];
+    if pools.iter().any(|pool| memory.refusal.is_about(end_of(memory, pool))) {
         return false;
     }
     // More than one is tried only if the count is damaged.
     for _ in 0..memory.sections.plane_count {
         let next = |n: u64| (n < memory.sections.plane_count).then(|| n + 1);
         let Ok(plane) = claimed.fetch_update(SeqCst, SeqCst, next) else { return true };
-        let delta = plane * memory.sections.striped.len;
+        let delta = plane * memory.sections.plane_len;
         if plane < SHARED_PLANES || owners(memory, delta).next().is_some() {
             continue;
         }
-        // Read after the count has moved.
-        let backed = memory.back_pages(memory.sections.plane(plane), end()).is_some();
+        fence(SeqCst);
+        let backed = pools.iter().all(|pool| back_part(memory, plane, pool, end_of(memory, pool)));
         if !backed || entry.compare_exchange(0, delta, Release, Relaxed).is_err() {
             // No memory, or another thread of this CPU was first. If no thread has claimed one
             // since, the plane is given back.
@@ -191,7 +220,7 @@ fn assign_plane(memory: &'static Memory, entry: &AtomicU64) -> bool {
 /// Whether a distance is that of a plane that an entry may have and that is backed.
 fn is_in_use(memory: &Memory, delta: u64) -> bool {
     let claimed = memory.word_at(M_PLANES).load(SeqCst).min(memory.sections.plane_count);
-    let len = memory.sections.striped.len;
+    let len = memory.sections.plane_len;
     delta % len == 0 && (SHARED_PLANES * len..claimed * len).contains(&delta)
 }
 
@@ -227,12 +256,26 @@ impl Memory {
         entries.filter(|&(_, delta)| delta != 0)
     }
 
-    /// Restores the region's CPU table from this process's copy, so that readers from outside find
-    /// every plane. It changes nothing unless the table is damaged.
+    /// Whether plane 0 has a copy of every lazy cell.
+    pub(crate) fn is_plane_0_complete(&self) -> bool {
+        let is_complete =
+            self.saw_complete.load(Relaxed) || self.word_at(M_PLANE_0).load(Acquire) == COMPLETE;
+        if is_complete {
+            self.saw_complete.store(true, Relaxed);
+        }
+        is_complete
+    }
+
+    fn is_lazy(&self, cell: Word) -> bool {
+        self.map.offset_of(cell).is_some_and(|at| self.sections.is_lazy(at))
+    }
+
+    /// Restores the region's CPU table and the state of plane 0 from this process's copies, so that
+    /// readers from outside find every plane. It changes nothing unless the region is damaged.
     pub(crate) fn restore_cpu_table(&self) {
         let mut end = 0;
         for (n, delta) in self.own_planes_by_entry() {
-            end = end.max(delta / self.sections.striped.len + 1);
+            end = end.max(delta / self.sections.plane_len + 1);
             let entry = self.cpu_entry(n);
             let found = entry.load(Relaxed);
             // A plane that the CPU got from another process since is its own too.
@@ -245,57 +288,177 @@ impl Memory {
         if claimed.load(Relaxed) < end {
             claimed.fetch_max(end, SeqCst);
         }
+        if self.saw_complete.load(Relaxed) {
+            self.word_at(M_PLANE_0).store(COMPLETE, Release);
+        }
     }
 }
 
-/// Says that cells up to `end` will be backed in every plane.
+/// Says that lazy cells up to `end` will be backed in every plane.
 pub(crate) fn announce(memory: &Memory, end: u64) {
     memory.word_at(M_AHEAD).fetch_max(end, SeqCst);
 }
 
-/// Backs every plane up to `end` at least; returns up to where.
-pub(crate) fn back(memory: &Memory, end: u64) -> Option<u64> {
-    let end = chunk_up(memory, end);
+/// Gives plane 0 a copy of every lazy cell; whether it has them now.
+#[cold]
+pub(crate) fn complete(memory: &Memory) -> bool {
+    if memory.is_plane_0_complete() {
+        return true;
+    }
+    let state = memory.word_at(M_PLANE_0);
+    let _ = state.compare_exchange(PARTIAL, FILLING, SeqCst, SeqCst);
+    fence(SeqCst);
+    let lazy = &memory.sections.lazy;
+    if !back_part(memory, 0, lazy, end_of(memory, lazy)) {
+        return false;
+    }
+    state.store(COMPLETE, Release);
+    memory.is_plane_0_complete()
+}
+
+/// Backs a part of every plane up to `end` at least; returns up to where.
+pub(crate) fn back(memory: &Memory, part: &Pool, end: u64) -> Option<u64> {
+    let end = chunk_up(part, end);
+    fence(SeqCst);
     let claimed = memory.word_at(M_PLANES).load(SeqCst).min(memory.sections.plane_count);
-    let own = memory.own_planes_by_entry().map(|(_, delta)| delta / memory.sections.striped.len);
+    let own = memory.own_planes_by_entry().map(|(_, delta)| delta / memory.sections.plane_len);
     // The planes that this process adds to are backed whatever the count is.
     let beyond = own.filter(|&plane| plane >= claimed);
-    for plane in (0..claimed.max(SHARED_PLANES)).chain(beyond) {
-        memory.back_pages(memory.sections.plane(plane), end)?;
-    }
-    Some(end)
+    let is_shared = part.marks != M_LAZY
+        || memory.word_at(M_PLANE_0).load(SeqCst) != PARTIAL
+        || memory.saw_complete.load(Relaxed);
+    let first = if is_shared { 0 } else { SHARED_PLANES };
+    let all = (first..claimed.max(SHARED_PLANES)).chain(beyond);
+    all.into_iter().all(|plane| back_part(memory, plane, part, end)).then_some(end)
+}
+
+/// Backs a part of one plane up to `end`; false if there is no memory.
+fn back_part(memory: &Memory, plane: u64, part: &Pool, end: u64) -> bool {
+    end == 0 || memory.back_pages(part.at + plane * memory.sections.plane_len, end).is_some()
+}
+
+/// Up to where a part of a plane is to be backed.
+fn end_of(memory: &Memory, part: &Pool) -> u64 {
+    let used = memory.word_at(part.marks + USED).load(SeqCst);
+    let ahead = if part.marks == M_LAZY { memory.word_at(M_AHEAD).load(SeqCst) } else { 0 };
+    chunk_up(part, used.max(ahead))
 }
 
 /// Planes are backed in the same chunks when cells are made and when a plane is claimed, so a chunk
 /// that is backed in one plane is backed in all.
-fn chunk_up(memory: &Memory, end: u64) -> u64 {
-    end.clamp(1, memory.sections.striped.len)
-        .next_multiple_of(4 * PAGE)
-        .min(memory.sections.striped.len)
+fn chunk_up(part: &Pool, end: u64) -> u64 {
+    end.min(part.len).next_multiple_of(CHUNK).min(part.len)
 }
 
 /// The copy of a striped cell in the plane at a distance from plane 0, which is one that
 /// [`atomic_plane_of`] gave for the cell's region.
 #[inline]
-fn copy_at(cell: Word, delta: u64) -> Word {
+#[cfg_attr(not(loom), allow(unused_variables))]
+fn copy_at(memory: &Memory, cell: Word, delta: u64) -> Word {
     // SAFETY: only striped cells come here, each as its copy in plane 0, which was checked to lie
     // inside that plane. The distance is 0, or was checked to be that of another plane of the same
     // length, so the same place there is inside the mapping, which is never unmapped.
-    unsafe { &*std::ptr::from_ref(cell).add((delta / WORD) as usize) }
+    let copy = unsafe { &*std::ptr::from_ref(cell).add((delta / WORD) as usize) };
+    #[cfg(loom)]
+    memory.map.assert_backed(copy);
+    copy
 }
 
 /// The copies of a striped cell that each of the CPUs below a number may add to atomically. They get
-/// planes for that.
-pub(crate) fn atomic_copies(
-    memory: &'static Memory,
-    cell: Word,
-    cpus: usize,
-) -> impl Iterator<Item = Word> {
-    (0..cpus as u64).map(move |cpu| copy_at(cell, atomic_plane_of(memory, cpu)))
+/// planes for that. `None` if there is no memory for one.
+pub(crate) fn atomic_copies(memory: &'static Memory, cell: Word, cpus: usize) -> Option<Vec<Word>> {
+    (0..cpus as u64).map(|cpu| atomic_copy(memory, cell, cpu)).collect()
 }
 
 /// Every copy of a striped cell that may have been added to, in a fixed order: the shared plane, then
 /// the CPUs' by kind and CPU id.
 pub(crate) fn copies(memory: &'static Memory, cell: Word) -> impl Iterator<Item = Word> {
-    source::planes(memory).filter_map(move |delta| memory.word_after(cell, delta))
+    let at = memory.map.offset_of(cell).unwrap_or(0);
+    source::planes_of(memory, at).filter_map(move |delta| memory.word_after(cell, delta))
+}
+
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::lookup::register::FamilySpec;
+    use crate::memory::mapping::refused_calls;
+    use crate::region::Region;
+    use crate::series::cell::{Cell, Cells};
+    use crate::testing::family;
+    use crate::values::Storage;
+
+    /// A series, and a cell of one of its segments.
+    fn segment() -> (&'static Region, Cells, Cell) {
+        let spec = FamilySpec { cells: 2, segments: 2, ..FamilySpec::default() };
+        let (region, family) = family(FamilySpec { storage: Storage::Striped, ..spec });
+        let series = family.permanent_series(b"").unwrap();
+        let segments = series.segments().unwrap();
+        (region, series, segments.cell(segments.make(0, 4, 0).unwrap(), 2).unwrap())
+    }
+
+    fn state(region: &Region) -> u64 {
+        region.memory.word_at(M_PLANE_0).load(Relaxed)
+    }
+
+    #[test]
+    fn a_count_is_refused_while_there_is_no_memory_for_it_and_adds_nothing() {
+        let (region, series, cell) = segment();
+        refused_calls(|_| {
+            for _ in 0..3 {
+                assert!(!cell.count(series.last(), 5));
+                assert!(!cell.count_float(series.last(), 5.0));
+            }
+            assert_eq!((cell.get(), series.last().get()), (0, 0));
+            assert!(cell.words(1).is_empty(), "and other languages get no word for it");
+            // A cell of the series itself takes it.
+            assert!(series.at(0).count(series.last(), 5));
+        });
+        // A killed process may have left it so.
+        assert_eq!(state(region), FILLING);
+        region.memory.refusal.forget();
+        assert!(cell.count(series.last(), 5));
+        assert_eq!((cell.get(), series.at(0).get(), series.last().get()), (1, 1, 10));
+    }
+
+    #[test]
+    fn plane_0_has_copies_of_segments_once_a_thread_adds_there_and_for_those_to_come() {
+        let (region, series, cell) = segment();
+        let segments = series.segments().unwrap();
+        let memory = &region.memory;
+        let in_plane_0 = || source::planes_of(memory, memory.sections.lazy.at).any(|at| at == 0);
+        assert!(cell.count(series.last(), 1) && !in_plane_0(), "a CPU's plane has it");
+        assert!(complete(memory) && in_plane_0());
+        let len = (memory.sections.lazy.len / WORD).min(4_000) as usize;
+        let later = segments.cell(segments.make(1, len, 0).unwrap(), len - 1).unwrap();
+        for (cell, n) in [(cell, 3), (later, 7)] {
+            let before = cell.get();
+            copy_at(memory, cell.word(), 0).fetch_add(n, Relaxed);
+            assert_eq!(cell.get(), before + n);
+        }
+        let found = region.snapshot();
+        let found = found.series(&found.families()[0]).next().unwrap();
+        let counts = found.segments().map(|one| one.values.iter().sum()).collect::<Vec<u64>>();
+        assert_eq!(counts, [4, 7]);
+        // A damaged state does not hide them, and the next snapshot restores it.
+        memory.word_at(M_PLANE_0).store(PARTIAL, Relaxed);
+        assert_eq!(later.get(), 7);
+        region.snapshot();
+        assert_eq!(state(region), COMPLETE);
+    }
+
+    #[test]
+    fn series_that_find_the_first_part_full_get_lazy_cells_that_refuse_nothing() {
+        let (region, _, _) = segment();
+        let spec = FamilySpec { name: b"more", limit: u64::MAX, ..FamilySpec::default() };
+        let spec = FamilySpec { storage: Storage::Striped, cells: 100, ..spec };
+        let family = region.family(spec).unwrap().family;
+        let memory = &region.memory;
+        let lazy = |cells: &Cells| memory.is_lazy(cells.last().word());
+        let texts = (0..).map(|n: u32| n.to_string());
+        let mut made = texts.map_while(|text| family.permanent_series(text.as_bytes()).ok());
+        let series = made.find(lazy).unwrap();
+        assert_eq!(state(region), COMPLETE);
+        refused_calls(|_| (0..10).for_each(|_| series.last().add(3)));
+        assert_eq!(series.last().get(), 30);
+    }
 }

@@ -29,7 +29,7 @@ impl Memory {
     /// the pool's start. They are zeroed.
     pub(crate) fn take(&self, pool: &Pool, count: u64) -> Option<u64> {
         // Only a damaged record asks for none.
-        if count == 0 {
+        if count == 0 || count > pool.len / pool.granule {
             return None;
         }
         loop {
@@ -57,7 +57,7 @@ impl Memory {
         if end <= backed.load(Acquire) {
             return;
         }
-        if pool.marks == M_STRIPED {
+        if pool.marks == M_LAZY {
             planes::announce(self, end);
         }
         if let Some(reached) = self.back(pool, used.min(end), end) {
@@ -204,7 +204,7 @@ impl Memory {
     /// Backs a pool's pages up to `end` at least; returns up to where.
     fn back(&self, pool: &Pool, at: u64, end: u64) -> Option<u64> {
         match pool.marks {
-            M_STRIPED => planes::back(self, end),
+            M_STRIPED | M_LAZY => planes::back(self, pool, end),
             // A block is backed as a whole when its slot is taken.
             M_OWNED => Some(pool.len),
             _ => {

@@ -35,6 +35,12 @@ impl Refusal {
         self.until.store(boot_nanos() + PAUSE, Relaxed);
     }
 
+    /// Asks again at once.
+    #[cfg(all(test, not(loom)))]
+    pub(super) fn forget(&self) {
+        self.until.store(0, Relaxed);
+    }
+
     /// A success with less memory does not show that as much as was refused is available.
     pub(super) fn note_success(&self, len: u64) {
         if self.until.load(Relaxed) != 0 && len >= self.len.load(Relaxed) {

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
+use super::planes;
 use super::words::Memory;
 use crate::layout::*;
 use crate::primitive::{AtomicU64, Words};
@@ -46,47 +47,78 @@ pub(crate) fn stripe_len(cells: u64) -> u64 {
 }
 
 impl Memory {
-    /// Takes cells for a series: where its family wants them, or where there is
-    /// room.
+    /// Takes cells for a series: where its family wants them, or where there is room. An add to
+    /// one of them is never refused.
     pub(crate) fn take_cells(&self, storage: Storage, count: u64) -> Option<CellRun> {
-        let others: &[Storage] = match storage {
-            // Where the planes are full, four copies keep most threads apart; and
-            // one atomic cell counts as well.
-            Storage::Striped => &[Storage::Stripes, Storage::Single],
-            Storage::Owned | Storage::Stripes => &[Storage::Single],
-            Storage::Single => &[],
-        };
-        [storage].iter().chain(others).find_map(|&storage| {
-            let run = CellRun { at: 0, storage, count };
-            let pool = self.pool_of(storage);
-            let at = pool.at + self.take(&pool, run.granules())?;
-            Some(CellRun { at, ..run })
-        })
+        let Sections { striped, lazy, .. } = self.sections;
+        match storage {
+            Storage::Striped => (self.take_from(&striped, storage, count))
+                .or_else(|| self.take_complete(&lazy, count))
+                .or_else(|| self.take_elsewhere(storage, count)),
+            Storage::Owned => (self.take_from(&self.sections.owned, storage, count))
+                .or_else(|| self.take_elsewhere(storage, count)),
+            Storage::Single | Storage::Stripes => self.take_elsewhere(storage, count),
+        }
+    }
+
+    /// Takes cells for a segment. An add to one that is lazy can be refused.
+    pub(crate) fn take_segment_cells(&self, storage: Storage, count: u64) -> Option<CellRun> {
+        let lazy = (storage == Storage::Striped)
+            .then(|| self.take_from(&self.sections.lazy, storage, count));
+        lazy.flatten().or_else(|| self.take_cells(storage, count))
+    }
+
+    /// Takes single cells. Where the planes are full, four copies keep most threads apart; and one atomic
+    /// cell counts as well.
+    fn take_elsewhere(&self, storage: Storage, count: u64) -> Option<CellRun> {
+        let singles = &self.sections.singles;
+        let stripes = || self.take_from(singles, Storage::Stripes, count);
+        let are_apart = matches!(storage, Storage::Striped | Storage::Stripes);
+        let apart = if are_apart { stripes() } else { None };
+        apart.or_else(|| self.take_from(singles, Storage::Single, count))
+    }
+
+    /// Takes lazy cells of which plane 0 has a copy.
+    fn take_complete(&self, lazy: &Pool, count: u64) -> Option<CellRun> {
+        let run = self.take_from(lazy, Storage::Striped, count)?;
+        if planes::complete(self) {
+            return Some(run);
+        }
+        self.drop_cells(run);
+        None
+    }
+
+    fn take_from(&self, pool: &Pool, storage: Storage, count: u64) -> Option<CellRun> {
+        let run = CellRun { at: 0, storage, count };
+        let at = pool.at + self.take(pool, run.granules())?;
+        Some(CellRun { at, ..run })
     }
 
     pub(crate) fn drop_cells(&self, run: CellRun) {
-        let pool = self.pool_of(run.storage);
+        let pool = match run.storage {
+            Storage::Single | Storage::Stripes => self.sections.singles,
+            Storage::Striped if self.sections.is_lazy(run.at) => self.sections.lazy,
+            Storage::Striped => self.sections.striped,
+            Storage::Owned => self.sections.owned,
+        };
         if let Some(at) = run.at.checked_sub(pool.at) {
             self.give_back(&pool, at, run.granules());
         }
     }
 
-    fn pool_of(&self, storage: Storage) -> Pool {
-        match storage {
-            Storage::Single | Storage::Stripes => self.sections.singles,
-            Storage::Striped => self.sections.striped,
-            Storage::Owned => self.sections.owned,
-        }
-    }
-
-    /// Whether a run lies in the pool of its storage. Other memory must not be added to, whatever a
+    /// Whether a run lies where cells of its storage do. Other memory must not be added to, whatever a
     /// damaged record names. The other copies are found from the first one, so the first must lie
     /// there.
     #[inline]
-    pub(crate) fn is_in_its_pool(&self, run: CellRun) -> bool {
-        let pool = self.pool_of(run.storage);
+    pub(crate) fn is_in_its_part(&self, run: CellRun) -> bool {
+        let Sections { singles, striped, plane_len, owned, .. } = &self.sections;
+        let (from, len) = match run.storage {
+            Storage::Single | Storage::Stripes => (singles.at, singles.len),
+            Storage::Striped => (striped.at, *plane_len),
+            Storage::Owned => (owned.at, owned.len),
+        };
         let end = run.at.saturating_add(run.granules() * WORD);
-        run.count > 0 && pool.at <= run.at && end <= pool.at + pool.len
+        run.count > 0 && from <= run.at && end <= from + len
     }
 
     /// Calls `each` with every word of every copy of a run that any process ever had.
@@ -98,7 +130,7 @@ impl Memory {
         match run.storage {
             Storage::Single => copy(0),
             Storage::Stripes => (0..STRIPES).for_each(|n| copy(n * stripe_len(run.count))),
-            Storage::Striped => source::planes(self).for_each(copy),
+            Storage::Striped => source::planes_of(self, run.at).for_each(copy),
             Storage::Owned => self.blocks().for_each(copy),
         }
     }

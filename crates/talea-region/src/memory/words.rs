@@ -1,6 +1,6 @@
 //! The memory of a region: its words, and the process's own state beside them.
 
-use std::sync::atomic::{AtomicU64 as OwnWord, Ordering::Acquire};
+use std::sync::atomic::{AtomicBool as OwnBool, AtomicU64 as OwnWord, Ordering::Acquire};
 
 use super::mapping::{Mapping, PoolWords};
 use super::refusal::Refusal;
@@ -21,6 +21,8 @@ pub(crate) struct Memory {
     pub(super) atomic_entries: Words,
     /// For each kind, the CPU ids below which this process's copies have entries.
     pub(super) cpus_known: [OwnWord; 2],
+    /// Whether this process has seen that plane 0 is complete.
+    pub(super) saw_complete: OwnBool,
 }
 
 /// The slot of this process. It stands in memory of the process, so a child changes its own copy.
@@ -43,7 +45,7 @@ pub(crate) struct Adds {
     /// This process's own copy of the CPU table for plain adds, which no other process can write to.
     /// CPU id to the plane, as far as this process knows: see `planes.rs`.
     pub(crate) table: &'static CpuTable,
-    /// The pools that most segments lie in.
+    /// Plane 0, which most segments are given by, and the single cells.
     pub(crate) striped: PoolWords,
     pub(crate) singles: PoolWords,
 }
@@ -53,8 +55,8 @@ impl Memory {
     pub(crate) fn new(map: Mapping, sections: Sections) -> Self {
         let atomic_entries = Vec::leak((0..CPUS).map(|_| AtomicU64::new(0)).collect());
         let table = Box::leak(empty_cpu_table());
-        let [striped, singles] =
-            [&sections.striped, &sections.singles].map(|pool| PoolWords::of(&map, pool));
+        let striped = PoolWords::of(&map, sections.striped.at, sections.plane_len);
+        let singles = PoolWords::of(&map, sections.singles.at, sections.singles.len);
         Self {
             map,
             sections,
@@ -63,6 +65,7 @@ impl Memory {
             refusal: Refusal::default(),
             atomic_entries,
             cpus_known: Default::default(),
+            saw_complete: OwnBool::new(false),
         }
     }
 
@@ -130,6 +133,10 @@ impl Source for Memory {
 
     fn own_planes(&self) -> impl Iterator<Item = u64> {
         self.own_planes_by_entry().map(|(_, delta)| delta)
+    }
+
+    fn has_lazy_copies(&self) -> bool {
+        self.is_plane_0_complete()
     }
 
     fn stands(&self, _: u64) -> bool {

@@ -106,8 +106,10 @@ impl<'a> Copy<'a> {
         // Each text has memory of its own, and is searched once, those of one window twice. Damaged records could
         // name all of the pool again and again.
         copy.search_left = 2 * copy.used_of(&s.arena);
-        let [striped, owned] = [&s.striped, &s.owned].map(|pool| copy.used_of(pool));
+        let [striped, lazy, owned] = [&s.striped, &s.lazy, &s.owned].map(|pool| copy.used_of(pool));
         let planes = source::planes(&copy).map(|delta| (s.striped.at + delta, striped));
+        let planes_of_lazy = source::planes_of(&copy, s.lazy.at);
+        let planes = planes.chain(planes_of_lazy.map(|delta| (s.lazy.at + delta, lazy)));
         let living = source::living(&copy).map(|block| (s.owned.at + block.delta, owned));
         let cells: Vec<(u64, u64)> = planes.chain(living).collect();
         let mut all = vec![copy.families(), (s.groups, groups * WORD)];

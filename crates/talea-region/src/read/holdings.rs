@@ -90,8 +90,7 @@ mod tests {
     /// Bytes of cells that are handed out and that no series holds.
     fn lost(region: &'static Region) -> u64 {
         let usage = region.usage();
-        let taken = [usage.single_cells, usage.striped_cells, usage.owned_cells];
-        let taken: u64 = taken.iter().map(|part| part.taken).sum();
+        let taken: u64 = usage.cells().iter().map(|part| part.taken).sum();
         let records = usage.records.reached / usage.record_len;
         taken - cells_of_series(&region.memory, records)
     }

@@ -99,7 +99,7 @@ pub struct FamilyUse {
 pub(crate) fn bits(source: &impl Source) -> Vec<(u64, u64)> {
     let s = source.sections();
     let bits = |pool: &Pool| (pool.bits, usage::words_of_bits(source, pool) * WORD);
-    [&s.records, &s.arena, &s.singles, &s.striped, &s.owned].map(bits).to_vec()
+    [&s.records, &s.arena, &s.singles, &s.striped, &s.lazy, &s.owned].map(bits).to_vec()
 }
 
 /// Makes the overview of a source whose marks were checked.
@@ -129,8 +129,7 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
     };
     let owned = overview.look_at_families(source) + text_of_series(source);
     overview.text_without_owner = usage.text.taken.saturating_sub(owned);
-    let cells = [usage.single_cells, usage.striped_cells, usage.owned_cells];
-    let taken = cells.iter().fold(0_u64, |all, part| all.saturating_add(part.taken));
+    let taken = usage.cells().iter().fold(0_u64, |all, part| all.saturating_add(part.taken));
     let records = usage.records.reached / RECORD_LEN;
     overview.cells_without_owner = taken.saturating_sub(holdings::cells_of_series(source, records));
     overview

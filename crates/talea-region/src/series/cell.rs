@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::record::Series;
 use crate::error::Overflow;
 use crate::memory::planes;
-use crate::memory::restartable::{self, Done};
+use crate::memory::restartable::{self, Undone};
 use crate::memory::runs::{CellRun, STRIPES, stripe_len};
 use crate::primitive::{AtomicU64, Word, Words, add_float_atomically};
 use crate::region::Region;
@@ -82,7 +82,8 @@ impl Cell {
         Self { word, copies }
     }
 
-    /// Adds to an integer cell.
+    /// Adds to an integer cell. The add to a segment's cell can be refused, as
+    /// [`count`](Self::count) says, and is lost then.
     ///
     /// Cost: one restartable sequence for a striped cell (no shared cache line
     /// is touched), else one atomic add.
@@ -102,15 +103,30 @@ impl Cell {
         }
     }
 
-    /// Counts one here and adds `n` to another integer cell: an observation of a
-    /// histogram.
+    /// As [`add`](Self::add); false if it is refused.
+    fn try_add(self, n: u64) -> bool {
+        if self.copies.how() != PLANES {
+            self.add(n);
+            return true;
+        }
+        let memory = &self.region().memory;
+        restartable::add(self.word, &memory.adds.table, n)
+            || planes::add_more_slowly(memory, self.word, n)
+    }
+
+    /// Counts one here and adds `n` to another integer cell, one of a series itself: an observation
+    /// of a histogram.
+    ///
+    /// False if neither is added to. Only the count in a segment's cell can be refused: if the
+    /// running CPU has no copy of it, as without a plane, and the system has no memory for a shared
+    /// one.
     ///
     /// Cost: where both are striped cells of one region, a little less than two
     /// [`add`](Self::add)s; else just those.
     // Always, since out of line cells are handed over in memory: they would be read as
     // wholes right after they were written in parts, which the processor is slow at.
     #[inline(always)]
-    pub fn count(self, other: Self, n: u64) {
+    pub fn count(self, other: Self, n: u64) -> bool {
         match (self.copies.how(), other.copies.how()) {
             (PLANES, PLANES) => other.count_in_planes(self.word, n),
             (ONE, ONE) => other.count_in_singles(self.word, n),
@@ -120,19 +136,30 @@ impl Cell {
 
     /// Adds 1 to another word and `n` to this one, both of which have a copy in each plane.
     #[inline(always)]
-    pub(crate) fn count_in_planes(self, one: Word, n: u64) {
-        let region = self.copies.region;
-        match restartable::count([one, self.word], &region.memory.adds.table, n) {
-            Done::BOTH => {}
-            done => planes::count_rest(&region.memory, one, self.word, n, done),
+    fn count_in_planes(self, one: Word, n: u64) -> bool {
+        match self.try_count_in_planes(one, n) {
+            Ok(()) => true,
+            Err(rest) => self.count_rest(rest, n),
         }
+    }
+
+    /// As far as that goes in restartable sequences.
+    #[inline(always)]
+    pub(super) fn try_count_in_planes(self, one: Word, n: u64) -> Result<(), Undone> {
+        restartable::count([one, self.word], &self.region().memory.adds.table, n)
+    }
+
+    #[inline(never)]
+    fn count_rest(self, rest: Undone, n: u64) -> bool {
+        planes::count_rest(&self.region().memory, rest, self.word, n)
     }
 
     /// Adds 1 to another word and `n` to this one, both of which are single cells.
     #[inline(always)]
-    pub(crate) fn count_in_singles(self, one: Word, n: u64) {
+    pub(super) fn count_in_singles(self, one: Word, n: u64) -> bool {
         one.fetch_add(1, Relaxed);
         self.word.fetch_add(n, Relaxed);
+        true
     }
 
     /// How it is stored, if it is in one word or in planes.
@@ -156,24 +183,29 @@ impl Cell {
 
     /// By parts, which are handed over in registers, as cells would not be.
     #[inline(never)]
-    fn count_apart(word: Word, copies: Copies, other: Word, others: Copies, n: u64) {
-        Self::new(word, copies).add(1);
-        Self::new(other, others).add(n);
+    fn count_apart(word: Word, copies: Copies, other: Word, others: Copies, n: u64) -> bool {
+        Self::new(word, copies).try_add(1) && Self::new(other, others).try_add(n)
     }
 
     /// As [`count`](Self::count), if the other cell holds a float.
     #[inline]
-    pub fn count_float(self, other: Self, x: f64) {
+    pub fn count_float(self, other: Self, x: f64) -> bool {
         if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
             let region = self.copies.region;
             match restartable::count_float([self.word, other.word], &region.memory.adds.table, x) {
-                Done::BOTH => return,
-                Done::ONE => return planes::add_float_slowly(&region.memory, other.word, x),
-                _ => {}
+                Ok(()) => return true,
+                Err(Undone { first: None }) => {
+                    planes::add_float_slowly(&region.memory, other.word, x);
+                    return true;
+                }
+                Err(Undone { first: Some(_) }) => {}
             }
         }
-        self.add(1);
-        other.add_float(x);
+        let is_counted = self.try_add(1);
+        if is_counted {
+            other.add_float(x);
+        }
+        is_counted
     }
 
     /// Adds to a cell that is likely one of this process's own: as [`add`](Self::add), but in
@@ -358,7 +390,7 @@ impl Cell {
 
     /// Words that code of another language may add to by its own atomic instructions, exactly beside all
     /// other adds: at most `most`, of which any thread may use any. Those of a striped cell are one for
-    /// each CPU from 0 on, so that CPUs do not meet. Of an owned cell it is this process's word, which
+    /// each CPU from 0 on, so that CPUs do not meet; of a segment's, none if there is no memory for all. Of an owned cell it is this process's word, which
     /// is not that of a child made by `fork`. Empty for an owned cell that may have no value, whose word
     /// is not the value.
     ///
@@ -367,7 +399,7 @@ impl Cell {
     pub fn words(self, most: usize) -> Vec<&'static AtomicU64> {
         let memory = &self.copies.region.memory;
         match self.copies.how() {
-            PLANES => planes::atomic_copies(memory, self.word, most).collect(),
+            PLANES => planes::atomic_copies(memory, self.word, most).unwrap_or_default(),
             OPTIONAL_BLOCKS => Vec::new(),
             ONE | BLOCKS => (0..most.min(1)).map(|_| self.own()).collect(),
             apart => (0..STRIPES.min(most as u64))
@@ -438,7 +470,7 @@ impl Series<'static> {
     pub(crate) fn cells(self, run: CellRun, combine: Combine) -> Option<Cells> {
         let memory = &self.region.memory;
         let words = memory.map.words(run.at, run.count);
-        let words = words.filter(|_| memory.is_in_its_pool(run))?;
+        let words = words.filter(|_| memory.is_in_its_part(run))?;
         Some(Cells::new(words, Copies::of(self, run, combine)))
     }
 }

@@ -105,7 +105,7 @@ impl Series<'_> {
     /// Where its cells lie; `None` if it has none, or is damaged and they cannot lie there.
     pub(crate) fn run(self) -> Option<CellRun> {
         let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
-        self.region.memory.is_in_its_pool(run).then_some(run)
+        self.region.memory.is_in_its_part(run).then_some(run)
     }
 
     /// The number of a cell, given by its first copy, and the run that it is in.

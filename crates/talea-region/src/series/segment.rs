@@ -55,7 +55,7 @@ impl Segment {
 /// The cells of the segment that an entry names.
 pub(super) fn run_of(memory: &Memory, entry: &AtomicU64) -> Option<CellRun> {
     let (run, _) = Segment::unpack(entry.load(Acquire))?;
-    memory.is_in_its_pool(run).then_some(run)
+    memory.is_in_its_part(run).then_some(run)
 }
 
 /// The cells of all segments that a table names, each with the number of the segment.

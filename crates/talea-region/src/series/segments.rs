@@ -20,7 +20,9 @@
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
 use super::segment::{MOST_CELLS, MOST_TAG, PLACE, STORAGE, Segment};
-use crate::layout::WORD;
+use crate::layout::{WORD, size};
+use crate::memory::planes;
+use crate::memory::restartable::Undone;
 use crate::memory::table::Table;
 use crate::primitive::{Word, Words};
 use crate::region::Region;
@@ -30,7 +32,7 @@ use crate::series::record::Series;
 use crate::values::{Combine, Storage};
 
 /// Cells that are backed ahead of those that are used: some tens of segments.
-const AHEAD: u64 = 2048;
+const AHEAD: u64 = size(2048, 0);
 
 /// The segments of a series. A plain pointer, as a [`Cell`]; no operation blocks or
 /// panics, and only [`make`](Self::make) takes memory of the region.
@@ -59,6 +61,19 @@ impl PartialEq for Segments {
 /// The entry of a segment whose cells are stored as the last cell of its series is.
 #[derive(Clone, Copy, Debug)]
 pub struct UsualSegment(u64);
+
+/// A [count](Segments::count) that is not done.
+#[derive(Clone, Copy, Debug)]
+pub enum Uncounted {
+    /// The segment does not exist, or the region is damaged.
+    All,
+    /// The running CPU has no copy of the cells yet. [`Segments::count_rest`] goes on.
+    Rest(UncountedRest),
+}
+
+/// The part of a count that is not done.
+#[derive(Clone, Copy, Debug)]
+pub struct UncountedRest(Undone);
 
 impl Segments {
     /// How many there can be: as many as the family has, beyond 64 rounded up to a multiple of 16.
@@ -105,7 +120,7 @@ impl Segments {
         }
         let region = self.last.region();
         let entry = region.memory.table_word_or_new(self.table(), n)?;
-        let run = region.memory.take_cells(self.storage()?, cells)?;
+        let run = region.memory.take_segment_cells(self.storage()?, cells)?;
         let made = Segment::pack(run, tag);
         match entry.compare_exchange(0, made, AcqRel, Acquire) {
             Ok(_) => Segment::of_entry(made),
@@ -125,7 +140,7 @@ impl Segments {
         let word = match run.storage {
             Storage::Striped => region.memory.adds.striped.word(run.at / WORD, n)?,
             Storage::Single => region.memory.adds.singles.word(run.at / WORD, n)?,
-            _ if region.memory.is_in_its_pool(run) => region.memory.map.word(run.at + n * WORD)?,
+            _ if region.memory.is_in_its_part(run) => region.memory.map.word(run.at + n * WORD)?,
             _ => return None,
         };
         Some(Cell::new(word, Copies::of(self.last.series(), run, Combine::Sum)))
@@ -151,24 +166,36 @@ impl Segments {
     }
 
     /// Adds 1 to a cell of a segment of this series, and `sum` to the last cell of the series
-    /// itself. False if nothing is added, because the segment does not exist or the region is
-    /// damaged. The segment must have more than `n` cells; otherwise a cell of another segment is
+    /// itself. The segment must have more than `n` cells; otherwise a cell of another segment is
     /// added to.
     ///
     /// Cost: that of [`Cell::count`].
-    // Always, as `Cell::count`.
+    ///
+    /// # Errors
+    ///
+    /// [`Uncounted`] if it is not as simple as it mostly is.
+    // Always, as `Cell::count`. It does not call the rest itself, since a caller that looks at a result
+    // would save registers on the common path.
     #[inline(always)]
-    pub fn count(&self, segment: UsualSegment, n: usize, sum: u64) -> bool {
+    pub fn count(&self, segment: UsualSegment, n: usize, sum: u64) -> Result<(), Uncounted> {
         // An entry of no segment has a place that no cell has.
-        let (region, place, n) = (self.last.region(), segment.0 >> PLACE, n as u64);
+        let (adds, place, n) = (&self.last.region().memory.adds, segment.0 >> PLACE, n as u64);
         if self.usual & STRIPED != 0 {
-            let Some(word) = region.memory.adds.striped.word(place, n) else { return false };
-            self.last.count_in_planes(word, sum);
+            let Some(word) = adds.striped.word(place, n) else { return Err(Uncounted::All) };
+            let counted = self.last.try_count_in_planes(word, sum);
+            counted.map_err(|undone| Uncounted::Rest(UncountedRest(undone)))
         } else {
-            let Some(word) = region.memory.adds.singles.word(place, n) else { return false };
+            let Some(word) = adds.singles.word(place, n) else { return Err(Uncounted::All) };
             self.last.count_in_singles(word, sum);
+            Ok(())
         }
-        true
+    }
+
+    /// Does the rest of a [`count`](Self::count) with this sum. False if nothing is added: the add is
+    /// refused, as [`Cell::count`] says.
+    #[inline(always)]
+    pub fn count_rest(&self, sum: u64, rest: UncountedRest) -> bool {
+        planes::count_rest(&self.last.region().memory, rest.0, self.last.word(), sum)
     }
 
     /// A number of the series that those above keep; 0 at first.
@@ -236,7 +263,7 @@ impl Series<'_> {
 impl Region {
     /// Backs pages ahead for segments, up to the ends of their pools.
     pub(crate) fn back_segments_ahead(&self) {
-        self.memory.back_ahead(&self.memory.sections.striped, AHEAD);
+        self.memory.back_ahead(&self.memory.sections.lazy, AHEAD);
         self.memory.back_ahead(&self.memory.sections.singles, AHEAD);
     }
 }

@@ -33,11 +33,23 @@ pub struct Snapshot {
     pub(super) scratch: Scratch,
 }
 
+impl Scratch {
+    /// How far the copies of striped cells lie behind plane 0, by their place there.
+    #[inline]
+    pub(super) fn planes_of(&self, s: &Sections, at: u64) -> &[u64] {
+        let has_shared = !s.is_lazy(at) || self.has_lazy_copies;
+        let first = if has_shared { 0 } else { SHARED_PLANES as usize };
+        self.planes.get(first..).unwrap_or_default()
+    }
+}
+
 /// Buffers for taking a snapshot, reused by the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Scratch {
     /// How far each plane in use lies behind plane 0.
     pub(super) planes: Vec<u64>,
+    /// Whether the first of them, plane 0, has copies of lazy cells.
+    pub(super) has_lazy_copies: bool,
     pub(super) living: Vec<Block>,
     /// Their slots, a bit each.
     pub(super) living_slots: [u64; SLOT_WORDS as usize],

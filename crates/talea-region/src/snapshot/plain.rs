@@ -84,7 +84,7 @@ impl<S: Source> Taking<'_, '_, S> {
     /// The value of a striped cell. Out of line, so that the loop over single ones stays small.
     #[inline(never)]
     fn striped(&self, at: u64, number: Number) -> Option<u64> {
-        self.taken.scratch.planes.iter().try_fold(0, |sum, &delta| {
+        self.taken.scratch.planes_of(&self.taken.s, at).iter().try_fold(0, |sum, &delta| {
             let [part] = self.source.block(at.checked_add(delta)?, 1)?;
             Some(number.add(sum, part))
         })

@@ -381,7 +381,7 @@ impl<S: Source> Taking<'_, '_, S> {
         let copies: &[u64] = match run.storage {
             Storage::Single => return self.singles(run, number),
             Storage::Stripes => &stripes,
-            Storage::Striped => &self.taken.scratch.planes,
+            Storage::Striped => self.taken.scratch.planes_of(&self.taken.s, run.at),
             Storage::Owned => &self.taken.scratch.blocks,
         };
         let from = self.taken.out.values.len();

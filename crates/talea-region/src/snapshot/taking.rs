@@ -55,9 +55,11 @@ impl<'a> Taken<'a> {
         out.dropped.clear();
         let s = *source.sections();
         let mut scratch = std::mem::take(&mut out.scratch);
-        let Scratch { planes: all, living: alive, living_slots, blocks, .. } = &mut scratch;
+        let Scratch { planes: all, has_lazy_copies, living: alive, living_slots, blocks, .. } =
+            &mut scratch;
         all.clear();
         all.extend(source::planes(source));
+        *has_lazy_copies = source.has_lazy_copies();
         alive.clear();
         alive.extend(source::living(source));
         *living_slots = [0; SLOT_WORDS as usize];

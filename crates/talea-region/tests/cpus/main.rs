@@ -34,19 +34,22 @@ fn cells(region: &'static Region, number: Number) -> Cells {
     family(region, &format!("{number:?}"), spec).permanent_series(b"").unwrap()
 }
 
-/// Cells of each number.
+/// Cells of each number, and one of a segment.
 #[derive(Clone, Copy)]
 struct All {
     integer: Cells,
     float: Cells,
     both: Cells,
+    spread: Cells,
+    segment: Cell,
 }
 
 impl All {
     fn of(region: &'static Region) -> Self {
         let [integer, float, both] =
             [Number::Integer, Number::Float, Number::FloatLast].map(|number| cells(region, number));
-        Self { integer, float, both }
+        let (spread, segment) = segment(region);
+        Self { integer, float, both, spread, segment }
     }
 
     /// A round: one add of each kind.
@@ -55,15 +58,28 @@ impl All {
         self.float.at(0).add_float(0.5);
         self.both.at(0).count_float(self.both.at(1), 0.25);
         self.integer.at(0).count(self.integer.at(1), 3);
+        assert!(self.segment.count(self.spread.last(), 2));
     }
 
     /// The number of counts, and the amount of each.
-    fn totals(&self) -> [f64; 5] {
-        let Self { integer, float, both } = self;
+    fn totals(&self) -> [f64; 7] {
+        let Self { integer, float, both, spread, segment } = self;
         let [counts, amount] = [0, 1].map(|n| integer.at(n).get() as f64);
         let other_counts = both.at(0).get() as f64;
-        [counts, amount, float.at(0).get_float(), other_counts, both.at(1).get_float()]
+        let [spread_counts, spread] = [*segment, spread.last()].map(|cell| cell.get() as f64);
+        let [float, sum] = [float.at(0), both.at(1)].map(Cell::get_float);
+        [counts, amount, float, other_counts, sum, spread_counts, spread]
     }
+}
+
+/// A series with a segment of four cells, and the second one of these.
+fn segment(region: &'static Region) -> (Cells, Cell) {
+    let storage = Storage::Striped;
+    let spec = FamilySpec { storage, cells: 2, segments: 3, limit: 1, ..FamilySpec::default() };
+    let series = family(region, "spread", spec).permanent_series(b"").unwrap();
+    let segments = series.segments().unwrap();
+    let made = segments.make(1, 4, 0).unwrap();
+    (series, segments.cell(made, 1).unwrap())
 }
 
 /// Moves a thread to each CPU of the machine in turn, until it is stopped.
@@ -96,13 +112,13 @@ fn add_while_moved(region: &'static Region, threads: u64, each: u64) {
     });
 }
 
-fn totals(region: &'static Region) -> [f64; 5] {
+fn totals(region: &'static Region) -> [f64; 7] {
     All::of(region).totals()
 }
 
 /// The totals after so many rounds.
-fn expected(rounds: u64) -> [f64; 5] {
-    [2.0, 3.0, 0.5, 1.0, 0.25].map(|each| each * rounds as f64)
+fn expected(rounds: u64) -> [f64; 7] {
+    [2.0, 3.0, 0.5, 1.0, 0.25, 1.0, 2.0].map(|each| each * rounds as f64)
 }
 
 #[test]

@@ -290,7 +290,7 @@ fn a_file_that_cannot_be_attached_to_is_an_error_and_stays_as_it_is() {
     let shm = Shm::new("attach-refused");
     Region::open(shm.file(), config()).unwrap();
     let at = |name: &str| shm.path().join(name);
-    for (name, place, word) in [("version", 8, 3), ("boot", 40, 1), ("marks", 1408, 1 << 40)] {
+    for (name, place, word) in [("version", 8, 3), ("boot", 40, 1), ("marks", 1472, 1 << 40)] {
         put(&open_copy(shm.file(), at(name)), place, word);
     }
     write(at("empty"), b"");

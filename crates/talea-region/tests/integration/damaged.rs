@@ -19,7 +19,9 @@ use talea_region::{
 
 const CPU_TABLE: std::ops::Range<u64> = 4096..20_480;
 /// Where the number of slots stands that were ever taken.
-const SLOTS_TAKEN: u64 = mark(9) + 8;
+const SLOTS_TAKEN: u64 = mark(10) + 8;
+/// Where the number of planes stands that are in use.
+const PLANES: u64 = mark(7);
 
 fn spec(cells: u16) -> FamilySpec<'static> {
     FamilySpec { storage: Storage::Striped, cells, limit: 1 << 20, ..FamilySpec::default() }
@@ -137,7 +139,7 @@ fn planes_that_the_table_lost_are_seen_from_outside_again() {
     for wrong in [0, 1 << 46, 2 * plane, 3 * plane] {
         fill_cpu_table(&file, wrong);
         // The count of planes in use, too.
-        put(&file, mark(6), 0);
+        put(&file, PLANES, 0);
         assert_eq!(cell.get(), all, "in this process nothing is missing");
         region.snapshot();
         assert_eq!(outside(), all, "{wrong:#x}");
@@ -167,7 +169,7 @@ fn a_plane_is_never_given_to_a_second_cpu() {
     let file = tmpfs::open(shm.file());
     on_each_cpu(|| {
         // As if no plane were in use yet.
-        put(&file, mark(6), 2);
+        put(&file, PLANES, 2);
         (0..100).for_each(|_| cell.add(1));
     });
     let entries = CPU_TABLE.step_by(8).map(|at| word(&file, at));
@@ -273,7 +275,7 @@ impl Service {
                     first.count(last, 3);
                 }
                 Number::Float => first.add_float(0.5),
-                Number::FloatLast => first.count_float(last, 0.5),
+                Number::FloatLast => _ = first.count_float(last, 0.5),
             }
             let Some(segments) = cells.segments() else { continue };
             for n in 0..segments.len() {
@@ -282,7 +284,7 @@ impl Service {
                     None => _ = segments.make(n, 3, 0),
                 }
                 let cell = segments.get(n).and_then(|segment| segments.cell(segment, n));
-                cell.into_iter().for_each(|cell| cell.count(first, 1));
+                cell.into_iter().for_each(|cell| _ = cell.count(first, 1));
             }
         }
     }

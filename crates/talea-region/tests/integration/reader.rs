@@ -117,9 +117,10 @@ fn impossible_marks_are_an_error_for_a_reader() {
         put(&open_copy(&path, &copy), at, word);
         Reader::open(&copy).unwrap().look()
     };
-    // Families, records, the arena, both kinds of cells, planes; and a CPU's plane.
-    let parts = ["table", "part", "part", "part", "part", "part", "planes"];
-    let marks = (1024..).step_by(64).zip(parts).chain([(4096, "CPU's plane")]);
+    // Families, records, the arena, all kinds of cells, planes; the state of plane 0, a CPU's plane.
+    let parts = ["table", "part", "part", "part", "part", "part", "part", "planes"];
+    let others = [(1024 + 7 * 64 + 16, "plane 0 is in state"), (4096, "CPU's plane")];
+    let marks = (1024..).step_by(64).zip(parts).chain(others);
     for (at, part) in marks {
         for word in [u64::MAX, 1 << 50 | 1] {
             let error = look(at, word).unwrap_err().to_string();
@@ -238,7 +239,7 @@ fn any_word_may_be_wrong_and_a_snapshot_still_ends() {
             if let Some((overview, also)) = looked {
                 assert_eq!(shown(&also), shown(&snapshot));
                 let parts = overview.usage;
-                for part in [parts.records, parts.text, parts.single_cells, parts.striped_cells] {
+                for part in [parts.records, parts.text].into_iter().chain(parts.cells()) {
                     assert!(part.taken <= part.reached && part.reached <= part.room, "{part:?}");
                 }
                 assert!(overview.families <= overview.families_max);

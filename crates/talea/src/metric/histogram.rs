@@ -3,7 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use talea_region::{Cell, Cells, Combine, Number, Segment, Segments, UsualSegment};
+use talea_region::{
+    Cell, Cells, Combine, Number, Segment, Segments, Uncounted, UncountedRest, UsualSegment,
+};
 
 use super::slot::{self, Slot};
 use super::{Metric, Sealed, Shape};
@@ -107,15 +109,13 @@ impl HistogramCells {
     fn count_in_both(&self, other: &Self, kept: u64) -> Option<()> {
         let (native, others) = (self.native.as_ref()?, other.native.as_ref()?);
         let (segment, n) = native.usual_cell(kept)?;
-        if !std::ptr::eq(self.grid, other.grid) || !native.segments.count(segment, n, kept) {
+        if !std::ptr::eq(self.grid, other.grid) {
             return None;
         }
-        let is_counted = match others.usual_segment(kept) {
-            Some(segment) => others.segments.count(segment, n, kept),
-            None => false,
-        };
-        if !is_counted {
-            other.count_otherwise(kept);
+        self.count_in(native, segment, n, kept);
+        match others.usual_segment(kept) {
+            Some(segment) => other.count_in(others, segment, n, kept),
+            None => other.count_otherwise(kept),
         }
         Some(())
     }
@@ -123,11 +123,26 @@ impl HistogramCells {
     #[inline]
     fn count(&self, kept: u64) {
         let Some(native) = &self.native else { return self.count_by_thresholds(kept) };
-        let is_counted = match native.usual_cell(kept) {
-            Some((segment, n)) => native.segments.count(segment, n, kept),
-            None => false,
-        };
-        if !is_counted {
+        match native.usual_cell(kept) {
+            Some((segment, n)) => self.count_in(native, segment, n, kept),
+            None => self.count_otherwise(kept),
+        }
+    }
+
+    #[inline(always)]
+    fn count_in(&self, native: &Native, segment: UsualSegment, n: usize, kept: u64) {
+        match native.segments.count(segment, n, kept) {
+            Ok(()) => {}
+            Err(Uncounted::Rest(rest)) => self.count_rest(kept, rest),
+            Err(Uncounted::All) => self.count_otherwise(kept),
+        }
+    }
+
+    /// Out of line, as the function below.
+    #[inline(never)]
+    fn count_rest(&self, kept: u64, rest: UncountedRest) {
+        let native = self.native.as_ref();
+        if !native.is_some_and(|native| native.segments.count_rest(kept, rest)) {
             self.count_otherwise(kept);
         }
     }
@@ -145,11 +160,11 @@ impl HistogramCells {
             // Often, of sizes, and in no octave; the sum stays as it is.
             return self.cells.at(ZERO).add(1);
         }
-        let cell = match self.octave_cell_of_whole(kept) {
-            Some(cell) => cell,
-            None => self.cells.at(self.grid.base_of_whole(kept)),
-        };
-        cell.count(self.cells.last(), kept);
+        let sum = self.cells.last();
+        let is_counted = self.octave_cell_of_whole(kept).is_some_and(|cell| cell.count(sum, kept));
+        if !is_counted {
+            self.cells.at(self.grid.base_of_whole(kept)).count(sum, kept);
+        }
     }
 
     fn octave_cell_of_whole(&self, kept: u64) -> Option<Cell> {
@@ -169,13 +184,11 @@ impl HistogramCells {
     fn count_float(&self, x: f64) {
         // A sum that is no number would stay one, whatever is wiped or taken away.
         let summand = if x.is_finite() { x } else { 0.0 };
-        self.cell_of_float(x).count_float(self.cells.last(), summand);
-    }
-
-    fn cell_of_float(&self, x: f64) -> Cell {
-        match self.octave_cell_of_float(x) {
-            Some(cell) => cell,
-            None => self.cells.at(self.grid.base_of_float(x)),
+        let sum = self.cells.last();
+        let is_counted =
+            self.octave_cell_of_float(x).is_some_and(|cell| cell.count_float(sum, summand));
+        if !is_counted {
+            self.cells.at(self.grid.base_of_float(x)).count_float(sum, summand);
         }
     }
 

@@ -4,7 +4,8 @@ use std::arch::asm;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::area::OFFSET;
-use crate::memory::restartable::{CpuTable, Done};
+use crate::memory::restartable::{CpuTable, Undone};
+use crate::primitive::Word;
 
 /// Stands before the label at which the kernel continues an interrupted sequence: a `brk`, so that
 /// nothing can run into it.
@@ -76,12 +77,12 @@ macro_rules! sequence {
 /// in `{t}`.
 macro_rules! two_sequences {
     ($one:literal, $other:literal, $cells:expr, $table:expr, $($operand:tt)*) => {{
-        let done: u64;
+        let [one, other]: [Word; 2] = $cells;
+        let left: u64;
         let offset = OFFSET.load(Ordering::Relaxed);
         if offset == 0 {
-            return Done::NEITHER;
+            return Err(Undone { first: Some(one) });
         }
-        let [one, other]: [&AtomicU64; 2] = $cells;
         // SAFETY: as on x86-64.
         unsafe {
             asm!(
@@ -108,16 +109,16 @@ macro_rules! two_sequences {
                 "cbz {t}, 14f",
                 $one,
                 "5:",
-                "adrp {done}, 8b",
-                "add {done}, {done}, :lo12:8b",
-                "str {done}, [{area}, #8]",
+                "adrp {left}, 8b",
+                "add {left}, {left}, :lo12:8b",
+                "str {left}, [{area}, #8]",
                 "9:",
-                "ldrh {done:w}, [{area}, #4]",
-                "cmp {done:w}, {cpu:w}",
+                "ldrh {left:w}, [{area}, #4]",
+                "cmp {left:w}, {cpu:w}",
                 "b.ne 15f",
                 $other,
                 "12:",
-                "mov {done}, #0",
+                "mov {left}, #0",
                 "16:",
                 "str {before}, [{area}, #8]",
                 ".subsection 1",
@@ -129,7 +130,7 @@ macro_rules! two_sequences {
                 "b 5b",
                 // No plane for the first.
                 "14:",
-                "mov {done}, #2",
+                "mov {left}, #2",
                 "b 16b",
                 // Another CPU than before.
                 "15:",
@@ -137,14 +138,14 @@ macro_rules! two_sequences {
                 "ldr {t}, [{table}, {cpu}, lsl #3]",
                 "cbnz {t}, 5b",
                 // No plane for the second.
-                "mov {done}, #1",
+                "mov {left}, #1",
                 "b 16b",
                 ".previous",
                 t = out(reg) _,
                 cpu = out(reg) _,
                 area = out(reg) _,
                 before = out(reg) _,
-                done = out(reg) done,
+                left = out(reg) left,
                 offset = in(reg) offset,
                 table = in(reg) $table.as_ptr(),
                 one = in(reg) one.as_ptr(),
@@ -153,14 +154,18 @@ macro_rules! two_sequences {
                 options(nostack),
             );
         }
-        Done(done)
+        match left {
+            0 => Ok(()),
+            1 => Err(Undone { first: None }),
+            _ => Err(Undone { first: Some(one) }),
+        }
     }};
 }
 
 /// Adds 1 to the first and `value` to the second of two striped cells, as
 /// [`add`] does.
 #[inline]
-pub(crate) fn count(cells: [&AtomicU64; 2], table: &&CpuTable, value: u64) -> Done {
+pub(crate) fn count(cells: [Word; 2], table: &&CpuTable, value: u64) -> Result<(), Undone> {
     two_sequences!(
         "ldr {sum}, [{one}, {t}]\nadd {sum}, {sum}, #1\nstr {sum}, [{one}, {t}]",
         "ldr {sum}, [{other}, {t}]\nadd {sum}, {sum}, {value}\nstr {sum}, [{other}, {t}]",
@@ -170,7 +175,7 @@ pub(crate) fn count(cells: [&AtomicU64; 2], table: &&CpuTable, value: u64) -> Do
 
 /// As [`count`], if the second cell holds a float.
 #[inline]
-pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &&CpuTable, value: f64) -> Done {
+pub(crate) fn count_float(cells: [Word; 2], table: &&CpuTable, value: f64) -> Result<(), Undone> {
     two_sequences!(
         "ldr {sum}, [{one}, {t}]\nadd {sum}, {sum}, #1\nstr {sum}, [{one}, {t}]",
         "ldr {float:d}, [{other}, {t}]\nfadd {float:d}, {float:d}, {value:d}\nstr {float:d}, [{other}, {t}]",

@@ -1,7 +1,7 @@
 //! Neither restartable sequences nor a system that has them: no add finds a plane.
 
-use crate::memory::restartable::{CpuTable, Done};
-use crate::primitive::AtomicU64;
+use crate::memory::restartable::{CpuTable, Undone};
+use crate::primitive::{AtomicU64, Word};
 
 pub(crate) fn detect() {}
 
@@ -26,11 +26,11 @@ pub(crate) fn add_float(_: &AtomicU64, _: &&CpuTable, _: f64) -> bool {
 }
 
 #[inline]
-pub(crate) fn count(_: [&AtomicU64; 2], _: &&CpuTable, _: u64) -> Done {
-    Done::NEITHER
+pub(crate) fn count([one, _]: [Word; 2], _: &&CpuTable, _: u64) -> Result<(), Undone> {
+    Err(Undone { first: Some(one) })
 }
 
 #[inline]
-pub(crate) fn count_float(_: [&AtomicU64; 2], _: &&CpuTable, _: f64) -> Done {
-    Done::NEITHER
+pub(crate) fn count_float([one, _]: [Word; 2], _: &&CpuTable, _: f64) -> Result<(), Undone> {
+    Err(Undone { first: Some(one) })
 }

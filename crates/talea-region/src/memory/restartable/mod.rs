@@ -33,7 +33,7 @@
 //!   commit. The second is armed over the first, finds the same plane as long as the
 //!   CPU is the same, and starts over on its own: the first is done by then.
 
-use crate::primitive::AtomicU64;
+use crate::primitive::{AtomicU64, Word};
 
 #[cfg_attr(loom, path = "model.rs")]
 #[cfg_attr(
@@ -70,16 +70,10 @@ pub(crate) const CPU_NUMBERS: usize = if cfg!(loom) { 2 } else { 1 << 16 };
 /// memory of this process.
 pub(crate) type CpuTable = [AtomicU64; CPU_NUMBERS];
 
-/// The number of two adds in a row that are not done, because they found no plane.
-// A plain number: to distinguish more than two cases would slow down the common one, in which both
-// are done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Done(u64);
-
-impl Done {
-    pub(crate) const NEITHER: Self = Self(2);
-    // Without restartable sequences none is.
-    #[allow(dead_code)]
-    pub(crate) const ONE: Self = Self(1);
-    pub(crate) const BOTH: Self = Self(0);
+/// The part of two adds in a row that is not done, because it found no plane.
+// One word, so that the common path keeps nothing else for it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Undone {
+    /// The first cell; `None` if only the second add is left.
+    pub(crate) first: Option<Word>,
 }

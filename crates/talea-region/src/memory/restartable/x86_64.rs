@@ -4,7 +4,8 @@ use std::arch::asm;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::area::OFFSET;
-use crate::memory::restartable::{CpuTable, Done};
+use crate::memory::restartable::{CpuTable, Undone};
+use crate::primitive::Word;
 
 /// Stands before the label at which the kernel continues an interrupted sequence. (The bytes below
 /// repeat it.)
@@ -79,14 +80,15 @@ macro_rules! sequence {
 /// in `{t}`.
 macro_rules! two_sequences {
     ($one:literal, $other:literal, $cells:expr, $table:expr, $($operand:tt)*) => {{
-        let done: u64;
+        let [one, other]: [Word; 2] = $cells;
+        let (left, first): (u64, *const AtomicU64);
         let offset = OFFSET.load(Ordering::Relaxed);
         if offset == 0 {
-            return Done::NEITHER;
+            return Err(Undone { first: Some(one) });
         }
-        let [one, other]: [&AtomicU64; 2] = $cells;
         // SAFETY: as that of one sequence, twice. Between the two the thread may come
-        // to another CPU: then the second looks up that CPU's plane.
+        // to another CPU: then the second looks up that CPU's plane. The register of the first cell
+        // is written to once the first add is done.
         unsafe {
             asm!(
                 ".pushsection __talea_rseq_cs, \"aw\"",
@@ -99,7 +101,7 @@ macro_rules! two_sequences {
                 ".long 0, 0",
                 ".quad 9f, 12f - 9f, 13f",
                 ".popsection",
-                "mov {before}, qword ptr fs:[{offset} + 8]",
+                "mov {left}, qword ptr fs:[{offset} + 8]",
                 "2:",
                 "lea {t}, [rip + 3b]",
                 "mov qword ptr fs:[{offset} + 8], {t}",
@@ -111,16 +113,16 @@ macro_rules! two_sequences {
                 "jz 14f",
                 $one,
                 "5:",
-                "lea {done}, [rip + 8b]",
-                "mov qword ptr fs:[{offset} + 8], {done}",
+                "lea {one}, [rip + 8b]",
+                "mov qword ptr fs:[{offset} + 8], {one}",
                 "9:",
                 "cmp {cpu:x}, word ptr fs:[{offset} + 4]",
                 "jne 15f",
                 $other,
                 "12:",
-                "xor {done:e}, {done:e}",
+                "mov qword ptr fs:[{offset} + 8], {left}",
+                "xor {left:e}, {left:e}",
                 "16:",
-                "mov qword ptr fs:[{offset} + 8], {before}",
                 ".pushsection .text.unlikely, \"ax\"",
                 ".byte 0x0f, 0xb9, 0x3d",
                 ".long 0x53053053",
@@ -132,7 +134,8 @@ macro_rules! two_sequences {
                 "jmp 5b",
                 // No plane for the first.
                 "14:",
-                "mov {done:e}, 2",
+                "mov qword ptr fs:[{offset} + 8], {left}",
+                "mov {left:e}, 2",
                 "jmp 16b",
                 // Another CPU than before.
                 "15:",
@@ -142,31 +145,37 @@ macro_rules! two_sequences {
                 "test {t}, {t}",
                 "jnz 5b",
                 // No plane for the second.
-                "mov {done:e}, 1",
+                "mov qword ptr fs:[{offset} + 8], {left}",
+                "mov {left:e}, 1",
                 "jmp 16b",
                 ".popsection",
                 t = out(reg) _,
                 cpu = out(reg) _,
-                done = out(reg) done,
-                before = out(reg) _,
+                // The descriptor that was armed before; then how many adds are left. (One more register,
+                // and the caller would have to save one. So the table is not given itself either: its
+                // place is known for another reason.)
+                left = out(reg) left,
                 offset = in(reg) offset,
-                // Not the table itself: its place is known for another reason, and with one more register
-                // the caller would have to save one.
                 table = in(reg) std::ptr::from_ref($table),
-                one = in(reg) one.as_ptr(),
+                one = inout(reg) std::ptr::from_ref(one) => first,
                 other = in(reg) other.as_ptr(),
                 $($operand)*
                 options(nostack),
             );
         }
-        Done(done)
+        match left {
+            0 => Ok(()),
+            1 => Err(Undone { first: None }),
+            // SAFETY: neither add is done, so the register has the first cell still.
+            _ => Err(Undone { first: Some(unsafe { &*first }) }),
+        }
     }};
 }
 
 /// Adds 1 to the first and `value` to the second of two striped cells, as
 /// [`add`] does.
 #[inline]
-pub(crate) fn count(cells: [&AtomicU64; 2], table: &&CpuTable, value: u64) -> Done {
+pub(crate) fn count(cells: [Word; 2], table: &&CpuTable, value: u64) -> Result<(), Undone> {
     two_sequences!(
         "add qword ptr [{one} + {t}], 1",
         "add qword ptr [{other} + {t}], {value}",
@@ -176,7 +185,7 @@ pub(crate) fn count(cells: [&AtomicU64; 2], table: &&CpuTable, value: u64) -> Do
 
 /// As [`count`], if the second cell holds a float.
 #[inline]
-pub(crate) fn count_float(cells: [&AtomicU64; 2], table: &&CpuTable, value: f64) -> Done {
+pub(crate) fn count_float(cells: [Word; 2], table: &&CpuTable, value: f64) -> Result<(), Undone> {
     two_sequences!(
         "add qword ptr [{one} + {t}], 1",
         "movsd {sum}, qword ptr [{other} + {t}]\naddsd {sum}, {value}\nmovsd qword ptr [{other} + {t}], {sum}",
