@@ -31,6 +31,7 @@
 //!                │ plane 0 (shared)                             │
 //!                │ …                                            │  a quarter of
 //!                │ plane n−1 (each of one CPU)                  │  the region
+//!                │ each: striped cells, then lazy ones          │  half, half
 //!   len          └──────────────────────────────────────────────┘
 //! ```
 //!
@@ -225,8 +226,11 @@ pub(crate) const DIRECTORY_TABLE: u64 = DIRECTORY_BASES + 1;
 
 // A table of a word for each segment: see `memory/table.rs`.
 /// Up to so many words are all in place.
-pub(crate) const TABLE_WHOLE: u64 = size(64, 1);
-/// Of more, so many are in place, and the others in blocks of so many.
+pub(crate) const TABLE_WHOLE: u64 = size(36, 1);
+/// Of up to so many, that many are in place too; the others are in blocks. These are the 64 octaves of
+/// whole numbers, of which the first 36 are those of a duration up to 68 s.
+pub(crate) const TABLE_MIDDLE: u64 = size(64, 1);
+/// Of more, so many are in place.
 pub(crate) const TABLE_NEAR: u64 = size(16, 1);
 pub(crate) const TABLE_BLOCK: u64 = size(16, 2);
 

@@ -1,9 +1,10 @@
 //! Tables: a word for each segment of a series, of which most are 0.
 //!
 //! ```text
-//!   up to 64 segments    a word each
-//!   more                 16 words for the first 16 segments, then, for each 16 of the others,
-//!                        the offset of a block of 16 words, or 0
+//!   up to 36 segments    a word each
+//!   up to 64             a word for each of the first 36, then, for each 16 of the others, the offset
+//!                        of a block of 16 words, or 0
+//!   more                 the same with 16 in place of 36
 //! ```
 //!
 //! A block is made when one of its words is first needed, and stays as long as the table. So a
@@ -21,10 +22,9 @@ use crate::source::Source;
 
 /// The number of words that are in place, and of offsets of blocks behind them.
 pub(crate) fn shape(segments: u64) -> (u64, u64) {
-    match segments.checked_sub(TABLE_WHOLE + 1) {
-        None => (segments, 0),
-        Some(_) => (TABLE_NEAR, (segments - TABLE_NEAR).div_ceil(TABLE_BLOCK)),
-    }
+    let near = if segments <= TABLE_MIDDLE { TABLE_WHOLE } else { TABLE_NEAR };
+    let near = near.min(segments);
+    (near, (segments - near).div_ceil(TABLE_BLOCK))
 }
 
 /// The words of a table.
@@ -33,7 +33,7 @@ pub(crate) fn table_len(segments: u64) -> u64 {
     near + blocks
 }
 
-/// A table, in the memory. Of more than 64 segments, their number is rounded up to whole blocks.
+/// A table, in the memory. The number of segments is rounded up to whole blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Table {
     /// The words that are in place.

@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn a_directory_takes_what_is_said_of_it() {
         assert_eq!(extension_len(5, 0), 2 + 5);
-        assert_eq!(extension_len(5, 64), 2 + 2 + 64);
+        assert_eq!(extension_len(5, 36), 2 + 2 + 36);
+        assert_eq!(extension_len(5, 64), 2 + 2 + 36 + 2);
         assert_eq!(extension_len(5, 65), 2 + 2 + 16 + 4);
         assert_eq!(extension_len(5, 128), 2 + 2 + 16 + 7);
     }

@@ -76,15 +76,15 @@ pub enum Uncounted {
 pub struct UncountedRest(Undone);
 
 impl Segments {
-    /// How many there can be: as many as the family has, beyond 64 rounded up to a multiple of 16.
+    /// How many there can be: as many as the family has, beyond 36 rounded up to whole blocks of 16.
     #[allow(clippy::len_without_is_empty)]
     #[inline]
     pub fn len(&self) -> usize {
         self.table().len()
     }
 
-    /// Segment `n`, if it was made. Cost: a load; two more if the family has more than 64 segments,
-    /// and this is not one of the first 16.
+    /// Segment `n`, if it was made. Cost: a load; two more if it is not among the first 36, or 16 of
+    /// more than 64.
     #[inline]
     pub fn get(&self, n: usize) -> Option<Segment> {
         let entry = self.last.region().memory.table_word(self.table(), n)?;
@@ -155,8 +155,8 @@ impl Segments {
     }
 
     /// Segment `n`, if it is usual: made with the tag of [most](Self::mostly), its cells stored
-    /// as the last cell of the series is. If the family has more than 64 segments, only the first
-    /// 16 are found.
+    /// as the last cell of the series is. Only those are found whose entries are in place: the first
+    /// 36, or 16 of more than 64.
     ///
     /// Cost: a load, and one comparison for all of it.
     #[inline(always)]

@@ -64,40 +64,50 @@ fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
 
 #[test]
 fn of_many_segments_those_that_are_there_take_memory_and_all_of_it_comes_back() {
-    const MANY: u16 = 100;
-    let region = region(2 << 20);
-    for storage in STORAGES {
-        let family = family_with(region, storage, MANY);
-        let before = taken(&region.usage());
-        let series = family.series(b"a").unwrap();
-        let segments = series.segments().unwrap();
-        let directory = taken(&region.usage())[0] - before[0];
-        assert!(directory < u64::from(MANY) * 8, "{storage:?}: {directory} bytes");
-        // Rounded up, so that all lie in whole blocks.
-        assert_eq!(segments.len(), 16 + 6 * 16);
-        let all: Vec<usize> = vec![0, 15, 16, 17, 98, 99];
-        for &n in all.iter().rev() {
-            assert!(segments.get(n).is_none(), "{storage:?} {n}");
-            count(&series, n, 2);
-            assert_eq!(segments.get(n).unwrap().tag(), n as u16 + 100);
-            // Another thread that looks for it finds it.
-            let others = family.series(b"a").unwrap();
-            assert_eq!(others.segments().unwrap().get(n).unwrap().tag(), n as u16 + 100);
+    // So many in place, then blocks; of how many there are, rounded up to whole blocks.
+    for (many, near, all) in [(64, 36, 36 + 2 * 16), (100, 16, 16 + 6 * 16)] {
+        let region = region(2 << 20);
+        for storage in STORAGES {
+            let case = format!("{storage:?}, {many} segments");
+            let family = family_with(region, storage, many);
+            let before = taken(&region.usage());
+            let series = family.series(b"a").unwrap();
+            let segments = series.segments().unwrap();
+            // Beside the words of the table: four of the extension, and the series' own two cells.
+            let own = match storage {
+                Storage::Stripes => 4 * 8,
+                Storage::Single => 2,
+                _ => 0,
+            };
+            let words = near + (all - near) / 16 + 4 + own;
+            assert_eq!(taken(&region.usage())[0] - before[0], 8 * words as u64, "{case}");
+            assert_eq!(segments.len(), all, "{case}");
+            let last = usize::from(many) - 1;
+            let made = [0, near - 1, near, near + 1, last - 1, last];
+            for &n in made.iter().rev() {
+                assert!(segments.get(n).is_none(), "{case}: {n}");
+                count(&series, n, 2);
+                assert_eq!(segments.get(n).unwrap().tag(), n as u16 + 100, "{case}");
+                // Another thread that looks for it finds it.
+                let others = family.series(b"a").unwrap();
+                assert_eq!(others.segments().unwrap().get(n).unwrap().tag(), n as u16 + 100);
+                // An addition finds it at once if it is in place.
+                let usual = segments.mostly(n as u16 + 100).usual(n).is_some();
+                assert_eq!(usual, n < near && storage != Storage::Stripes, "{case}: {n}");
+            }
+            assert!(segments.get(near + 2).is_none() && segments.get(near + 16).is_none());
+            assert!(segments.get(all).is_none() && segments.make(all, 1, 0).is_none());
+            assert!(segments.get(usize::MAX).is_none());
+            let found: Vec<usize> = segments.made().map(|(n, _)| n).collect();
+            assert_eq!(found, made, "{case}");
+            let one = |n: &usize| (*n as u16, *n as u16 + 100, vec![0, 0, 1, 0, 0]);
+            let expected = (10 * 6, made.iter().map(one).collect::<Vec<_>>());
+            assert_eq!(shown(&region.snapshot()).last(), Some(&expected), "{case}");
+            drop(series);
+            assert!(family.remove(b"a"));
+            sweep(region, 3);
+            assert_eq!(taken(&region.usage()), before, "{case}");
         }
-        assert!(segments.get(18).is_none() && segments.get(32).is_none());
-        assert!(segments.get(112).is_none() && segments.make(112, 1, 0).is_none());
-        assert!(segments.get(usize::MAX).is_none());
-        let made: Vec<usize> = segments.made().map(|(n, _)| n).collect();
-        assert_eq!(made, all);
-        let expected = |count| {
-            let one = |n: &usize| (*n as u16, *n as u16 + 100, vec![0, 0, count, 0, 0]);
-            (10 * 6 * count, all.iter().map(one).collect::<Vec<_>>())
-        };
-        assert_eq!(shown(&region.snapshot()).last(), Some(&expected(1)), "{storage:?}");
-        drop(series);
-        assert!(family.remove(b"a"));
-        sweep(region, 3);
-        assert_eq!(taken(&region.usage()), before, "{storage:?}");
     }
 }
 
@@ -199,7 +209,7 @@ fn segments_go_with_their_series_and_come_back_empty() {
 #[test]
 fn segments_count_from_zero_when_they_are_wiped() {
     // Of many, those beyond the first ones are found in blocks.
-    for (segments, [one, two, three]) in [(8, [1, 2, 5]), (100, [3, 40, 99])] {
+    for (segments, [one, two, three]) in [(8, [1, 2, 5]), (64, [3, 36, 63]), (100, [3, 40, 99])] {
         let region = region(2 << 20);
         for storage in STORAGES {
             let case = format!("{storage:?}, {segments} segments");
