@@ -152,41 +152,6 @@ impl Large {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whatever_clients_do_it_answers_and_its_memory_is_bounded() {
     let large = Large::start(4);
-    let mut idle = Vec::new();
-    large
-        .answers_while("1,000 idle connections", async {
-            for _ in 0..1000 {
-                idle.push(large.connect().await);
-            }
-            large.scrape(Duration::from_secs(10)).await;
-        })
-        .await;
-    large
-        .answers_while("heads that come byte by byte, and some that never end", async {
-            let mut heads = Vec::new();
-            for _ in 0..200 {
-                heads.push(large.says("G").await);
-            }
-            let long = format!("GET /healthz HTTP/1.1\r\nhost: x\r\nx: {}", "x".repeat(1 << 20));
-            let many =
-                "GET /healthz HTTP/1.1\r\nhost: x\r\n".to_owned() + &"x: y\r\n".repeat(50_000);
-            for head in [long, many] {
-                for _ in 0..25 {
-                    let mut client = large.connect().await;
-                    client.tries(&head).await;
-                    heads.push(client);
-                }
-            }
-            for byte in "ET".chars() {
-                sleep(Duration::from_secs(1)).await;
-                for head in &mut heads[..200] {
-                    head.tries(byte.to_string()).await;
-                }
-            }
-            large.scrape(Duration::from_secs(10)).await;
-        })
-        .await;
-    drop(idle);
     large
         .answers_while("scrapes that are asked for and given up at once", async {
             let began = Instant::now();

@@ -90,39 +90,27 @@ fn variants_are_environments_and_arguments_of_the_service() {
     }
 }
 
-#[test]
-fn variants_are_command_lines_that_serve_at_a_url() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let api = items_api::program();
-    let variant =
-        format!("{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:0", api.display());
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("http://127.0.0.1:{port}/api/items");
-    let second = format!("X=1 {variant}");
-    let load = ["--cases", "2x5", "--rounds", "2", "--url", &url];
-    let output = study(&[&load[..], &["--ab", &variant, &second]].concat(), Some(folder.path()));
-    assert_ends(&output, 0, &[]);
-    assert!(stdout(&output).contains("Requests a second"), "{output:?}");
-    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "both have ended");
-}
-
 /// By a script that knows nothing of `--version`, and passes no signal on, as `npm start`.
 #[test]
-fn a_service_that_a_variant_starts_ends_with_it() {
+fn a_variant_is_a_command_line_that_serves_at_a_url_and_ends_with_all_that_it_started() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let folder = tempfile::tempdir().unwrap();
-    let script = folder.path().join("start");
-    let api = items_api::program();
-    let starts =
-        format!("{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:0", api.display());
-    let log = folder.path().join("log");
-    let lines = format!("#!/bin/sh\necho $@ >> '{}'\n{starts}\n:\n", log.display());
+    let [script, log] = ["start", "log"].map(|name| folder.path().join(name));
+    let lines = format!(
+        "#!/bin/sh\necho $N$1 >> '{}'\n{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:0\n:\n",
+        log.display(),
+        items_api::program().display(),
+    );
     fs::write(&script, lines).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    let variant = |n: u32| format!("{} {n}", script.display());
+    let script = script.display();
+    let variants = [format!("{script} 1"), format!("N=2 {script}")];
     let url = format!("http://127.0.0.1:{port}/api/items");
-    let load = ["--cases", "2x5", "--rounds", "2", "--url", &url, "--ab", &variant(1), &variant(2)];
-    assert_ends(&study(&load, Some(&folder.path().join("out"))), 0, &[]);
+    let load =
+        ["--cases", "2x5", "--rounds", "2", "--url", &url, "--ab", &variants[0], &variants[1]];
+    let output = study(&load, Some(&folder.path().join("out")));
+    assert_ends(&output, 0, &[]);
+    assert!(stdout(&output).contains("Requests a second"), "{output:?}");
     assert_eq!(fs::read_to_string(&log).unwrap(), "1\n2\n2\n1\n");
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "all have ended");
 }

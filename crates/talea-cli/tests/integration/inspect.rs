@@ -180,18 +180,6 @@ fn memory_of_a_process_is_found_by_its_id() {
 }
 
 #[test]
-fn each_kind_of_bad_file_is_one_clear_error() {
-    let folder = RegionFolder::new();
-    let region = folder.at("items.talea");
-    drop(ItemsApi::start(Some(&region)));
-    for (name, part) in folder.make_bad_files(&region) {
-        let path = folder.at(name).display().to_string();
-        assert_refused(&inspect(&[&path]), &[&path, part]);
-    }
-    done(&["inspect", folder.at("whole").to_str().unwrap()]);
-}
-
-#[test]
 fn bad_arguments_are_explained() {
     let folder = RegionFolder::new();
     let region = folder.at("items.talea");

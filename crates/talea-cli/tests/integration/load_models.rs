@@ -3,15 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::process::Output;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::support::counting_server::{Certificate, Server, text};
 use crate::support::{
-    HELLO_SCENARIO as HELLO, assert_ends, interrupt, printed_json as summary, sample_file, start,
-    talea, until,
+    HELLO_SCENARIO as HELLO, assert_ends, printed_json as summary, sample_file, talea,
 };
 
 fn load(url: &str, arguments: &[&str]) -> Output {
@@ -275,35 +272,4 @@ fn samples_are_as_many_as_requests() {
     }
     let nowhere = ["-n", "1", "-m", "1", "--samples", "/nowhere/samples.csv"];
     assert_ends(&hello.load(&nowhere), 2, &["/nowhere/samples.csv"]);
-}
-
-#[test]
-fn ctrl_c_ends_an_open_load_at_once() {
-    let hold = Arc::new(AtomicBool::new(true));
-    let held = hold.clone();
-    let server = Server::start(None, move |_| {
-        let held = held.clone();
-        async move {
-            while held.load(SeqCst) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-            text("at last")
-        }
-    });
-    let folder = tempfile::tempdir().unwrap();
-    let path = scenario(folder.path(), HELLO);
-    let (url, path) = (format!("http://{}", server.address), path.to_str().unwrap());
-    let rate = ["--rate", "100", "--for", "60s"];
-    let child = start([&["load", &url, "--json", "--scenario", path], &rate[..]].concat());
-    until("20 requests", || server.requests() >= 20);
-    interrupt(&child);
-    let begun = Instant::now();
-    let output = child.wait_with_output().unwrap();
-    assert!(begun.elapsed() < Duration::from_secs(10));
-    assert_eq!(output.status.code(), Some(130));
-    let summary = summary(&output);
-    assert_eq!(summary["interrupted"], true);
-    assert_eq!(summary["requests_sent"], summary["unanswered"]);
-    assert!(summary["requests_sent"].as_u64().unwrap() >= 20);
-    hold.store(false, SeqCst);
 }

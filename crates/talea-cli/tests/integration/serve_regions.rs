@@ -335,23 +335,6 @@ fn a_file_that_is_no_region_is_reported_once_and_costs_the_others_nothing() {
 }
 
 #[test]
-fn a_file_that_is_named_and_cannot_be_read_keeps_it_from_being_ready() {
-    for (what, make, reason) in faults() {
-        let place = RegionFolder::new();
-        let _stay = fill(&place, 1, 1);
-        let bad = place.at("bad.talea");
-        make(&bad, &place);
-        let agent = Agent::start([&bad, &place.at("r0.talea")]);
-        for _ in 0..3 {
-            let ready = agent.get("/readyz", &[]);
-            assert_eq!(ready.status, 503, "{what}: {}", ready.text());
-            assert!(ready.text().contains(reason), "{what}: {}", ready.text());
-            assert_all_of(&agent.scrape(), 0..1, 1);
-        }
-    }
-}
-
-#[test]
 fn a_region_that_is_cut_is_reported_once_and_served_when_it_is_whole() {
     let place = RegionFolder::new();
     let _stay = fill(&place, 3, 50);

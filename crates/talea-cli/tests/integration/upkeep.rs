@@ -1,4 +1,5 @@
-//! `talea wipe` and `talea expire`: the real program on regions that others count in.
+//! `talea wipe` and `talea expire`: the real program on regions that others count in; and files that are no
+//! regions, also for `talea inspect`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -271,12 +272,13 @@ fn a_file_that_is_no_region_is_one_clear_error_and_stays_as_it_is() {
         let path = place.at(name);
         let bytes = || path.is_file().then(|| fs::read(&path).unwrap());
         let was = bytes();
-        for command in ["wipe", "expire"] {
+        for command in ["inspect", "wipe", "expire"] {
             let path = path.to_str().unwrap();
             assert_refused(&talea([command, path]), &[part, path]);
             assert!(bytes() == was, "{name}");
         }
     }
+    done(&["inspect", place.at("whole").to_str().unwrap()]);
     assert_eq!(files(&place), before);
     for command in ["wipe", "expire"] {
         let none = talea([command, "--pid", "4194305"]);
