@@ -1,26 +1,4 @@
 //! The agent's own metrics, served beside those of the regions.
-//!
-//! | metric | what it says |
-//! |---|---|
-//! | `talea_agent_region_up` | by `region`: 1 where it is served, 0 where it is not |
-//! | `talea_agent_region_series` | by `region`: series in the last scrape of all families |
-//! | `talea_agent_region_conflicts` | by `region`: families that are left out, since other regions define them otherwise, or they are damaged |
-//! | `talea_agent_region_errors_total` | by `region`: how often it could not be opened or read |
-//! | `talea_region_processes` | by `region`: processes that have it open and live |
-//! | `talea_region_created_timestamp_seconds` | by `region`: when it was made |
-//! | `talea_adds_by` | by `region` and `path`: living processes whose striped adds take this path |
-//! | `talea_region_last_death_timestamp_seconds` | by `region`: when the agent last found a process gone that it had seen alive; whether it was killed or ended in order is unknown |
-//! | `talea_agent_directory_errors_total` | how often a directory could not be listed |
-//! | `talea_agent_scrapes_total` | by `outcome`: `complete`, `refused` or `broken_off` |
-//! | `talea_agent_scrape_duration_seconds` | time to the last byte of a scrape that is complete |
-//! | `talea_agent_scrape_bytes_total` | bytes of bodies of scrapes, as they were sent |
-//! | `talea_agent_connections` | connections that are open |
-//! | `talea_agent_connections_accepted_total` | connections that were accepted |
-//! | `talea_agent_connections_ended_total` | by `reason`: connections that the agent ended: `handshake`, `head`, `idle`, `unread`, `room` or `refused` |
-//! | `talea_agent_accept_errors_total` | how often the system gave no connection, for example because descriptors ran out |
-//! | `talea_agent_history_bytes` | memory for what the agent remembers |
-//! | `talea_agent_unauthorized_requests_total` | requests without the right user and password |
-//! | `talea_agent_web_config_errors_total` | changes of the web configuration that could not be taken |
 
 use talea::{Counter, Family, FloatGauge, Gauge, Histogram, LabelValue, Labels, Metrics, Seconds};
 
