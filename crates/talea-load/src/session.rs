@@ -118,7 +118,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::connect::{Trust, fetch};
+    use crate::connect::fetch;
 
     /// A server that does so with each connection.
     fn server(answer: fn(&mut TcpStream)) -> String {
@@ -214,8 +214,7 @@ mod tests {
         let mut session = Session::new(url.parse().unwrap(), protocol, Duration::from_secs(60));
         let request = Request::get("/").header("host", "a").body(Full::default()).unwrap();
         assert_eq!(session.send(request, true).await.unwrap_err(), RequestError::TooLong);
-        let trust = Trust::of(None, false);
-        let error = fetch(&url.parse().unwrap(), "*/*", trust).await.err().unwrap();
+        let error = fetch(&url.parse().unwrap(), "*/*").await.err().unwrap();
         assert_eq!(error.to_string(), "the answer is longer than 1 MiB");
     }
 }

@@ -99,14 +99,14 @@ impl Target {
     }
 
     /// A connection over TLS, if the target asks for that.
-    async fn secured(&self, stream: TcpStream) -> io::Result<Stream> {
+    pub(crate) async fn secured(&self, stream: TcpStream) -> io::Result<Stream> {
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
         let name = ServerName::try_from(self.host.clone());
         let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         Ok(Box::new(TlsConnector::from(tls.clone()).connect(name, stream).await?))
     }
 
-    async fn connect_tcp(&self) -> io::Result<TcpStream> {
+    pub(crate) async fn connect_tcp(&self) -> io::Result<TcpStream> {
         let stream = match self.address {
             Some(address) => TcpStream::connect(address).await?,
             None => TcpStream::connect((self.host.as_str(), self.port)).await?,
@@ -192,8 +192,15 @@ mod tests {
         ] {
             assert_eq!(Target::page(url).unwrap().path(), path);
         }
-        for text in ["", "localhost/metrics", "ftp://x/metrics", "http://u@x/m", "http://x:440000/"]
-        {
+        for text in [
+            "",
+            "localhost/metrics",
+            "http://",
+            "ftp://x/metrics",
+            "http://u@x/m",
+            "https://u@x/m",
+            "http://x:440000/",
+        ] {
             let error = Target::page(text).unwrap_err();
             assert!(error.contains("http://127.0.0.1:4000/metrics"), "{text}: {error}");
         }

@@ -32,19 +32,6 @@ impl Connection {
             (false, closes) => Protocol::Http1 { keep_alive: !closes },
         }
     }
-
-    /// This target, ready for TLS if its URL asks for it.
-    ///
-    /// # Errors
-    /// When the certificates cannot be read.
-    pub(crate) fn to(&self, target: &Target, alpn: &str) -> anyhow::Result<Target> {
-        if !target.is_https() {
-            return Ok(target.clone());
-        }
-        let Tls { ca, insecure } = &self.tls;
-        let trust = Trust::of(ca.as_deref(), *insecure);
-        Ok(target.clone().over(connect::config(trust, alpn)?))
-    }
 }
 
 /// Whose certificates are trusted, where a URL is `https`.
@@ -56,4 +43,22 @@ pub(crate) struct Tls {
     /// Trust any certificate
     #[arg(long, conflicts_with = "ca")]
     pub insecure: bool,
+}
+
+impl Tls {
+    /// This target, ready for TLS if its URL asks for it.
+    ///
+    /// # Errors
+    /// When the certificates cannot be read.
+    pub(crate) fn to(&self, target: &Target, alpn: &str) -> anyhow::Result<Target> {
+        if !target.is_https() {
+            return Ok(target.clone());
+        }
+        let trust = match &self.ca {
+            _ if self.insecure => Trust::Any,
+            Some(path) => Trust::File(path),
+            None => Trust::System,
+        };
+        Ok(target.clone().over(connect::config(trust, alpn)?))
+    }
 }

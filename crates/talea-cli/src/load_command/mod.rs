@@ -122,7 +122,7 @@ fn print(arguments: &LoadArguments, rounds: &[Summary], measures: &[Measures]) -
 
 fn plan(arguments: &LoadArguments) -> Result<Plan> {
     let protocol = arguments.connection.protocol();
-    let target = arguments.connection.to(&arguments.url, protocol.alpn())?;
+    let target = arguments.connection.tls.to(&arguments.url, protocol.alpn())?;
     Ok(Plan {
         target,
         scenario: Arc::new(Scenario::of(&arguments.scenario)?),

@@ -37,7 +37,7 @@ pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Des
 
 fn prometheus(arguments: &StudyArguments) -> Result<Option<PrometheusSource>> {
     if let Some(url) = &arguments.prometheus {
-        let target = arguments.connection.to(url, "http/1.1")?;
+        let target = arguments.connection.tls.to(url, "http/1.1")?;
         return Ok(Some(PrometheusSource::Running(
             Box::new(target),
             arguments.prometheus_labels.clone(),
@@ -58,8 +58,8 @@ pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {
     let connection = &arguments.connection;
     let metrics = arguments.metrics_url.as_ref();
     Ok(Service::Running(Box::new(Addresses {
-        items: connection.to(url, connection.protocol().alpn())?,
-        metrics: metrics.map(|metrics| connection.to(metrics, "http/1.1")).transpose()?,
+        items: connection.tls.to(url, connection.protocol().alpn())?,
+        metrics: metrics.map(|metrics| connection.tls.to(metrics, "http/1.1")).transpose()?,
     })))
 }
 
@@ -68,7 +68,7 @@ pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service>
         (Variant::Urls(items, metrics), _) => {
             let connection = &arguments.connection;
             let target = |url: &str, target: Result<Target, String>, alpn| -> Result<Target> {
-                connection.to(&target.map_err(|error| anyhow!("--ab {url:?}: {error}"))?, alpn)
+                connection.tls.to(&target.map_err(|error| anyhow!("--ab {url:?}: {error}"))?, alpn)
             };
             let metrics = metrics.map(|url| target(&url, Target::page(&url), "http/1.1"));
             Ok(Service::Running(Box::new(Addresses {

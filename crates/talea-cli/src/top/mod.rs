@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event};
-use talea_load::connect::Trust;
 use talea_load::stop::Stop;
 use tokio::sync::mpsc;
 
@@ -30,16 +29,16 @@ use crate::screen;
 /// Shows a source until the user quits, or prints it once. Fails if the source cannot be read at first.
 pub(crate) async fn run(arguments: TopArguments, mut stop: Stop) -> Result<Ending> {
     let TopArguments { mut source, every, window, once, tls } = arguments;
-    let trust = Trust::of(tls.ca.as_deref(), tls.insecure);
+    source.trust(&tls)?;
     let first = tokio::select! {
-        first = source.read(trust) => first?,
+        first = source.read() => first?,
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
     let mut window = Window::new(window);
     window.add(&first);
     if once || !io::stdout().is_terminal() {
         let second = tokio::select! {
-            second = second(&mut source, trust, every) => second?,
+            second = second(&mut source, every) => second?,
             () = stop.requested() => return Ok(Ending::Interrupted),
         };
         window.add(&second);
@@ -49,14 +48,14 @@ pub(crate) async fn run(arguments: TopArguments, mut stop: Stop) -> Result<Endin
     let state = State::new(source.to_string(), every);
     // It restores the terminal also if the program panics.
     let mut terminal = ratatui::try_init().context("the terminal cannot be used")?;
-    let ended = watch(&mut terminal, state, source, window, trust, stop).await;
+    let ended = watch(&mut terminal, state, source, window, stop).await;
     ratatui::restore();
     ended
 }
 
-async fn second(source: &mut Source, trust: Trust<'_>, every: Duration) -> Result<Reading> {
+async fn second(source: &mut Source, every: Duration) -> Result<Reading> {
     tokio::time::sleep(every).await;
-    source.read(trust).await
+    source.read().await
 }
 
 async fn watch(
@@ -64,12 +63,11 @@ async fn watch(
     mut state: State,
     source: Source,
     mut window: Window,
-    trust: Trust<'_>,
     mut stop: Stop,
 ) -> Result<Ending> {
     let mut events = events();
     let (send, mut readings) = mpsc::channel(1);
-    let mut reads = pin!(read_on(source, trust, state.every, send));
+    let mut reads = pin!(read_on(source, state.every, send));
     state.show(window.table());
     loop {
         terminal.draw(|frame| draw::draw(frame, &mut state)).context("the terminal")?;
@@ -106,7 +104,6 @@ async fn watch(
 /// their effect meanwhile.
 async fn read_on(
     mut source: Source,
-    trust: Trust<'_>,
     every: Duration,
     readings: mpsc::Sender<Result<Reading>>,
 ) -> Infallible {
@@ -118,7 +115,7 @@ async fn read_on(
     loop {
         ticks.tick().await;
         // Nobody receives it any more once the terminal is given back.
-        let _ = readings.send(source.read(trust).await).await;
+        let _ = readings.send(source.read().await).await;
     }
 }
 

@@ -7,14 +7,11 @@ use http_body_util::{BodyExt, Empty, LengthLimitError, Limited};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
-use hyper::http::uri::{Authority, Scheme};
-use hyper::{Request, StatusCode, Uri};
+use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::pki_types::ServerName;
 
-use super::{MOST_KEPT, Stream, Trust, port, tls};
+use super::MOST_KEPT;
+use crate::target::Target;
 
 /// How long connecting and answering may take together.
 const WITHIN: Duration = Duration::from_secs(30);
@@ -25,20 +22,23 @@ pub struct Answer {
     pub content_type: Option<String>,
 }
 
-/// Asks a URL for a page in one of the formats of an `Accept` header.
-pub async fn fetch(url: &Uri, accept: &str, trust: Trust<'_>) -> Result<Answer> {
-    let answer = tokio::time::timeout(WITHIN, get(url, accept, trust)).await;
+/// Asks a URL, ready for TLS where that is `https`, for a page in one of the formats of an `Accept` header.
+pub async fn fetch(target: &Target, accept: &str) -> Result<Answer> {
+    let answer = tokio::time::timeout(WITHIN, get(target, accept)).await;
     answer.context("no answer in 30 s")?
 }
 
-async fn get(url: &Uri, accept: &str, trust: Trust<'_>) -> Result<Answer> {
-    let authority = url.authority().context("no host")?;
-    let stream = connect(url, authority, trust).await?;
+async fn get(target: &Target, accept: &str) -> Result<Answer> {
+    let stream = target.connect_tcp().await;
+    let stream = stream.context("cannot be reached: is the service up, and the URL right?")?;
+    let stream = target.secured(stream).await.context(
+        "no TLS: name its certificate's issuer with --ca FILE, or take any with --insecure",
+    )?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the answer; an error is returned there too.
     tokio::spawn(connection);
-    let request = Request::get(url.path_and_query().map_or("/", |path| path.as_str()))
-        .header(HOST, authority.as_str())
+    let request = Request::get(target.path())
+        .header(HOST, target.host_header())
         .header(ACCEPT, accept)
         .body(Empty::<Bytes>::new())?;
     let answer = sender.send_request(request).await.context("no answer")?;
@@ -53,22 +53,4 @@ async fn get(url: &Uri, accept: &str, trust: Trust<'_>) -> Result<Answer> {
         false => anyhow!(error).context("the answer ends too early"),
     })?;
     Ok(Answer { body: body.to_bytes().into(), content_type })
-}
-
-async fn connect(url: &Uri, authority: &Authority, trust: Trust<'_>) -> Result<Stream> {
-    let is_https = url.scheme() == Some(&Scheme::HTTPS);
-    let host = authority.host().trim_matches(['[', ']']);
-    let port = port(authority, is_https).map_err(|error| anyhow!(error))?;
-    let stream = TcpStream::connect((host, port)).await;
-    let stream = stream.context("cannot be reached: is the service up, and the URL right?")?;
-    if !is_https {
-        return Ok(Box::new(stream));
-    }
-    let config = tls::config(trust, "http/1.1")?;
-    let name = ServerName::try_from(host.to_owned()).context("the host has no name for TLS")?;
-    let stream = TlsConnector::from(config).connect(name, stream).await;
-    let stream = stream.context(
-        "no TLS: name its certificate's issuer with --ca FILE, or take any with --insecure",
-    )?;
-    Ok(Box::new(stream))
 }

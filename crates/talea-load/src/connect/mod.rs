@@ -5,7 +5,7 @@ mod port;
 mod tls;
 
 pub use self::fetch::fetch;
-pub use self::port::port;
+pub(crate) use self::port::port;
 pub use self::tls::{Trust, config};
 
 use tokio::io::{AsyncRead, AsyncWrite};

@@ -7,7 +7,7 @@ use hyper::http::uri::Authority;
 /// # Errors
 /// The text behind the host is no port. `Authority::port_u16` knows none then, as if there were no
 /// such text, and a connection to the port of the scheme would reach another service.
-pub fn port(authority: &Authority, is_https: bool) -> Result<u16, String> {
+pub(crate) fn port(authority: &Authority, is_https: bool) -> Result<u16, String> {
     let behind_user = authority.as_str().rsplit('@').next().unwrap_or_default();
     let text = behind_user.strip_prefix(authority.host()).unwrap_or_default();
     match text.strip_prefix(':') {

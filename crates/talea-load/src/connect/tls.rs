@@ -27,17 +27,6 @@ pub enum Trust<'a> {
     Any,
 }
 
-impl<'a> Trust<'a> {
-    /// The choice of the command line.
-    pub fn of(ca: Option<&'a Path>, insecure: bool) -> Self {
-        match (ca, insecure) {
-            (_, true) => Self::Any,
-            (Some(path), false) => Self::File(path),
-            (None, false) => Self::System,
-        }
-    }
-}
-
 /// The TLS configuration of connections for one protocol, such as `http/1.1` or `h2`.
 /// Fails when the file has no certificate, or the system none.
 pub fn config(trust: Trust<'_>, protocol: &str) -> Result<Arc<ClientConfig>> {
