@@ -67,13 +67,14 @@ fn value(metric: &Metric) -> Option<f64> {
     metric.value().or_else(|| Some(metric.histogram.as_ref()?.sample_count as f64))
 }
 
-/// The value from which a series grew to what it is now. Counts that its region had when it came to the page are no
+/// How much a series grew; one that fell began anew from 0. Counts that its region had when it came to the page are no
 /// increase; a region that was made since the page before counts from 0.
-fn before(last: Option<f64>, now: f64, labels: &[LabelPair], regions: &KnownRegions) -> f64 {
+fn grown(last: Option<f64>, now: f64, labels: &[LabelPair], regions: &KnownRegions) -> f64 {
     if regions.old.may_have_series(labels) {
-        return now;
+        return 0.0;
     }
-    last.filter(|_| !regions.new.may_have_series(labels)).unwrap_or(0.0)
+    let before = last.filter(|_| !regions.new.may_have_series(labels)).unwrap_or(0.0);
+    if now < before { now } else { now - before }
 }
 
 /// A number for a series, which is the same in any answer, and exact in a browser.
@@ -182,10 +183,10 @@ impl Line {
             self.labels.clone_from(&metric.label);
         }
         let Some(now) = value(metric) else { return };
-        let before = before(self.last.replace(now), now, &metric.label, regions);
+        let last = self.last.replace(now);
         let Some(bin) = bin else { return };
         if only_grows {
-            *self.values.entry(bin).or_default() += if now < before { now } else { now - before };
+            *self.values.entry(bin).or_default() += grown(last, now, &metric.label, regions);
         } else {
             self.values.insert(bin, now);
         }
@@ -265,15 +266,14 @@ impl Follower {
                 if last.is_none() {
                     series.push(NewSeries { id, labels: pairs(&metric.label) });
                 }
-                let before = match only_grows(family.kind) {
-                    true => before(last, value, &metric.label, &self.regions),
-                    false => last.unwrap_or(0.0),
+                let (shown, is_news) = if only_grows(family.kind) {
+                    let grown = grown(last, value, &metric.label, &self.regions);
+                    (grown, self.began && grown != 0.0)
+                } else {
+                    (value, !self.began || value != last.unwrap_or(0.0))
                 };
-                let grown = if value < before { value } else { value - before };
-                match only_grows(family.kind) {
-                    true if self.began && grown != 0.0 => values.push((id, Number(grown))),
-                    false if !self.began || value != before => values.push((id, Number(value))),
-                    _ => {}
+                if is_news {
+                    values.push((id, Number(shown)));
                 }
             }
         }
