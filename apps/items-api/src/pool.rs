@@ -12,10 +12,10 @@ use std::mem;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 /// How long a request may wait for its turn. Long, since a wait under load
 /// is what a study measures, and must not turn into an error.
@@ -242,5 +242,104 @@ impl<C: Connector> Deref for PooledConnection<C> {
 impl<C: Connector> DerefMut for PooledConnection<C> {
     fn deref_mut(&mut self) -> &mut C::Connection {
         &mut self.connection.as_mut().expect("it is there until it is dropped").connection
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::SeqCst;
+
+    const CONNECT_LIMIT: Duration = Duration::from_secs(3);
+    const CONNECTIONS: u32 = 4;
+
+    /// A database whose server may be gone.
+    #[derive(Clone, Debug, Default)]
+    struct Database(Arc<Server>);
+
+    #[derive(Debug, Default)]
+    struct Server {
+        /// A server that is gone answers nothing, as a machine that lost its power.
+        is_gone: AtomicBool,
+        restarts: AtomicU32,
+        questions: AtomicU32,
+    }
+
+    /// A connection to one run of the server.
+    #[derive(Debug)]
+    struct Connected {
+        server: Arc<Server>,
+        restarts: u32,
+    }
+
+    impl Connected {
+        fn query(&self) -> Result<()> {
+            if self.restarts == self.server.restarts.load(SeqCst) { Ok(()) } else { bail!("reset") }
+        }
+    }
+
+    impl Connector for Database {
+        type Connection = Connected;
+
+        async fn connect(&self) -> Result<Connected> {
+            if self.0.is_gone.load(SeqCst) {
+                std::future::pending::<()>().await;
+            }
+            Ok(Connected { server: self.0.clone(), restarts: self.0.restarts.load(SeqCst) })
+        }
+
+        async fn stands(connection: &mut Connected) -> bool {
+            connection.server.questions.fetch_add(1, SeqCst);
+            connection.query().is_ok()
+        }
+
+        async fn close(_: Connected) {}
+    }
+
+    async fn pool(database: &Database) -> Arc<Pool<Database>> {
+        let plan = Plan {
+            name: PoolName::Postgres,
+            connections: CONNECTIONS,
+            connect_limit: CONNECT_LIMIT,
+            connector: database.clone(),
+        };
+        Arc::new(Pool::open(plan, None).await.unwrap())
+    }
+
+    async fn query(pool: &Pool<Database>) -> Result<()> {
+        let connection = pool.take().await?;
+        let result = connection.query();
+        connection.finish(result)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_who_wait_give_up_with_the_first_that_cannot_connect() {
+        let database = Database::default();
+        let pool = pool(&database).await;
+        tokio::time::advance(2 * FRESH_FOR).await;
+        database.0.restarts.fetch_add(1, SeqCst);
+        database.0.is_gone.store(true, SeqCst);
+        let began = Instant::now();
+        let requests: tokio::task::JoinSet<_> =
+            std::iter::repeat_n(pool, 10 * CONNECTIONS as usize)
+                .map(|pool| async move { query(&pool).await })
+                .collect();
+        assert!(requests.join_all().await.iter().all(Result::is_err));
+        // Not a few at a time, each of which tries as long. The clock moves only when all wait.
+        assert!(began.elapsed() < 2 * CONNECT_LIMIT, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_restart_of_the_server_costs_no_request_after_a_while_without_any() {
+        let database = Database::default();
+        let pool = pool(&database).await;
+        query(&pool).await.unwrap();
+        assert_eq!(database.0.questions.load(SeqCst), 0, "a connection that was used just now");
+        database.0.restarts.fetch_add(1, SeqCst);
+        tokio::time::advance(FRESH_FOR + Duration::from_millis(1)).await;
+        for _ in 0..2 * CONNECTIONS {
+            query(&pool).await.unwrap();
+        }
     }
 }

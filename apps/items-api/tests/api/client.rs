@@ -1,5 +1,6 @@
 //! A client of the service.
 
+use crate::service::LONGEST;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
@@ -7,7 +8,6 @@ use hyper::{HeaderMap, Request};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use std::net::SocketAddr;
-use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
 use tokio::time::timeout;
@@ -53,7 +53,7 @@ pub(crate) fn send(to: SocketAddr, line: &str, body: Body<'_>) -> Answer {
     let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
     let answer = async { Connection::open(to).await.send(line, body).await };
     runtime
-        .block_on(async { timeout(Duration::from_secs(30), answer).await })
+        .block_on(async { timeout(LONGEST, answer).await })
         .unwrap_or_else(|_| panic!("no answer to {line} in 30 s"))
 }
 

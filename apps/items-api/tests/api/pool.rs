@@ -1,12 +1,11 @@
 //! The metrics of the connections to the database.
 
 use crate::client::send;
-use crate::ending::until;
 use crate::postgres::Postgres;
-use crate::service::Service;
+use crate::service::{Service, until};
 use sqlx::{Connection, Executor, PgConnection};
 use std::thread;
-use std::time::Duration;
+use std::time::Instant;
 use tokio::runtime::Runtime;
 
 const PENDING: &str = "db_client_connection_pending_requests";
@@ -58,21 +57,24 @@ fn waits_for_a_connection_are_counted_and_their_maximum_until_a_reset() {
         other.execute("BEGIN; LOCK TABLE items").await.unwrap();
         other
     });
-    thread::scope(|scope| {
+    let waited_at_least = thread::scope(|scope| {
         // Two have the connections and wait for the lock, three wait for the two.
         for _ in 0..5 {
             scope.spawn(|| assert!(service.create() > 0));
         }
         until(|| service.value(PENDING, &POOL) == 3.0);
+        let since = Instant::now();
         assert_eq!(used(), 2.0);
-        thread::sleep(Duration::from_millis(200));
+        let waited_at_least = since.elapsed();
         runtime.block_on(async { other.execute("COMMIT").await.unwrap() });
+        waited_at_least
     });
     until(|| used() == 0.0);
     assert_eq!(service.value(PENDING, &POOL), 0.0);
     assert_eq!(service.value(PEAK, &POOL), 3.0);
     let waited = service.value("db_client_connection_wait_time_seconds_sum", &POOL);
-    assert!(waited > 3.0 * 0.2, "three waited {waited} s");
+    let least = 3.0 * waited_at_least.as_secs_f64();
+    assert!(waited >= least, "three waited {waited} s, expected {least} s or more");
 
     assert_eq!(send(service.metrics, "POST /study/reset", None).status, 204);
     assert_eq!(service.value(PEAK, &POOL), 0.0);

@@ -1,7 +1,7 @@
 //! `scripts/postgres` leaves nothing behind.
 
-use crate::ending::until;
 use crate::postgres::SCRIPT;
+use crate::service::until;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};

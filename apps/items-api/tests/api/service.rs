@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use talea_parse::Sample;
 use tempfile::TempDir;
 
-/// The time that an end in good order may take.
-pub(crate) const SOON: Duration = Duration::from_secs(5);
+/// When a wait for something that takes milliseconds is given up.
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 
 /// The program, with two free ports and an empty input, which does not end it.
 pub(crate) fn program() -> Command {
@@ -39,6 +39,14 @@ fn from_outside(mut command: Command) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     command
+}
+
+pub(crate) fn until(mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < LONGEST, "it did not come to pass in {LONGEST:?}");
+        sleep(Duration::from_millis(5));
+    }
 }
 
 /// A standard error that takes nothing, as a file on a full disk.
@@ -146,18 +154,32 @@ impl Service {
         kill_process(Pid::from_child(&self.child), signal).expect("a signal");
     }
 
+    /// The number of files and connections that it has open.
+    pub(crate) fn descriptors(&self) -> usize {
+        fs::read_dir(format!("/proc/{}/fd", self.child.id())).expect("its descriptors").count()
+    }
+
+    /// How often its threads waited until something happened.
+    pub(crate) fn waits(&self) -> u64 {
+        let threads = fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("its threads");
+        let waits = threads.map(|thread| {
+            let status =
+                fs::read_to_string(thread.unwrap().path().join("status")).unwrap_or_default();
+            let mut lines = status.lines();
+            let waits = lines.find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+            waits.map_or(0, |waits| waits.trim().parse().expect("a number"))
+        });
+        waits.sum()
+    }
+
     pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().expect("its status").is_none()
     }
 
     /// Waits for its end, which must be a success, and returns what it wrote to standard error, if
     /// that is a pipe.
-    pub(crate) fn wait(&mut self, at_most: Duration) -> String {
-        let start = Instant::now();
-        while self.is_running() {
-            assert!(start.elapsed() < at_most, "still running after {at_most:?}");
-            sleep(Duration::from_millis(5));
-        }
+    pub(crate) fn wait(&mut self) -> String {
+        until(|| !self.is_running());
         let mut stderr = String::new();
         if let Some(errors) = &mut self.child.stderr {
             errors.read_to_string(&mut stderr).expect("text");
@@ -170,7 +192,7 @@ impl Service {
     /// Ends it by a signal.
     pub(crate) fn end(&mut self) -> String {
         self.signal(Signal::TERM);
-        self.wait(SOON)
+        self.wait()
     }
 }
 

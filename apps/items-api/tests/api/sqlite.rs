@@ -1,7 +1,7 @@
 //! A file of SQLite's that others use too.
 
-use crate::ending::until;
 use crate::service::Service;
+use crate::service::until;
 use rusqlite::Connection;
 use std::thread;
 

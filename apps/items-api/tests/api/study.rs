@@ -1,8 +1,8 @@
 //! The endpoints for studies.
 
 use crate::client::send;
-use crate::ending::until;
-use crate::service::{SOON, Service};
+use crate::service::Service;
+use crate::service::until;
 use serde_json::json;
 use std::net::TcpStream;
 
@@ -39,6 +39,6 @@ fn the_end_of_input_ends_a_study_and_leaves_nothing() {
     let mut service = Service::study(|program| program);
     service.create();
     drop(service.input.take());
-    assert_eq!(service.wait(SOON), "");
+    assert_eq!(service.wait(), "");
     assert_eq!(service.temporary_files(), 0);
 }
