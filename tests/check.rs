@@ -7,13 +7,11 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
-use stage::{Job, Parser, Prometheus, check_metrics, refuses};
+use stage::{Job, LONGEST, Parser, Prometheus, check_metrics, refuses};
 use talea::{Escaping, Format};
 use talea_parse::{Severity, Syntax, check};
 
 use By::{Nobody, Prometheus as Scrape, Promtool, Python};
-
-const WITHIN: Duration = Duration::from_secs(60);
 
 /// A parser that refuses a text.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -102,7 +100,7 @@ async fn dropped_by_prometheus() -> Vec<bool> {
         if let Some(all) = names.iter().map(health).collect::<Option<Vec<_>>>() {
             return all.iter().map(|health| health == "down").collect();
         }
-        assert!(began.elapsed() < WITHIN, "{}", prometheus.log());
+        assert!(began.elapsed() < LONGEST, "{}", prometheus.log());
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

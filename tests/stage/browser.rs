@@ -15,9 +15,9 @@ use hyper::Method;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
+use crate::LONGEST;
 use crate::client::ask;
 
-const READY_WITHIN: Duration = Duration::from_secs(30);
 const ENDS_WITHIN: Duration = Duration::from_secs(5);
 
 /// Chromium goes when the thread of chromedriver that started it does, so that it is gone
@@ -140,7 +140,7 @@ impl Browser {
                 self.driver = driver(self.folder.path(), log);
             }
             assert!(
-                (!has_ended || again) && began.elapsed() < READY_WITHIN,
+                (!has_ended || again) && began.elapsed() < LONGEST,
                 "chromedriver does not start; scripts/setup --test installs chromium-driver. {output}"
             );
             tokio::time::sleep(Duration::from_millis(20)).await;

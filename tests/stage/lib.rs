@@ -17,6 +17,11 @@ mod python;
 mod samples;
 mod service;
 
+use std::time::Duration;
+
+/// When a wait for something that has to happen, and takes seconds at most, is given up.
+pub const LONGEST: Duration = Duration::from_secs(60);
+
 pub use browser::{Browser, Screen, Theme, file_url};
 pub use client::get;
 pub use dashboard::{Dashboard, Panel, Variable};

@@ -10,12 +10,9 @@ use std::time::{Duration, Instant};
 use serde_json::Value as Json;
 use tempfile::TempDir;
 
+use crate::LONGEST;
 use crate::client::get;
 use crate::samples::Samples;
-
-const READY_WITHIN: Duration = Duration::from_secs(30);
-/// How long a query may take to find what a test waits for.
-const FOUND_WITHIN: Duration = Duration::from_secs(60);
 
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
@@ -85,7 +82,7 @@ impl Prometheus {
                 return None;
             }
             assert!(
-                ended.is_none() && began.elapsed() < READY_WITHIN,
+                ended.is_none() && began.elapsed() < LONGEST,
                 "prometheus does not start; scripts/setup --test installs it. {}",
                 started.log()
             );
@@ -150,7 +147,7 @@ impl Prometheus {
             if found.is_some_and(&is_wanted) {
                 return;
             }
-            assert!(began.elapsed() < FOUND_WITHIN, "{query} finds {found:?}: {}", self.log());
+            assert!(began.elapsed() < LONGEST, "{query} finds {found:?}: {}", self.log());
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }

@@ -23,9 +23,9 @@ use talea_http::axum::Layer;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
+use crate::LONGEST;
 use crate::prometheus::free_address;
 
-const READY_WITHIN: Duration = Duration::from_secs(20);
 /// Later than the objective of the rules allows.
 const LATE: Duration = Duration::from_millis(300);
 
@@ -68,7 +68,7 @@ impl Service {
         let began = Instant::now();
         for address in [items, items_metrics] {
             while TcpStream::connect(address).await.is_err() {
-                assert!(began.elapsed() < READY_WITHIN, "the items API does not start");
+                assert!(began.elapsed() < LONGEST, "the items API does not start");
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         }

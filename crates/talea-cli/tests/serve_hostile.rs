@@ -15,8 +15,8 @@ use tokio::time::{sleep, timeout};
 
 use crate::support::agent::{Agent, Answer, ask};
 use crate::support::http2_client;
-use crate::support::sample;
 use crate::support::test_server::{Client, process_memory};
+use crate::support::{LONGEST, sample};
 
 const SERIES: u64 = if cfg!(debug_assertions) { 300_000 } else { 1_000_000 };
 const MIB: u64 = 1 << 20;
@@ -24,8 +24,6 @@ const MIB: u64 = 1 << 20;
 const EACH: u64 = 96;
 /// The memory that all else may use, most of it for connections.
 const BESIDE: u64 = 64 * MIB;
-/// Far more than anything takes, also on a busy machine.
-const SOON: Duration = Duration::from_secs(10);
 
 /// An agent with a large region, which was scraped once.
 struct Large {
@@ -91,7 +89,7 @@ impl Large {
         )).await;
         let mut status = [0; 12];
         let read = tokio::io::AsyncReadExt::read_exact(&mut client.0, &mut status);
-        timeout(Duration::from_secs(10), read).await.expect("it is answered").unwrap();
+        timeout(LONGEST, read).await.expect("it is answered").unwrap();
         match &status {
             b"HTTP/1.1 200" => client,
             other => panic!("{:?}", String::from_utf8_lossy(other)),
@@ -107,7 +105,7 @@ impl Large {
 
     /// A good scrape: how long it took until it was let in, with all of it read. A scraper that is
     /// not let in learns when to come again.
-    async fn scrape(&self, within: Duration) -> Duration {
+    async fn scrape(&self) -> Duration {
         let began = Instant::now();
         loop {
             let answer = self.answer().await;
@@ -115,12 +113,13 @@ impl Large {
                 return began.elapsed();
             }
             assert_eq!((answer.status, answer.header("retry-after")), (503, Some("1")));
-            assert!(began.elapsed() < within, "it is never let in");
+            assert!(began.elapsed() < LONGEST, "it is never let in");
             sleep(Duration::from_millis(100)).await;
         }
     }
 
-    /// Asks for its health again and again, until it is asked to end; returns how often.
+    /// Asks for its health again and again, until it is asked to end; returns how often it had an
+    /// answer before, and the longest time that one took.
     async fn is_healthy(&self, is_over: &AtomicBool) -> (usize, Duration) {
         let (mut times, mut slowest) = (0, Duration::ZERO);
         while !is_over.load(Ordering::SeqCst) {
@@ -129,7 +128,7 @@ impl Large {
             let answer = self.says(ask).await.rest().await;
             assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok\n"), "{answer}");
             slowest = slowest.max(began.elapsed());
-            times += 1;
+            times += usize::from(!is_over.load(Ordering::SeqCst));
             sleep(Duration::from_millis(20)).await;
         }
         (times, slowest)
@@ -144,7 +143,7 @@ impl Large {
         };
         let ((), (times, slowest)) = tokio::join!(attack, self.is_healthy(&is_over));
         println!("{what}: it answered {times} times, within {slowest:?}");
-        assert!(times > 0 && slowest < SOON, "{what}: {slowest:?}");
+        assert!(times > 0, "{what}: it answered only once that was over");
         self.assert_memory(what);
     }
 }
@@ -189,7 +188,7 @@ async fn whatever_clients_do_it_answers_and_its_memory_is_bounded() {
         })
         .await;
     // All is as it was.
-    large.answers_while("nobody else", async { _ = large.scrape(SOON * 5).await }).await;
+    large.answers_while("nobody else", async { _ = large.scrape().await }).await;
     let page = large.agent.scrape();
     let broken_off = "talea_agent_scrapes_total{outcome=\"broken_off\"}";
     let broken_off: Option<u64> = sample(&page, broken_off);

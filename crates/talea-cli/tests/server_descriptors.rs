@@ -10,10 +10,11 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use talea_http::server::Reason;
 
-use crate::support::test_server::{HELLO, TestServer, wide};
+use crate::support::test_server::{HELLO, OwnTime, TestServer, wide};
 
 #[tokio::test]
 async fn without_descriptors_a_quiet_client_makes_room_and_nothing_spins() {
+    let _time = OwnTime::begin();
     let server = TestServer::start(wide()).await;
     let mut idle = server.says(HELLO).await;
     idle.hears_hello().await;

@@ -373,25 +373,25 @@ async fn a_password_that_was_right_costs_nothing_the_next_time() {
     assert_eq!(again, Poll::Ready(true));
 }
 
-/// Medians, since others use the machine too.
+/// The least of some times, since others use the machine too.
 #[tokio::test]
 async fn an_unknown_name_takes_as_long_as_a_wrong_password() {
     let folder = Folder::new();
     let hash = bcrypt::hash("right", 9).unwrap();
     let rules = folder.rules(&format!("basic_auth_users: {{alice: {hash}}}"));
-    let mut times = [vec![], vec![]];
-    for _ in 0..11 {
-        for (name, times) in ["alice", "carol"].iter().zip(&mut times) {
+    let mut least = [f64::INFINITY; 2];
+    for round in 1.. {
+        for (name, least) in ["alice", "carol"].iter().zip(&mut least) {
             let began = Instant::now();
             assert!(!admits(&rules, &basic(format!("{name}:wrong"))).await);
-            times.push(began.elapsed().as_secs_f64());
+            *least = least.min(began.elapsed().as_secs_f64());
         }
+        let [known, unknown] = least;
+        if round >= 11 && (0.5..2.0).contains(&(unknown / known)) {
+            break;
+        }
+        assert!(round < 1_000, "{unknown} s, {known} s");
     }
-    let [known, unknown] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[5]
-    });
-    assert!((0.5..2.0).contains(&(unknown / known)), "{unknown} s, {known} s");
 }
 
 /// As after a restart: nothing is remembered.

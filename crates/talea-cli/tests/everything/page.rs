@@ -8,7 +8,7 @@ use std::path::Path;
 
 use talea_parse::{Syntax, families};
 
-use super::SOON;
+use crate::support::LONGEST;
 use crate::support::test_server::process_memory;
 use crate::support::wait_for;
 
@@ -21,7 +21,7 @@ pub(crate) struct Answer {
 /// Asks over a connection of its own, and panics if nothing is answered.
 pub(crate) fn ask(address: &str, path: &str) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(SOON)).unwrap();
+    stream.set_read_timeout(Some(LONGEST)).unwrap();
     let accept = "application/openmetrics-text; version=1.0.0";
     write!(stream, "GET {path} HTTP/1.0\r\nHost: a\r\nAccept: {accept}\r\n\r\n").unwrap();
     let mut all = Vec::new();

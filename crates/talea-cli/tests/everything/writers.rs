@@ -20,7 +20,7 @@ use talea::{
     Config, Count, Counter, Error, Family, Histogram, Labels, Opts, Registry, UpDownCounter,
 };
 
-use super::SOON;
+use crate::support::LONGEST;
 use crate::support::wait_for;
 
 /// How much is counted between two acknowledgements.
@@ -223,7 +223,7 @@ impl Writer {
 
     /// Waits until it has the region open; false if that is too damaged for its metrics.
     pub(crate) fn is_ready(&mut self) -> bool {
-        match self.said.recv_timeout(SOON) {
+        match self.said.recv_timeout(LONGEST) {
             Ok(byte) => byte == READY,
             Err(_) => {
                 assert_eq!(self.ends().code(), Some(NOT_REGISTERED), "{}", self.errors());
@@ -235,7 +235,7 @@ impl Writer {
     /// Waits until it has forked its children.
     pub(crate) fn has_forked(&mut self) {
         assert!(self.is_ready());
-        assert_eq!(self.said.recv_timeout(SOON), Ok(FORKED), "{}", self.errors());
+        assert_eq!(self.said.recv_timeout(LONGEST), Ok(FORKED), "{}", self.errors());
     }
 
     /// That it has not ended.

@@ -19,7 +19,7 @@ use talea::{Config, Counter, Family, Labels, Opts, Registry, Seconds, Summary};
 use crate::support::agent::{Agent, Answer};
 use crate::support::items_api::{ItemsApi, LISTED, is_listed};
 use crate::support::region_folder::RegionFolder;
-use crate::support::{End, Running, assert_refused, sample, talea, until, wait_for};
+use crate::support::{End, LONGEST, Running, assert_refused, sample, talea, until, wait_for};
 
 /// The values of a page in text 0.0.4, by name and labels as they are written.
 fn values(page: &str) -> BTreeMap<&str, f64> {
@@ -380,7 +380,7 @@ fn large(region: &Path) -> Registry {
 /// Asks for a page, and takes but the beginning of it.
 fn begin_scrape(agent: &Agent) -> TcpStream {
     let mut stream = TcpStream::connect(&agent.address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(LONGEST)).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
     let mut piece = [0; 4096];
     stream.read_exact(&mut piece).unwrap();

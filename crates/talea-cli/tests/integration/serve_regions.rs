@@ -17,7 +17,7 @@ use talea_parse::{Severity, Syntax, check, families};
 
 use crate::support::agent::Agent;
 use crate::support::region_folder::RegionFolder;
-use crate::support::{End, TALEA, sample};
+use crate::support::{End, TALEA, sample, until};
 
 /// Somebody else.
 const NOBODY: u32 = 65_534;
@@ -200,10 +200,8 @@ fn said(agent: &Agent, part: &str, times: usize) -> Vec<String> {
 fn about(agent: &Agent, part: &str, times: usize) -> Vec<String> {
     let lines =
         || -> Vec<_> { agent.stderr().into_iter().filter(|line| line.contains(part)).collect() };
-    let began = Instant::now();
-    while lines().len() < times && began.elapsed() < Duration::from_secs(5) {
-        thread::sleep(Duration::from_millis(2));
-    }
+    until(part, || lines().len() >= times);
+    // One that is too many takes a moment too.
     thread::sleep(Duration::from_millis(10));
     lines()
 }

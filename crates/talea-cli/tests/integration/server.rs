@@ -9,6 +9,7 @@ use talea_load::stop::Stop;
 use tokio::io::AsyncReadExt;
 use tokio::time::{Instant, sleep};
 
+use crate::support::LONGEST;
 use crate::support::http2_client::asks;
 use crate::support::test_server::{HELLO, LONG, OwnTime, TestServer, wide};
 
@@ -54,7 +55,7 @@ async fn a_body_that_does_not_end_keeps_nothing() {
         let mut client = server.says(&head).await;
         let began = Instant::now();
         while client.tries("1\r\nx\r\n").await {
-            assert!(began.elapsed() < Duration::from_secs(5), "it takes all: {framing}");
+            assert!(began.elapsed() < LONGEST, "it takes all: {framing}");
             sleep(Duration::from_millis(1)).await;
         }
         server.until("it is gone", |server| server.counts.open() == 0).await;
@@ -73,7 +74,7 @@ async fn a_body_that_does_not_end_keeps_nothing() {
             }
         }
     };
-    tokio::time::timeout(Duration::from_secs(5), reset).await.expect("its stream is reset");
+    tokio::time::timeout(LONGEST, reset).await.expect("its stream is reset");
 }
 
 #[tokio::test]
@@ -257,7 +258,7 @@ async fn a_client_that_reads_nothing_of_its_answer_makes_room_too() {
         if client.rest().await.ends_with("hello\n") {
             break;
         }
-        assert!(began.elapsed() < Duration::from_secs(60), "it never makes room");
+        assert!(began.elapsed() < LONGEST, "it never makes room");
         sleep(MOMENT).await;
     }
     assert_eq!(server.counts.closed(Reason::Room), 1);
@@ -303,7 +304,7 @@ async fn once_it_is_to_stop_it_ends_in_good_order() {
     assert_eq!(idle.rest().await, "", "the idle go first");
     assert!(tokio::net::TcpStream::connect(server.address).await.is_err(), "nobody is accepted");
     assert!(!server.serves.is_finished(), "who is being answered is waited for");
-    let ended = tokio::time::timeout(LONG, &mut server.serves).await;
+    let ended = tokio::time::timeout(LONGEST, &mut server.serves).await;
     ended.expect("not for ever").unwrap();
     assert_eq!(server.counts.open(), 0);
     server.none_ended();

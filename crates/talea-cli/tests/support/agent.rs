@@ -6,11 +6,10 @@ use std::net::TcpStream;
 use std::process::{ChildStderr, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Running, TALEA, wait_for};
+use super::{LONGEST, Running, TALEA, wait_for};
 
 /// An agent that serves on a port of its own; it is killed when it is dropped.
 pub(crate) struct Agent {
@@ -131,7 +130,7 @@ impl Answer {
 /// answer is not whole.
 pub(crate) fn ask(address: &str, method: &str, path: &str, headers: &[&str]) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(LONGEST)).unwrap();
     let headers: String = headers.iter().map(|header| format!("{header}\r\n")).collect();
     write!(
         stream,

@@ -2,9 +2,10 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
-use std::time::Duration;
 
 use serde_json::Value;
+
+use super::LONGEST;
 
 pub(crate) struct EventStream {
     lines: BufReader<TcpStream>,
@@ -14,7 +15,7 @@ pub(crate) struct EventStream {
 impl EventStream {
     pub(crate) fn open(address: &str, path: &str) -> Self {
         let mut stream = TcpStream::connect(address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(LONGEST)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
         let mut lines = BufReader::new(stream);
         let mut status = String::new();

@@ -4,11 +4,10 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{Running, TALEA};
+use super::{LONGEST, Running, TALEA};
 
 /// The series that counts lists of items which were answered well.
 pub(crate) const LISTED: &str =
@@ -113,7 +112,7 @@ impl ItemsApi {
 
 fn send(address: &str, request: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address)?;
-    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    stream.set_read_timeout(Some(LONGEST))?;
     stream.write_all(request.as_bytes())?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer)?;

@@ -2,13 +2,14 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+
+use super::LONGEST;
 
 pub(crate) struct KeepAlive(BufReader<TcpStream>);
 
 impl KeepAlive {
     pub(crate) fn new(stream: TcpStream) -> Self {
-        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_read_timeout(Some(LONGEST)).unwrap();
         Self(BufReader::new(stream))
     }
 

@@ -98,14 +98,17 @@ pub(crate) fn assert_refused(output: &Output, parts: &[&str]) {
     assert_eq!(stdout(output), "");
 }
 
-/// Tries until there is a value, for a minute at most: a busy machine takes its time.
+/// When a wait for something that has to happen, and takes milliseconds, is given up.
+pub(crate) const LONGEST: Duration = Duration::from_secs(60);
+
+/// Tries until there is a value, for [`LONGEST`] at most: a busy machine takes its time.
 #[track_caller]
 pub(crate) fn wait_for<T, E: Debug>(mut attempt: impl FnMut() -> Result<T, E>) -> T {
     let began = Instant::now();
     loop {
         match attempt() {
             Ok(value) => return value,
-            Err(lacks) => assert!(began.elapsed() < Duration::from_secs(60), "{lacks:?}"),
+            Err(lacks) => assert!(began.elapsed() < LONGEST, "{lacks:?}"),
         }
         std::thread::sleep(Duration::from_millis(5));
     }

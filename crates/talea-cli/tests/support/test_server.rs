@@ -21,12 +21,10 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
 
-use super::http2_client;
+use super::{LONGEST, http2_client};
 
-/// How long anything may take that has to happen.
-const SOON: Duration = Duration::from_secs(10);
-/// Long enough that a test does not meet it.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+/// A limit that no test meets.
+pub(crate) const LONG: Duration = Duration::from_secs(3600);
 /// A good request, after which the connection stays.
 pub(crate) const HELLO: &str = "GET /hello HTTP/1.1\r\nhost: x\r\n\r\n";
 
@@ -130,7 +128,7 @@ impl TestServer {
     pub(crate) async fn until(&self, what: &str, is: impl Fn(&Self) -> bool) {
         let began = Instant::now();
         while !is(self) {
-            assert!(began.elapsed() < SOON, "waited for: {what}; {:?}", self.counts);
+            assert!(began.elapsed() < LONGEST, "waited for: {what}; {:?}", self.counts);
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
@@ -183,7 +181,7 @@ impl Client {
                 assert_ne!(self.0.read_buf(&mut heard).await.unwrap(), 0, "it ended");
             }
         };
-        tokio::time::timeout(SOON, hears).await.expect("it says hello");
+        tokio::time::timeout(LONGEST, hears).await.expect("it says hello");
         assert!(heard.starts_with(b"HTTP/1.1 200 OK\r\n"));
     }
 
@@ -191,7 +189,7 @@ impl Client {
     pub(crate) async fn rest(&mut self) -> String {
         let mut heard = Vec::new();
         let hears = async { while matches!(self.0.read_buf(&mut heard).await, Ok(1..)) {} };
-        tokio::time::timeout(SOON, hears).await.expect("it ends");
+        tokio::time::timeout(LONGEST, hears).await.expect("it ends");
         String::from_utf8_lossy(&heard).into_owned()
     }
 

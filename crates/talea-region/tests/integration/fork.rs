@@ -2,12 +2,12 @@
 #![allow(unsafe_code)]
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use crate::support::calls::{fork, is_root, kill, kill_child};
 use crate::support::process::{Process, arguments};
 use crate::support::region::{family, open, region, sweep, total};
 use crate::support::tmpfs::Shm;
+use crate::support::until;
 use talea_region::{Cell, FamilySpec, Incarnation, Reader, Region, Storage};
 
 fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
@@ -17,11 +17,7 @@ fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
 
 /// Waits until a process that is not our child no longer counts as living: its end is not reported.
 fn wait_for_end(region: &'static Region, name: &str) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while total(region, name) != 0 {
-        assert!(Instant::now() < end, "the process still counts as living");
-        std::thread::yield_now();
-    }
+    until("the process no longer counts as living", || total(region, name) == 0);
 }
 
 #[test]

@@ -3,12 +3,12 @@
 #![allow(unsafe_code)]
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use crate::support::calls::kill;
 use crate::support::process::{Process, arguments};
 use crate::support::region::{self, family, sweep};
 use crate::support::tmpfs::Shm;
+use crate::support::until;
 use talea_region::{Family, FamilySpec, Region};
 
 fn open(path: impl AsRef<Path>) -> (&'static Region, Family) {
@@ -105,12 +105,11 @@ fn a_child_made_by_fork_keeps_what_its_parent_kept() {
     assert_eq!(value(region), Some(2));
     kill(keeper.pid);
     // Its death is not reported: it is not our child.
-    let end = Instant::now() + Duration::from_secs(10);
-    while region.usage().records.taken > 0 && Instant::now() < end {
+    until("all records are free", || {
         sweep(region, 4);
-    }
+        region.usage().records.taken == 0
+    });
     assert_eq!(value(region), None);
-    assert_eq!(region.usage().records.taken, 0);
 }
 
 #[test]

@@ -3,7 +3,6 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use crate::support::assert_says;
 use crate::support::process::{
@@ -11,6 +10,7 @@ use crate::support::process::{
 };
 use crate::support::region::{self, open};
 use crate::support::tmpfs::Shm;
+use crate::support::until;
 use talea_region::{Config, FamilySpec, Overflow, Region, Storage};
 
 /// A command in namespaces of its own; as another user than root, also in a user namespace, where it
@@ -64,11 +64,7 @@ fn a_process_of_another_pid_namespace_lives_and_dies_as_any_other() {
 
 /// `unshare` dies at once, and the process in it soon after.
 fn wait_for(region: &'static Region, held: u64) {
-    let end = Instant::now() + Duration::from_secs(10);
-    while total(region) != held {
-        assert!(Instant::now() < end, "{} held, not {held}", total(region));
-        std::thread::yield_now();
-    }
+    until(&format!("{held} are held"), || total(region) == held);
 }
 
 #[test]

@@ -10,6 +10,18 @@ pub(crate) mod process;
 pub(crate) mod region;
 pub(crate) mod tmpfs;
 
+use std::time::{Duration, Instant};
+
+/// Waits until something holds that has to happen, and takes milliseconds.
+#[track_caller]
+pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        std::thread::yield_now();
+    }
+}
+
 /// Asserts that a text has all of some parts.
 #[track_caller]
 pub(crate) fn assert_says(text: impl std::fmt::Display, parts: &[&str]) {
