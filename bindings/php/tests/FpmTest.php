@@ -309,7 +309,7 @@ final class FpmTest extends RegionTestCase
 
     private function waitUntilItAnswers(string $place): void
     {
-        for ($tries = 0; $tries < 100; $tries++) {
+        for ($tries = 0; $tries < 1200; $tries++) {
             if (@file_get_contents("http://127.0.0.1:$place") !== false) {
                 return;
             }
@@ -327,7 +327,7 @@ final class FpmTest extends RegionTestCase
     /** The body; null where there is no answer, or it is an error. */
     private function get(string $path): ?string
     {
-        $context = stream_context_create(['http' => ['timeout' => 10, 'header' => 'Connection: close']]);
+        $context = stream_context_create(['http' => ['timeout' => 60, 'header' => 'Connection: close']]);
         $body = @file_get_contents("http://127.0.0.1:$this->port$path", false, $context);
         return $body === false ? null : $body;
     }

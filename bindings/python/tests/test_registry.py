@@ -26,6 +26,9 @@ from talea.multiprocess import MultiProcessCollector
 from talea.openmetrics import parser as openmetrics_parser
 from talea.openmetrics.exposition import generate_latest as generate_openmetrics
 
+# When a wait for something that takes milliseconds is given up, in seconds.
+LONGEST = 60
+
 
 class Custom:
     def collect(self):
@@ -248,12 +251,12 @@ def serving(registry, scheme="http", **options):
     finally:
         server.shutdown()
         server.server_close()
-        thread.join(10)
+        thread.join(LONGEST)
     assert not thread.is_alive()
 
 
 def fetch(url, **headers):
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=10) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=LONGEST) as answer:
         return answer.headers, answer.read()
 
 
@@ -269,7 +272,7 @@ def test_a_server_answers_scrapes(registry):
         assert page.endswith(b"# EOF\n")
         assert b"orders" not in fetch(f"{url}?name[]=level")[1]
         with pytest.raises(urllib.error.HTTPError, match="405"):
-            urllib.request.urlopen(url, data=b"x", timeout=10)
+            urllib.request.urlopen(url, data=b"x", timeout=LONGEST)
 
 
 def test_a_server_says_that_a_collector_failed(registry, capsys):
@@ -293,9 +296,9 @@ def test_a_server_speaks_tls(registry, tmp_path):
     context = ssl.create_default_context(cafile=str(certificate))
     with serving(registry, "https", client_auth_required=True, **options) as url:
         with pytest.raises((urllib.error.URLError, ssl.SSLError, ConnectionError)):
-            urllib.request.urlopen(url, timeout=10, context=context).read()
+            urllib.request.urlopen(url, timeout=LONGEST, context=context).read()
         context.load_cert_chain(certificate, key)
-        assert urllib.request.urlopen(url, timeout=10, context=context).status == 200
+        assert urllib.request.urlopen(url, timeout=LONGEST, context=context).status == 200
     with pytest.raises(ValueError, match="belong together"):
         talea.start_http_server(0, certfile="x")
 
@@ -415,7 +418,7 @@ print(talea.generate_latest().decode())
 """
     command = [sys.executable, "-W", "always", "-c", program]
     environment = {"TALEA_REGION": "/nowhere/shop.talea"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST)
     assert "orders_total 1" in done.stdout and "lines_total 1" in done.stdout, done.stderr
 
 
