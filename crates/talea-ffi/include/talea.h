@@ -361,7 +361,8 @@ typedef struct talea_family_view {
 } talea_family_view;
 
 // Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
-// `help`; set `size` by `sizeof`. An option that metrics of the kind do not have is an error.
+// `help`; set `size` by `sizeof`. An option that metrics of the kind do not have is an error, and so
+// are two that contradict each other, such as TALEA_FAMILY_PERMANENT with an expiry.
 typedef struct talea_family_options {
   // The size of this struct.
   size_t size;
@@ -382,7 +383,8 @@ typedef struct talea_family_options {
   uint32_t flags;
   // A talea_combining, of gauges.
   uint32_t combining;
-  // The most series of the family; further ones count in its overflow series. 0: 2,000.
+  // The most series of the family; further ones count in its overflow series. 0: 2,000. A family
+  // without labels has one series, whatever the limit is.
   uint64_t limit;
   // Seconds without a look-up after which a series expires, in whole minutes. 0: an hour.
   uint64_t expires_after_seconds;

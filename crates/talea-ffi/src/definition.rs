@@ -101,7 +101,8 @@ pub const TALEA_FAMILY_UNSTRIPED: u32 = 128;
 const FLAGS: u32 = 2 * TALEA_FAMILY_UNSTRIPED - 1;
 
 /// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
-/// `help`; set `size` by `sizeof`. An option that metrics of the kind do not have is an error.
+/// `help`; set `size` by `sizeof`. An option that metrics of the kind do not have is an error, and so
+/// are two that contradict each other, such as TALEA_FAMILY_PERMANENT with an expiry.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct FamilyOptions {
@@ -124,7 +125,8 @@ pub struct FamilyOptions {
     pub flags: u32,
     /// A talea_combining, of gauges.
     pub combining: u32,
-    /// The most series of the family; further ones count in its overflow series. 0: 2,000.
+    /// The most series of the family; further ones count in its overflow series. 0: 2,000. A family
+    /// without labels has one series, whatever the limit is.
     pub limit: u64,
     /// Seconds without a look-up after which a series expires, in whole minutes. 0: an hour.
     pub expires_after_seconds: u64,
@@ -176,6 +178,16 @@ impl FamilyOptions {
         let foreign = options.into_iter().find(|&(_, is_set, is_own)| is_set && !is_own);
         foreign.map(|(option, ..)| option)
     }
+
+    /// Two options that are both set although each says the opposite of the other.
+    fn contradiction(&self) -> Option<[&'static str; 2]> {
+        let is_flagged = |flag| self.flags & flag != 0;
+        if is_flagged(TALEA_FAMILY_STRIPED) && is_flagged(TALEA_FAMILY_UNSTRIPED) {
+            return Some(["TALEA_FAMILY_STRIPED", "TALEA_FAMILY_UNSTRIPED"]);
+        }
+        let has_both = is_flagged(TALEA_FAMILY_PERMANENT) && self.expires_after_seconds != 0;
+        has_both.then_some(["TALEA_FAMILY_PERMANENT", "expires_after_seconds"])
+    }
 }
 
 // SAFETY: the fields are numbers, texts and pointers; the first is the size.
@@ -222,6 +234,9 @@ impl<'a> Definition<'a> {
         }
         if let Some(option) = options.foreign_to(kind) {
             return Err(wrong(format!("a {kind:?} has no {option}; leave it 0")));
+        }
+        if let Some([one, other]) = options.contradiction() {
+            return Err(wrong(format!("{one} and {other} are both set; set one of them")));
         }
         if flags & !FLAGS != 0 || options.reserved != 0 {
             let message = format!("its flags are {flags:#x}; expected those of TALEA_FAMILY_");

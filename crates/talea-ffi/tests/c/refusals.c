@@ -186,6 +186,11 @@ static void options_of_other_kinds(const talea_registry *registry) {
         TAKES(kinds[n].has_stripes, "has no TALEA_FAMILY_STRIPED", bad.flags = TALEA_FAMILY_STRIPED);
         TAKES(true, "", bad.flags = TALEA_FAMILY_UNSTRIPED | TALEA_FAMILY_PERMANENT);
         TAKES(false, "TALEA_FAMILY_SCHEMA", bad.schema = 5);
+        if (kinds[n].has_stripes)
+            REFUSES(TALEA_STATUS_WRONG_OPTION, "TALEA_FAMILY_STRIPED and TALEA_FAMILY_UNSTRIPED",
+                bad.flags = TALEA_FAMILY_STRIPED | TALEA_FAMILY_UNSTRIPED);
+        REFUSES(TALEA_STATUS_WRONG_OPTION, "TALEA_FAMILY_PERMANENT and expires_after_seconds",
+            bad.flags = TALEA_FAMILY_PERMANENT, bad.expires_after_seconds = 60);
     }
 }
 
