@@ -9,12 +9,13 @@ pub struct Stop(watch::Receiver<bool>);
 impl Stop {
     /// Starts to listen for SIGINT and SIGTERM (Ctrl-C elsewhere). Needs a tokio runtime.
     ///
-    /// The first signal is a request to stop in good order; the second ends the process at once
-    /// with status 130. A child that was started with a piped standard input sees it close.
+    /// The first signal is a request to stop in good order. The second ends the process at once with
+    /// status 130, after a call of `at_second`. A child that was started with a piped standard input
+    /// sees it close.
     ///
     /// # Errors
     /// When a signal cannot be listened for.
-    pub fn on_signals() -> std::io::Result<Self> {
+    pub fn on_signals(at_second: impl FnOnce() + Send + 'static) -> std::io::Result<Self> {
         let (asked, stop) = watch::channel(false);
         let mut signals = Signals::listen()?;
         tokio::spawn(async move {
@@ -22,6 +23,7 @@ impl Stop {
             // Nobody listens any more once the command has ended.
             let _ = asked.send(true);
             signals.next().await;
+            at_second();
             std::process::exit(INTERRUPTED.into());
         });
         Ok(Self(stop))

@@ -38,4 +38,5 @@ pub(crate) use self::outcome::{RunEnd, Study};
 pub(crate) use self::scraper::Scraper;
 pub(crate) use self::series::WINDOW;
 pub(crate) use self::server::Server;
+pub(crate) use self::target_process::kill_targets;
 pub(crate) use self::watcher::Watcher;

@@ -142,11 +142,29 @@ impl TargetProcess {
 #[cfg(unix)]
 struct ProcessGroup(Option<Pid>);
 
+/// The groups of the targets that run.
+#[cfg(unix)]
+static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
+
+/// Kills all targets and what they started: where this process ends without waiting for them.
+#[cfg(unix)]
+pub(crate) fn kill_targets() {
+    for group in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        let _ = kill_process_group(*group, Signal::KILL);
+    }
+}
+
+/// Their standard input closes, which ends the items API.
+#[cfg(not(unix))]
+pub(crate) fn kill_targets() {}
+
 #[cfg(unix)]
 impl ProcessGroup {
     /// The group that a child leads.
     fn of(child: &Child) -> Self {
-        Self(child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?)))
+        let group = child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
+        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(group);
+        Self(group)
     }
 
     /// Asks programs that know nothing of studies to end.
@@ -169,6 +187,14 @@ impl ProcessGroup {
             }
             tokio::time::sleep(EVERY).await;
         }
+    }
+}
+
+#[cfg(unix)]
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
+        running.retain(|group| Some(*group) != self.0);
     }
 }
 

@@ -198,6 +198,30 @@ fn ctrl_c_leaves_no_child_and_no_report() {
 }
 
 #[test]
+fn a_second_ctrl_c_ends_a_target_that_ignores_the_first() {
+    let scene = Scene::new(silent(), "trap '' TERM; sleep 1000 & sleep 1001");
+    let mut study = scene.command("2x2").stderr(Stdio::piped()).spawn().unwrap();
+    until("two requests", || scene.service.requests() >= 2);
+    // Again and again, since of two that come at once one may be lost.
+    until("it has ended", || {
+        interrupt(&study);
+        study.try_wait().unwrap().is_some()
+    });
+    let output = study.wait_with_output().unwrap();
+    assert_ends(&output, 130, &[]);
+    assert!(!stderr(&output).contains("is killed"), "it waited for the target");
+    // One that has ended may still wait for its parent.
+    let group = fs::read_to_string(scene.path("pid")).unwrap();
+    let list = || Command::new("ps").args(["-eo", "pgid=,stat="]).output().unwrap();
+    let is_of_it = |line: &str| {
+        let mut words = line.split_whitespace();
+        words.next() == Some(group.trim())
+            && words.next().is_some_and(|state| !state.starts_with('Z'))
+    };
+    until("the target has ended, and its child", || !stdout(&list()).lines().any(is_of_it));
+}
+
+#[test]
 fn an_impossible_study_is_named_before_anything_is_started() {
     let scene = Scene::counting();
     let scenario = scene.path("shop.toml");
