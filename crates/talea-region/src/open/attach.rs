@@ -134,7 +134,9 @@ impl Region {
                     }
                     // Somebody else created it meanwhile: attach to theirs.
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                    Err(error) => return Err(failed("name the region", &candidate)(error)),
+                    Err(error) => {
+                        return Err(failed("name the region", &candidate)(why_unnamed(error)));
+                    }
                 }
             };
             let left = candidate;
@@ -273,6 +275,16 @@ fn attach(candidate: &Path, path: &Path, users: &[u32]) -> Result<Found, OpenErr
 
 const WHAT_TO_DO: &str = "remove it, or use a directory that only the user of the service can \
     write to";
+
+/// The reason that a new file could not get its name, which it gets by its path in `/proc`.
+fn why_unnamed(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::NotFound if !Path::new("/proc/self/fd").exists() => {
+            Error::other("/proc is not there; mount it, within the root of a chroot too")
+        }
+        _ => error,
+    }
+}
 
 /// Whether a file that cannot be moved aside is left: another process holds it locked, or root owns
 /// it.

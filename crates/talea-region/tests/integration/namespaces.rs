@@ -114,6 +114,23 @@ fn a_tmpfs_that_is_full_gives_an_overflow_and_no_signal() {
 }
 
 #[test]
+fn opens_without_proc_when_asked() {
+    let Some([path]) = arguments() else { return };
+    let error = Region::open(path, Config::with_len(1 << 20)).unwrap_err();
+    println!("\nrefused {error}");
+}
+
+#[test]
+fn without_proc_a_new_region_in_a_file_is_an_error_that_says_so() {
+    let shm = Shm::new("proc");
+    let inside = again!("opens_without_proc_when_asked", shm.file());
+    let hidden = by_shell("mount -t tmpfs none /proc", &inside);
+    let said = output_of(&mut unshared(&["--mount"], &hidden));
+    assert_says(&said, &["refused cannot name the region ", "/proc is not there", "mount it"]);
+    assert!(!said.contains("make the directory first"), "{said}");
+}
+
+#[test]
 fn counts_without_a_boot_id_when_asked() {
     let Some([path]) = arguments() else { return };
     let said = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap();
