@@ -511,6 +511,10 @@ pub(super) fn recent(opts: &Opts<'_>, quantiles: &[f64]) -> Result<Recent, Strin
         Ok(seconds) if seconds > 0 && opts.window.subsec_nanos() == 0 => {
             Ok(Recent { seconds, quantiles: quantiles.to_vec(), sampled: opts.sampled })
         }
-        _ => Err(format!("its window is {:?}; expected whole seconds, at least one", opts.window)),
+        _ => Err(format!(
+            "its window is {:?}; expected whole seconds, 1 to {}",
+            opts.window,
+            u32::MAX
+        )),
     }
 }

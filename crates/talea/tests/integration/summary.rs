@@ -274,7 +274,7 @@ fn options_that_a_summary_cannot_have_are_refused_with_the_reason() {
     }
     for window in [Duration::ZERO, Duration::from_millis(1500), Duration::MAX] {
         let message = message_of(registry.register::<Summary<Seconds>>(opts.window(window)));
-        assert!(message.contains("whole seconds"), "{message}");
+        assert!(message.contains("whole seconds, 1 to 4294967295"), "{message}");
     }
     let classic = opts.quantiles(&[0.1]).bucketing(Bucketing::Classic);
     let classic = message_of(registry.register::<Histogram<Seconds>>(classic));
