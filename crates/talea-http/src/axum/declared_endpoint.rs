@@ -7,11 +7,10 @@ use ::axum::http::Method;
 use talea::HttpMethod;
 
 use super::future::watch_request;
-use super::routes::known_method;
 use crate::endpoints::Endpoints;
 use crate::exchange::request::Exchange;
 use crate::labels::endpoint::Methods;
-use crate::meters::attributes::RequestHead;
+use crate::meters::attributes::{RequestHead, known_method};
 use crate::meters::endpoint::EndpointMeters;
 
 /// A declared endpoint. It has meters once the whole declaration is known; it lives as long as the

@@ -12,6 +12,7 @@ use talea::HttpMethod;
 
 use crate::endpoints::Endpoints;
 use crate::labels::status::OTHER;
+use crate::meters::attributes::known_method;
 use crate::meters::endpoint::{Endpoint, EndpointMeters};
 
 /// The endpoints of the routes that were listed or matched. Two pointers, since services are cloned
@@ -276,23 +277,6 @@ impl fmt::Debug for Routes {
         let routes = self.table.slots.iter().filter_map(OnceLock::get);
         f.debug_list().entries(routes.map(|route| &route.template)).finish()
     }
-}
-
-#[inline]
-pub(crate) fn known_method(method: &Method) -> HttpMethod {
-    // Most requests are GET.
-    match *method == Method::GET {
-        true => HttpMethod::Get,
-        false => other_method(method),
-    }
-}
-
-/// Out of line: together with the test for GET, the compiler turns it into a jump table, which has
-/// to be loaded.
-#[cold]
-#[inline(never)]
-fn other_method(method: &Method) -> HttpMethod {
-    HttpMethod::of(method.as_str())
 }
 
 #[cfg(test)]

@@ -164,14 +164,23 @@ impl AttributeIndex {
         attributes.scheme == SCHEMES[usize::from(self.https)] && attributes.version == VERSIONS[0]
     }
 
-    /// The number of a method: those that the user named come after the others.
+    /// The number of a method.
     #[inline]
     fn method(&self, method: &Method) -> usize {
-        let method = method.as_str();
-        match (HttpMethod::of(method), self.methods.iter().position(|named| named == method)) {
-            (_, Some(named)) => HttpMethod::ALL.len() + named,
-            (HttpMethod::Other, _) if self.lower_case => lower_case_method(method) as usize,
-            (known, _) => known as usize,
+        match known_method(method) {
+            known if self.methods.is_empty() && known != HttpMethod::Other => known as usize,
+            known => self.named_method(method.as_str(), known),
+        }
+    }
+
+    /// The number of a method that may be named: those that the user named come after the others. Out of
+    /// line, as mostly none are.
+    #[inline(never)]
+    fn named_method(&self, method: &str, known: HttpMethod) -> usize {
+        match (self.methods.iter().position(|named| named == method), known) {
+            (Some(named), _) => HttpMethod::ALL.len() + named,
+            (None, HttpMethod::Other) if self.lower_case => lower_case_method(method) as usize,
+            (None, known) => known as usize,
         }
     }
 
@@ -193,6 +202,23 @@ impl AttributeIndex {
 
 fn is_host(host: &str) -> bool {
     host.parse::<Authority>().is_ok_and(|authority| authority.host() == host)
+}
+
+#[inline]
+pub(crate) fn known_method(method: &Method) -> HttpMethod {
+    // Most requests are GET.
+    match *method == Method::GET {
+        true => HttpMethod::Get,
+        false => other_method(method),
+    }
+}
+
+/// Out of line: together with the test for GET, the compiler turns it into a jump table, which has
+/// to be loaded.
+#[cold]
+#[inline(never)]
+fn other_method(method: &Method) -> HttpMethod {
+    HttpMethod::of(method.as_str())
 }
 
 fn lower_case_method(method: &str) -> HttpMethod {
@@ -224,19 +250,21 @@ mod tests {
     use super::*;
     use crate::Convention;
 
-    fn index(convention: Convention, hosts: &[&str]) -> AttributeIndex {
+    const NAMED: &[&str] = &["PROPFIND", "MKCOL"];
+
+    fn index(convention: Convention, hosts: &[&str], methods: &[&str]) -> AttributeIndex {
         let opts = Opts::new().convention(convention).hosts(hosts).request_label::<bool>("b");
-        let opts = opts.methods(&["PROPFIND", "MKCOL"]);
+        let opts = opts.methods(methods);
         AttributeIndex::new(&opts, &convention.metric_set()).unwrap()
     }
 
     #[test]
     fn the_index_of_a_request_gives_back_its_attributes() {
         let versions = [Version::HTTP_11, Version::HTTP_2, Version::HTTP_10, Version::HTTP_3];
-        for by_method in [false, true] {
-            let index = index(Convention::OpenTelemetry, &["a.example", "b.example"]);
+        for (by_method, names) in [(false, NAMED), (true, NAMED), (true, &[])] {
+            let index = index(Convention::OpenTelemetry, &["a.example", "b.example"], names);
             let mut found = vec![false; index.count(by_method)];
-            for all in 0..(HttpMethod::ALL.len() + 2) * 2 * 4 * 3 * 3 {
+            for all in 0..(HttpMethod::ALL.len() + names.len()) * 2 * 4 * 3 * 3 {
                 let mut rest = all;
                 let mut take = |values: usize| {
                     let digit = rest % values;
@@ -244,9 +272,9 @@ mod tests {
                     digit
                 };
                 let (label, host, version, scheme) = (take(3), take(3), take(4), SCHEMES[take(2)]);
-                let methods = HttpMethod::ALL.iter().map(|&method| (method, 2, method.as_str()));
-                let named = [(HttpMethod::Other, 0, "PROPFIND"), (HttpMethod::Other, 1, "MKCOL")];
-                let (method, named_method, sent) = methods.chain(named).nth(rest).unwrap();
+                let known = HttpMethod::ALL.iter().map(|&one| (one, names.len(), one.as_str()));
+                let named = names.iter().enumerate().map(|(n, &name)| (HttpMethod::Other, n, name));
+                let (method, named_method, sent) = known.chain(named).nth(rest).unwrap();
                 let name = ["A.example:80", "b.example", "c"][host];
                 let mut request = Request::builder()
                     .method(sent)
@@ -274,7 +302,7 @@ mod tests {
 
     #[test]
     fn a_host_is_matched_by_its_name_alone() {
-        let index = index(Convention::Prometheus, &["Shop.example", "[::1]"]);
+        let index = index(Convention::Prometheus, &["Shop.example", "[::1]"], &[]);
         for (header, expected) in [
             ("shop.example", 0),
             ("SHOP.EXAMPLE:8080", 0),
@@ -308,7 +336,7 @@ mod tests {
         for (convention, expected) in
             [(Convention::Caddy, HttpMethod::Get), (Convention::OpenTelemetry, HttpMethod::Other)]
         {
-            let index = index(convention, &[]);
+            let index = index(convention, &[], NAMED);
             let method = |name: &str| index.method(&Method::from_bytes(name.as_bytes()).unwrap());
             assert_eq!(method("get"), expected as usize);
             assert_eq!(method("Get"), HttpMethod::Other as usize);
