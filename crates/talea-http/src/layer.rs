@@ -13,7 +13,6 @@ use tower_service::Service;
 use crate::exchange::body::{RequestBody, ResponseBody};
 use crate::exchange::head::BodyEnd;
 use crate::exchange::request::Exchange;
-use crate::meters::attributes::RequestHead;
 use crate::meters::endpoint::Endpoint;
 
 /// A layer that meters a service; see [`Endpoints::layer`](crate::Endpoints::layer).
@@ -60,7 +59,7 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let Endpoint { meters } = (self.endpoint)(&request);
         let mut exchange = Exchange::closed();
-        let count = exchange.open(meters, RequestHead::from(&request), request.body());
+        let count = exchange.open(meters, &request);
         let call = exchange.call();
         let future = self.inner.call(request.map(|inner| RequestBody { inner, count }));
         call.returned();

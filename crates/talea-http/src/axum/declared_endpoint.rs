@@ -10,7 +10,7 @@ use super::future::watch_request;
 use crate::endpoints::Endpoints;
 use crate::exchange::request::Exchange;
 use crate::labels::endpoint::Methods;
-use crate::meters::attributes::{RequestHead, known_method};
+use crate::meters::attributes::known_method;
 use crate::meters::endpoint::EndpointMeters;
 
 /// A declared endpoint. It has meters once the whole declaration is known; it lives as long as the
@@ -54,7 +54,7 @@ pub(super) fn open(
     exchange: &mut Exchange,
     request: &mut Request,
 ) {
-    if let Some(count) = exchange.open(meters, RequestHead::from(&*request), request.body()) {
+    if let Some(count) = exchange.open(meters, request) {
         watch_request(request.body_mut(), count);
     }
 }

@@ -123,7 +123,7 @@ fn request_meters(
 ) -> &'static RequestMeters {
     let uri = if is_https { Uri::from_static("https://_/") } else { Uri::default() };
     let (headers, extensions) = (&HeaderMap::new(), &Extensions::new());
-    endpoint.meters.request(RequestHead { method, uri: &uri, version, headers, extensions })
+    endpoint.meters.request(|| RequestHead { method, uri: &uri, version, headers, extensions })
 }
 
 fn known(status: u16) -> StatusCode {

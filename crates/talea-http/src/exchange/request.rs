@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use http::{Extensions, Method};
+use http::{Extensions, Method, Request};
 use http_body::Body;
 use talea::{Histogram, Seconds};
 
@@ -90,15 +90,17 @@ impl Exchange {
     pub(crate) fn open(
         &mut self,
         meters: &'static EndpointMeters,
-        request: RequestHead<'_>,
-        body: &impl Body,
+        request: &Request<impl Body>,
     ) -> Option<RequestBytes> {
         self.start();
-        let meters = meters.request(request);
-        self.enter_at(meters, request.method);
-        self.has_body = !body.is_end_stream();
-        let declared = meters.declared_request_size;
-        self.request_size = RequestSize::Known(if declared { declared_size(request) } else { 0 });
+        // Mostly nobody reads the head, so it is made where it is read.
+        let meters = meters.request(|| RequestHead::from(request));
+        self.enter_at(meters, request.method());
+        self.has_body = !request.body().is_end_stream();
+        self.request_size = RequestSize::Known(match meters.declared_request_size {
+            true => declared_size(RequestHead::from(request)),
+            false => 0,
+        });
         if self.has_body { Some(self.request_bytes(meters)) } else { None }
     }
 

@@ -64,11 +64,14 @@ impl EndpointMeters {
     }
 
     #[inline]
-    pub(crate) fn request(&'static self, request: RequestHead<'_>) -> &'static RequestMeters {
+    pub(crate) fn request<'a>(
+        &'static self,
+        head: impl FnOnce() -> RequestHead<'a>,
+    ) -> &'static RequestMeters {
         // Mostly there is one, and no attribute to look at.
         let index = match self.others.is_empty() {
             true => 0,
-            false => self.families.attributes.index(self.by_method, request),
+            false => self.families.attributes.index(self.by_method, head()),
         };
         self.nth_request(index)
     }
