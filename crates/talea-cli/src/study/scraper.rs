@@ -19,8 +19,8 @@ const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often a scrape that the study cannot do without is tried.
-const TRIES: u32 = 20;
+/// For how long a scrape that the study cannot do without is tried again.
+const TRIES_FOR: Duration = Duration::from_secs(5);
 /// How long it waits before a scrape that failed is tried again.
 const TRY_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
@@ -72,13 +72,13 @@ impl Scraper {
 
     /// Scrapes once, and some times more where it fails: a service that starts anew can be read.
     pub(super) async fn scrape_at_last(&mut self) -> Result<(Instant, Reading)> {
-        for _ in 1..TRIES {
-            if let Ok(scraped) = self.scrape().await {
-                return Ok(scraped);
+        let begun = tokio::time::Instant::now();
+        loop {
+            match self.scrape().await {
+                Err(_) if begun.elapsed() < TRIES_FOR => tokio::time::sleep(TRY_AGAIN_AFTER).await,
+                scraped => return scraped,
             }
-            tokio::time::sleep(TRY_AGAIN_AFTER).await;
         }
-        self.scrape().await
     }
 
     /// Empties the service's database and resets its task peaks.
@@ -112,5 +112,27 @@ impl Scraper {
             bail!("{method} {of} answered {}, expected {expected}", answer.status);
         }
         Ok(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_never_comes_is_given_up_once_and_not_as_often_as_one_that_is_refused() {
+        // It takes connections, and answers nothing.
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = format!("http://{}/metrics", silent.local_addr().unwrap());
+        let names = Arc::new(Names::built_in("talea").unwrap());
+        let mut scraper = Scraper::new(Target::page(&target).unwrap(), names.clone());
+        let begun = tokio::time::Instant::now();
+        assert!(scraper.scrape_at_last().await.is_err());
+        assert_eq!(scraper.scrapes, 1, "after {:?}", begun.elapsed());
+
+        drop(silent);
+        let mut scraper = Scraper::new(Target::page(&target).unwrap(), names);
+        assert!(scraper.scrape_at_last().await.is_err());
+        assert!(scraper.scrapes > 10, "{}", scraper.scrapes);
     }
 }
