@@ -6,7 +6,7 @@
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use talea_load::Window;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval_at};
@@ -22,7 +22,8 @@ pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 /// A running sampler. It ends when it is dropped.
 pub(super) struct Sampler {
     end: oneshot::Sender<()>,
-    thread: JoinHandle<Samples>,
+    samples: oneshot::Receiver<Samples>,
+    thread: JoinHandle<()>,
 }
 
 #[derive(Default)]
@@ -49,20 +50,30 @@ impl Sampler {
         clients: Window,
     ) -> Result<Self> {
         let (end, ended) = oneshot::channel();
+        let (all, samples) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let thread = std::thread::Builder::new()
             .name("sampler".to_owned())
-            .spawn(move || runtime.block_on(sample(begun, service, clients, ended)))
+            .spawn(move || {
+                let _ = all.send(runtime.block_on(sample(begun, service, clients, ended)));
+            })
             .context("no thread for the sampler")?;
-        Ok(Self { end, thread })
+        Ok(Self { end, samples, thread })
     }
 
     pub(super) async fn end(self) -> Result<Samples> {
-        let Self { end, thread } = self;
+        let Self { end, samples, thread } = self;
         // It fails only when the thread is gone, which the join reports.
         let _ = end.send(());
-        let joined = tokio::task::spawn_blocking(move || thread.join()).await?;
-        Ok(joined.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        // A study that is stopped does not wait for a scrape, as it would for a join on a thread of
+        // the runtime.
+        if let Ok(samples) = samples.await {
+            return Ok(samples);
+        }
+        match thread.join() {
+            Ok(()) => bail!("the sampler ended without samples"),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     }
 }
 
@@ -106,5 +117,46 @@ async fn sample(
         if last {
             return all;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{ErrorKind, Read};
+    use std::net::TcpListener;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::task::{Context as PollContext, Waker};
+
+    use talea_load::scenario::Names;
+    use talea_load::{Meters, Target};
+
+    use super::*;
+
+    #[test]
+    fn a_study_that_is_stopped_does_not_wait_for_a_page_that_never_comes() {
+        let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+        let target = format!("http://{}/metrics", silent.local_addr().unwrap());
+        let names = Arc::new(Names::built_in("talea").unwrap());
+        let scraper = Scraper::new(Target::page(&target).unwrap(), names);
+        let meters = Meters::new(1).unwrap();
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let service = Some((scraper, Reading::default()));
+        let sampler = Sampler::begin(Instant::now(), service, meters.window()).unwrap();
+        let (mut asked, _) = silent.accept().unwrap();
+        {
+            let _guard = runtime.enter();
+            let end = pin!(sampler.end());
+            assert!(end.poll(&mut PollContext::from_waker(Waker::noop())).is_pending());
+        }
+        drop(runtime);
+        // The scrape goes on: its connection has not ended.
+        asked.set_nonblocking(true).unwrap();
+        let ended = std::iter::repeat_with(|| asked.read(&mut [0; 1024]))
+            .find(|read| !matches!(read, Ok(1..)));
+        assert!(
+            matches!(ended, Some(Err(ref error)) if error.kind() == ErrorKind::WouldBlock),
+            "{ended:?}"
+        );
     }
 }
