@@ -77,15 +77,17 @@ impl<const STEPS: u64> Make<metrics::Histogram> for Family<Histogram<Fixed<STEPS
 
 impl<const STEPS: u64> HistogramFn for Series<Histogram<Fixed<STEPS>>> {
     fn record(&self, value: f64) {
-        self.record_many(value, 1);
+        match Fixed::<STEPS>::can_keep(value) {
+            true => self.find().observe(value),
+            false => self.family.losses.unusable(&self.family.name, 1),
+        }
     }
 
     fn record_many(&self, value: f64, count: usize) {
         if !Fixed::<STEPS>::can_keep(value) {
             return self.family.losses.unusable(&self.family.name, count as u64);
         }
-        let histogram = self.find();
-        (0..count).for_each(|_| histogram.observe(value));
+        self.find().observe_many(value, count as u64);
     }
 }
 

@@ -98,8 +98,7 @@
 //! A macro whose handle is cached allocates only the key that the facade makes. Each operation on a
 //! handle looks its series up: the labels were rendered once and are hashed and compared. A kept
 //! handle saves the macro's part of that, not the look-up; if that is too much, use a kept handle
-//! of Talea's own types. `record_many` of a count takes as long as so many calls of `record`, without the
-//! look-ups.
+//! of Talea's own types. `record_many` takes about as long as three calls of `record`, whatever the count.
 //!
 //! # Processes and threads
 //!

@@ -220,10 +220,12 @@ fn values_that_no_sum_can_hold_are_counted() {
             histogram!("time").record(value);
         }
         histogram!("time").record_many(-1.0, 10);
+        histogram!("many").record_many(0.5, 1 << 40);
         gauge!("any").set(f64::NEG_INFINITY);
     });
     let time = snapshot.expect_histogram("time", &[]);
     assert_eq!((time.count(), time.sum()), (2, 0.5));
+    assert_eq!(snapshot.expect_histogram("many", &[]).count(), 1 << 40);
     snapshot.assert_value("talea_recorder_unusable_total", &[("metric", "time")], 15.0);
     snapshot.assert_value("any", &[], f64::NEG_INFINITY);
 }

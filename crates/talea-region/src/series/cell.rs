@@ -104,7 +104,7 @@ impl Cell {
     }
 
     /// As [`add`](Self::add); false if it is refused.
-    fn try_add(self, n: u64) -> bool {
+    pub fn try_add(self, n: u64) -> bool {
         if self.copies.how() != PLANES {
             self.add(n);
             return true;

@@ -192,6 +192,25 @@ impl HistogramCells {
         }
     }
 
+    /// Counts so many observations of one value.
+    fn observe_many<U: Unit>(&self, value: U::Value, times: u64) {
+        let (kept, sum) = (U::kept(value), self.cells.last());
+        let cell = match U::IS_FLOAT {
+            true => self.octave_cell_of_float(f64::from_bits(kept)),
+            false => self.octave_cell_of_whole(kept),
+        };
+        if !cell.is_some_and(|cell| cell.try_add(times)) {
+            self.cells.at(self.grid.base_of(kept)).add(times);
+        }
+        if U::IS_FLOAT {
+            let all = f64::from_bits(kept) * times as f64;
+            // As with one.
+            sum.add_float(if all.is_finite() { all } else { 0.0 });
+        } else {
+            sum.add(kept.wrapping_mul(times));
+        }
+    }
+
     fn octave_cell_of_float(&self, x: f64) -> Option<Cell> {
         let native = self.native.as_ref()?;
         for octave in Octaves::of_float(x) {
@@ -289,6 +308,19 @@ impl<U: Unit> Histogram<U> {
                 self.observe(value);
                 other.observe(value);
             }
+        }
+    }
+
+    /// Records so many observations of one value, for example of a batch whose parts took the same
+    /// time. A reader can see them before their sum.
+    ///
+    /// Cost: about that of three observations, however many there are.
+    pub fn observe_many(&self, value: U::Value, times: u64) {
+        let bound = &self.bound;
+        let observe =
+            || bound.get().into_iter().for_each(|one| one.observe_many::<U>(value, times));
+        if times > 0 {
+            bound.update_late(observe);
         }
     }
 

@@ -87,6 +87,47 @@ fn one_call_records_in_two_histograms_as_two_calls_do() {
     }
 }
 
+/// That one call for several observations of a value does what as many calls do.
+fn check_many<U: Unit>(values: &[U::Value], options: Options) {
+    let registry = registry();
+    let [many, each] = named::<U, 2>(&registry, ["many", "each"], options);
+    let mut count = 0;
+    for (&value, times) in values.iter().zip([3, 0, 1, 2].into_iter().cycle()) {
+        many.observe_many(value, times);
+        (0..times).for_each(|_| each.observe(value));
+        count += times;
+    }
+    let shown = |name: &str| shown(&registry, &format!("{name}{}", U::SUFFIX));
+    assert_eq!(shown("many"), shown("each"));
+    assert_eq!(shown("many").count(), count);
+}
+
+#[test]
+fn one_call_records_a_value_many_times_as_many_calls_do() {
+    let sizes = [0, 1, 13, 255, 256, 257, 1 << 40, u64::MAX].repeat(5);
+    let lengths: Vec<Duration> = times(9, 300, 60).collect();
+    let floats = [0.0, -0.5, f64::INFINITY, f64::NAN, 1e-300, 7.0, f64::MAX];
+    let kinds: [Options; 4] = [
+        |opts| opts,
+        |opts| opts.schema(1).max_buckets(20),
+        |opts| opts.bucketing(Bucketing::Native),
+        |opts| opts.bucketing(Bucketing::Classic),
+    ];
+    for options in kinds {
+        check_many::<Bytes>(&sizes, options);
+        check_many::<Seconds>(&lengths, options);
+        check_many::<Floats>(&floats, options);
+    }
+    // More than could be made one by one. The sum wraps, as it would then.
+    let registry = registry();
+    let [sizes] = named::<Bytes, 1>(&registry, ["size"], |opts| opts);
+    sizes.observe_many(3, 1 << 62);
+    sizes.observe_many(5, 1 << 60);
+    let shown = shown(&registry, "size_bytes");
+    assert_eq!(shown.count(), (1 << 62) + (1 << 60));
+    assert_eq!(shown.sum(), 3_u64.wrapping_mul(1 << 62).wrapping_add(5 << 60) as f64);
+}
+
 /// How widely observations spread, and the options of their histograms.
 const SPREADS: [(u64, Options); 4] = [
     (20, |opts| opts.schema(6).max_buckets(1_000_000)),
