@@ -258,12 +258,8 @@ impl Memory {
 
     /// Whether plane 0 has a copy of every lazy cell.
     pub(crate) fn is_plane_0_complete(&self) -> bool {
-        let is_complete =
-            self.saw_complete.load(Relaxed) || self.word_at(M_PLANE_0).load(Acquire) == COMPLETE;
-        if is_complete {
-            self.saw_complete.store(true, Relaxed);
-        }
-        is_complete
+        self.is_known_complete.load(Relaxed)
+            || self.word_at(M_PLANE_0).load(Acquire) == COMPLETE && complete(self)
     }
 
     fn is_lazy(&self, cell: Word) -> bool {
@@ -288,7 +284,7 @@ impl Memory {
         if claimed.load(Relaxed) < end {
             claimed.fetch_max(end, SeqCst);
         }
-        if self.saw_complete.load(Relaxed) {
+        if self.is_known_complete.load(Relaxed) {
             self.word_at(M_PLANE_0).store(COMPLETE, Release);
         }
     }
@@ -299,21 +295,23 @@ pub(crate) fn announce(memory: &Memory, end: u64) {
     memory.word_at(M_AHEAD).fetch_max(end, SeqCst);
 }
 
-/// Gives plane 0 a copy of every lazy cell; whether it has them now.
+/// Gives plane 0 a copy of every lazy cell; whether it has them now. Each process does so once, also
+/// if another one has: then nothing is left to do, unless the state was damaged.
 #[cold]
 pub(crate) fn complete(memory: &Memory) -> bool {
-    if memory.is_plane_0_complete() {
+    if memory.is_known_complete.load(Relaxed) {
         return true;
     }
     let state = memory.word_at(M_PLANE_0);
-    let _ = state.compare_exchange(PARTIAL, FILLING, SeqCst, SeqCst);
+    let before = state.compare_exchange(PARTIAL, FILLING, SeqCst, SeqCst);
     fence(SeqCst);
     let lazy = &memory.sections.lazy;
     if !back_part(memory, 0, lazy, end_of(memory, lazy)) {
-        return false;
+        return before == Err(COMPLETE);
     }
     state.store(COMPLETE, Release);
-    memory.is_plane_0_complete()
+    memory.is_known_complete.store(true, Relaxed);
+    true
 }
 
 /// Backs a part of every plane up to `end` at least; returns up to where.
@@ -326,7 +324,7 @@ pub(crate) fn back(memory: &Memory, part: &Pool, end: u64) -> Option<u64> {
     let beyond = own.filter(|&plane| plane >= claimed);
     let is_shared = part.marks != M_LAZY
         || memory.word_at(M_PLANE_0).load(SeqCst) != PARTIAL
-        || memory.saw_complete.load(Relaxed);
+        || memory.is_known_complete.load(Relaxed);
     let first = if is_shared { 0 } else { SHARED_PLANES };
     let all = (first..claimed.max(SHARED_PLANES)).chain(beyond);
     all.into_iter().all(|plane| back_part(memory, plane, part, end)).then_some(end)
@@ -379,6 +377,8 @@ pub(crate) fn copies(memory: &'static Memory, cell: Word) -> impl Iterator<Item 
 
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
     use crate::lookup::register::FamilySpec;
     use crate::memory::mapping::refused_calls;
@@ -444,6 +444,18 @@ mod tests {
         assert_eq!(later.get(), 7);
         region.snapshot();
         assert_eq!(state(region), COMPLETE);
+    }
+
+    #[test]
+    fn a_state_that_falsely_says_complete_becomes_true() {
+        let (region, _, _) = segment();
+        let memory = &region.memory;
+        let blocks = || memory.map.backing().file().metadata().unwrap().blocks();
+        let before = blocks();
+        memory.word_at(M_PLANE_0).store(COMPLETE, Relaxed);
+        region.snapshot();
+        let lazy = end_of(memory, &memory.sections.lazy);
+        assert_eq!(blocks() - before, lazy / 512);
     }
 
     #[test]

@@ -21,8 +21,8 @@ pub(crate) struct Memory {
     pub(super) atomic_entries: Words,
     /// For each kind, the CPU ids below which this process's copies have entries.
     pub(super) cpus_known: [OwnWord; 2],
-    /// Whether this process has seen that plane 0 is complete.
-    pub(super) saw_complete: OwnBool,
+    /// Whether this process has made plane 0 complete, or made sure that it is.
+    pub(super) is_known_complete: OwnBool,
 }
 
 /// The slot of this process. It stands in memory of the process, so a child changes its own copy.
@@ -65,7 +65,7 @@ impl Memory {
             refusal: Refusal::default(),
             atomic_entries,
             cpus_known: Default::default(),
-            saw_complete: OwnBool::new(false),
+            is_known_complete: OwnBool::new(false),
         }
     }
 
