@@ -35,8 +35,8 @@
 //!    moves the mark of used bytes, then reads how many planes are claimed. A thread that claims a
 //!    plane first moves that count, then reads the mark, and publishes the entry when the pages are
 //!    backed. Between the two, each of them has a full fence, so at least one sees what the other wrote
-//!    and backs the new cells' pages in the new plane. A thread that backs pages ahead of use first moves a mark
-//!    of its own, in the same way.
+//!    and backs the new cells' pages in the new plane. A thread that backs pages ahead of use first
+//!    moves a mark of its own, in the same way.
 //! 5. *New lazy cells are backed in plane 0 unless it is partial.* For the same reason: a thread that
 //!    completes plane 0 first changes its state to filling, then reads the marks. It may be killed
 //!    then; the next thread that needs plane 0 completes it.

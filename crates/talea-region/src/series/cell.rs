@@ -390,9 +390,9 @@ impl Cell {
 
     /// Words that code of another language may add to by its own atomic instructions, exactly beside all
     /// other adds: at most `most`, of which any thread may use any. Those of a striped cell are one for
-    /// each CPU from 0 on, so that CPUs do not meet; of a segment's, none if there is no memory for all. Of an owned cell it is this process's word, which
-    /// is not that of a child made by `fork`. Empty for an owned cell that may have no value, whose word
-    /// is not the value.
+    /// each CPU from 0 on, so that CPUs do not meet; of a segment's, none if there is no memory for all.
+    /// Of an owned cell it is this process's word, which is not that of a child made by `fork`. Empty for
+    /// an owned cell that may have no value, whose word is not the value.
     ///
     /// A float's word holds its bits. Cost: for a striped cell a plane for each CPU, as in a process that
     /// adds atomically.
