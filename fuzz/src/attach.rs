@@ -186,7 +186,7 @@ fn work(region: &'static Region) {
                 cells.at(0).set(7);
                 cells.at(0).update(|n| n.checked_add(1));
                 cells.at(usize::MAX).add_and_get(1);
-                let _ = cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"");
+                let _ = cells.at(0).set_exemplar(0, 0.5, b"trace_id=\"a\"");
             }
             // Keeping, removing and sweeping go through words that may lie too.
             let _ = registered.family.series(b"n=\"1\"").map(SeriesGuard::keep);

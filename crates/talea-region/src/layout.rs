@@ -48,7 +48,7 @@
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The version of the layout. It increases when the meaning of any word changes.
-pub const LAYOUT_VERSION: u64 = 11;
+pub const LAYOUT_VERSION: u64 = 12;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -178,8 +178,10 @@ pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
 pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
 /// How many of its series were about to be removed: see `lookup/cache.rs`.
 pub(crate) const FAMILY_REMOVALS: u64 = FAMILY_IDLE + WORD;
+/// `cells:16 | n:16`: the segment that is made with each of its series, or 0.
+pub(crate) const FAMILY_MADE: u64 = FAMILY_REMOVALS + WORD;
 /// The processes that registered it: a bit for each process slot.
-pub(crate) const FAMILY_USERS: u64 = FAMILY_REMOVALS + WORD;
+pub(crate) const FAMILY_USERS: u64 = FAMILY_MADE + WORD;
 /// When the last of its users started whose slots have other owners now, in nanoseconds of the boot
 /// clock.
 pub(crate) const FAMILY_LAST_USED: u64 = FAMILY_USERS + SLOT_WORDS * WORD;
@@ -226,12 +228,12 @@ pub(crate) const DIRECTORY_TABLE: u64 = DIRECTORY_BASES + 1;
 
 // A table of a word for each segment: see `memory/table.rs`.
 /// Up to so many words are all in place.
-pub(crate) const TABLE_WHOLE: u64 = size(36, 1);
+pub(crate) const TABLE_WHOLE: u64 = size(37, 1);
 /// Of up to so many, that many are in place too; the others are in blocks. These are the 64 octaves of
-/// whole numbers, of which the first 36 are those of a duration up to 68 s.
-pub(crate) const TABLE_MIDDLE: u64 = size(64, 1);
+/// whole numbers, of which the first 36 are those of a duration up to 68 s, and a made segment.
+pub(crate) const TABLE_MIDDLE: u64 = size(65, 1);
 /// Of more, so many are in place.
-pub(crate) const TABLE_NEAR: u64 = size(16, 1);
+pub(crate) const TABLE_NEAR: u64 = size(17, 1);
 pub(crate) const TABLE_BLOCK: u64 = size(16, 2);
 
 // The pins of a series: the processes that keep it.

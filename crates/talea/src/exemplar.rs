@@ -66,8 +66,13 @@ impl fmt::Display for ExemplarError {
 
 impl std::error::Error for ExemplarError {}
 
-/// Stores the exemplar of the latest count in a cell.
-pub(crate) fn keep(cell: Cell, value: f64, labels: &[(&str, &str)]) -> Result<(), ExemplarError> {
+/// Stores exemplar `n` of a cell's series.
+pub(crate) fn keep(
+    cell: Cell,
+    n: usize,
+    value: f64,
+    labels: &[(&str, &str)],
+) -> Result<(), ExemplarError> {
     let characters =
         labels.iter().map(|(name, value)| name.chars().count() + value.chars().count());
     let found = characters.sum();
@@ -82,5 +87,5 @@ pub(crate) fn keep(cell: Cell, value: f64, labels: &[(&str, &str)]) -> Result<()
         }
         text.label(name, *value);
     }
-    cell.set_exemplar(value, text.as_bytes()).map_err(ExemplarError::Overflow)
+    cell.set_exemplar(n, value, text.as_bytes()).map_err(ExemplarError::Overflow)
 }

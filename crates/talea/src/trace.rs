@@ -36,17 +36,17 @@ pub(crate) fn current() -> Option<SpanIds> {
     })
 }
 
-/// Keeps a span as the exemplar of a cell, unless that has a newer one than [`INTERVAL`]. If there is
-/// no room for it, the cell keeps what it has.
+/// Keeps a span as exemplar `n` of a cell's series, unless that is newer than [`INTERVAL`]. If there is
+/// no room for it, the one before stays.
 #[cold]
-pub(crate) fn keep(cell: Cell, value: f64, span: SpanIds) {
-    if cell.has_exemplar_of_last(INTERVAL) {
+pub(crate) fn keep(cell: Cell, n: usize, value: f64, span: SpanIds) {
+    if cell.has_exemplar_of_last(n, INTERVAL) {
         return;
     }
     let mut text = LabelText::new();
     text.label("trace_id", text_of(&mut [0; 32], &span.trace));
     text.label("span_id", text_of(&mut [0; 32], &span.span));
-    let _ = cell.set_exemplar(value, text.as_bytes());
+    let _ = cell.set_exemplar(n, value, text.as_bytes());
 }
 
 /// Bytes in hexadecimal, as W3C's Trace Context writes ids.

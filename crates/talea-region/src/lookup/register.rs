@@ -13,6 +13,7 @@ use crate::series::family::{
 };
 use crate::series::index::Kind;
 use crate::series::record;
+use crate::series::segment::MadeSegment;
 use crate::values::{Combine, Number, Storage};
 
 /// The hash domain of family names; series use their family's number.
@@ -51,6 +52,8 @@ pub struct FamilySpec<'a> {
     /// Segments that a series may have beside these cells: see
     /// [`Segments`](crate::Segments).
     pub segments: u16,
+    /// The one of these segments that each series is made with, if any.
+    pub made_segment: MadeSegment,
     /// Series that it may have; further ones overflow. Series that are made at the same instant may
     /// exceed it.
     pub limit: u64,
@@ -86,6 +89,7 @@ impl Default for FamilySpec<'_> {
             combine: Combine::Sum,
             cells: 1,
             segments: 0,
+            made_segment: MadeSegment::default(),
             limit: u64::MAX,
             idle_minutes: 0,
             accumulates: false,
@@ -141,7 +145,10 @@ impl Region {
             cells: spec.cells,
             segments: spec.segments,
         };
-        if spec.name.len().max(spec.definition.len()) as u64 > Span::MAX_LEN || spec.cells == 0 {
+        if spec.name.len().max(spec.definition.len()) as u64 > Span::MAX_LEN
+            || spec.cells == 0
+            || !spec.made_segment.is_sound()
+        {
             return Err(FamilyError::TooLong);
         }
         // Chains also lead through series, which other threads remove.
@@ -235,6 +242,7 @@ impl Region {
         stays
             && head.combine == Combine::Sum
             && FamilyHead { storage: head.storage, ..theirs } == head
+            && self.made_segment(id) == spec.made_segment
             && (spec.adds)(head.number, spec.definition, &definition)
     }
 
@@ -343,6 +351,7 @@ impl Region {
         put(FAMILY_CREATED, unix_nanos());
         put(FAMILY_SERIES, 0);
         put(FAMILY_DROPPED, 0);
+        put(FAMILY_MADE, spec.made_segment.pack());
         put(FAMILY_HEAD, head.pack(BUILDING));
         Some((id, [name, definition]))
     }
@@ -350,6 +359,7 @@ impl Region {
     /// Whether a family has this name and this definition.
     fn is_defined(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> bool {
         matches!(self.family_head(id), Some((_, theirs)) if theirs == head)
+            && self.made_segment(id) == spec.made_segment
             && self.memory.text_is(self.family_span(id, FAMILY_NAME), spec.name)
             && self.memory.text_is(self.family_span(id, FAMILY_DEFINITION), spec.definition)
     }

@@ -306,7 +306,8 @@ impl Family {
             run.inspect(|run| word(SERIES_CELLS).store(run.pack(), Release)).is_some()
         });
         // The directory exists from the start, so that an addition allocates nothing.
-        let filled = filled && (self.head.segments == 0 || region.series(id).prepare_segments());
+        let prepare = || region.series(id).prepare_segments(region.made_segment(self.id));
+        let filled = filled && (self.head.segments == 0 || prepare().is_some());
         if !filled {
             region.series(id).clear();
             return None;

@@ -1,10 +1,10 @@
 //! Tables: a word for each segment of a series, of which most are 0.
 //!
 //! ```text
-//!   up to 36 segments    a word each
-//!   up to 64             a word for each of the first 36, then, for each 16 of the others, the offset
+//!   up to 37 segments    a word each
+//!   up to 65             a word for each of the first 37, then, for each 16 of the others, the offset
 //!                        of a block of 16 words, or 0
-//!   more                 the same with 16 in place of 36
+//!   more                 the same with 17 in place of 37
 //! ```
 //!
 //! A block is made when one of its words is first needed, and stays as long as the table. So a

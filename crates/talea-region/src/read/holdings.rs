@@ -9,7 +9,7 @@ use crate::series::extension::{bases_len, extension_len};
 use crate::series::family::FamilyHead;
 use crate::series::pins::FAR;
 use crate::series::record::{self, FREE, Head};
-use crate::series::segment::Segment;
+use crate::series::segment::{MadeSegment, Segment};
 use crate::source::{CELLS, HEAD, MORE, PINS, Record, Source};
 
 /// Bytes of cells that series hold, of all pools, including series that can no longer be found.
@@ -26,9 +26,11 @@ fn words_of(source: &impl Source, record: &Record) -> u64 {
     let pins = pins_of(source, record[PINS]);
     let Some(run) = CellRun::unpack(record[CELLS]) else { return pins };
     let family = Head::unpack(record[HEAD]).family;
-    let head = source.word(s.families + u64::from(family) * FAMILY_LEN + FAMILY_HEAD);
-    let segments = FamilyHead::unpack(head).map_or(0, |(_, head)| u64::from(head.segments));
-    let extension = extension(source, record[MORE], run.count, segments);
+    let word = |at| source.word(s.families + u64::from(family) * FAMILY_LEN + at);
+    let segments =
+        FamilyHead::unpack(word(FAMILY_HEAD)).map_or(0, |(_, head)| u64::from(head.segments));
+    let exemplars = run.count + u64::from(MadeSegment::unpack(word(FAMILY_MADE)).cells);
+    let extension = extension(source, record[MORE], run.count, segments, exemplars);
     pins.saturating_add(run.granules()).saturating_add(extension)
 }
 
@@ -38,11 +40,11 @@ fn pins_of(source: &impl Source, at: u64) -> u64 {
     PINS_LEN / WORD + far
 }
 
-/// Words of the extension of a series.
-fn extension(source: &impl Source, at: u64, cells: u64, segments: u64) -> u64 {
+/// Words of the extension of a series with at most so many exemplars.
+fn extension(source: &impl Source, at: u64, cells: u64, segments: u64, exemplars: u64) -> u64 {
     let len = extension_len(cells, segments);
     let Some(words) = source.singles(at, len) else { return 0 };
-    let exemplars = exemplars_of(source, words[EXTENSION_EXEMPLARS as usize], cells);
+    let exemplars = exemplars_of(source, words[EXTENSION_EXEMPLARS as usize], exemplars);
     let segments = match words[EXTENSION_REST as usize..] {
         [_, bases, ..] if segments > 0 => {
             let table = at + (EXTENSION_REST + DIRECTORY_TABLE) * WORD;
@@ -53,8 +55,8 @@ fn extension(source: &impl Source, at: u64, cells: u64, segments: u64) -> u64 {
     len.saturating_add(exemplars).saturating_add(segments)
 }
 
-fn exemplars_of(source: &impl Source, table: u64, cells: u64) -> u64 {
-    let Some(entries) = source.singles(table, cells * 2) else { return 0 };
+fn exemplars_of(source: &impl Source, table: u64, most: u64) -> u64 {
+    let Some(entries) = source.singles(table, most * 2) else { return 0 };
     let all = entries.iter().zip(entry_lens().into_iter().cycle()).filter(|(at, _)| **at != 0);
     all.fold(entries.len() as u64, |all, (_, words)| all.saturating_add(words))
 }
@@ -108,6 +110,7 @@ mod tests {
                     storage: *storage,
                     cells: 4,
                     segments,
+                    made_segment: MadeSegment { n: 2, cells: if segments > 0 { 5 } else { 0 } },
                     limit: 100,
                     ..FamilySpec::default()
                 };
@@ -116,7 +119,7 @@ mod tests {
                     let cells = family.series(text).unwrap().keep().unwrap();
                     cells.at(1).add(3);
                     if *storage == Storage::Single {
-                        cells.at(2).set_exemplar(0.5, b"trace_id=\"a\"").unwrap();
+                        cells.at(2).set_exemplar(2, 0.5, b"trace_id=\"a\"").unwrap();
                     }
                     if segments > 0 {
                         let segments = cells.segments().unwrap();

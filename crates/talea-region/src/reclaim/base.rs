@@ -50,7 +50,7 @@ impl Series<'_> {
             }
         }
         runs.into_iter().for_each(|(run, number, base)| self.raise(run, number, base));
-        self.forget_exemplars(exemplars.load(Acquire), run.count);
+        self.forget_exemplars(exemplars.load(Acquire));
         // A later time than before shows readers that the series was reset. The wall clock may have
         // been set back.
         let created = self.word(SERIES_CREATED).load(Relaxed);

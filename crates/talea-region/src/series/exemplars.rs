@@ -1,8 +1,8 @@
 //! Exemplars: one observation that was counted in a cell, with its labels and its time.
 //!
 //! A series that never had an exemplar has no memory for them. The first one makes a table with two
-//! words for each cell of the series: the offsets of a small and of a large place, each made when
-//! it is first needed. A place is reused for every exemplar of its cell:
+//! words for each cell that a series is made with: the offsets of a small and of a large place, each
+//! made when it is first needed. A place is reused for every exemplar of its cell:
 //!
 //! ```text
 //!   claim   0, or `generation:13 | slot:11 | 1:1`, who is writing
@@ -27,7 +27,8 @@ use crate::clock::{unix_nanos, unix_nanos_about};
 use crate::error::Overflow;
 use crate::hash::{hash_of_words, words_of};
 use crate::layout::*;
-use crate::primitive::{Word, Words};
+use crate::memory::runs::CellRun;
+use crate::primitive::Words;
 use crate::series::cell::Cell;
 use crate::series::record::Series;
 use crate::source::Source;
@@ -42,8 +43,8 @@ const ROOMS: [u64; 2] = [200, 2048];
 /// An observation that was counted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exemplar {
-    /// The number of the series' cell in which it was counted.
-    pub cell: usize,
+    /// The number that it was kept under.
+    pub n: usize,
     /// How much it was.
     pub value: f64,
     /// Its labels, as text.
@@ -53,7 +54,9 @@ pub struct Exemplar {
 }
 
 impl Cell {
-    /// Notes one thing that was counted here, in place of the last. It does not count it.
+    /// Keeps one thing that was counted as exemplar `n` of this cell's series, in place of the last
+    /// one. It does not count it. There are as many as cells that the series was made with; further
+    /// ones are not kept.
     ///
     /// Where another thread does the same at this instant, one of the two stays. Cost: a
     /// copy and a hash of the text, and a read of the clock.
@@ -61,24 +64,24 @@ impl Cell {
     /// # Errors
     ///
     /// [`Overflow`] where there is no room for it, or the text is longer than 2,048 bytes.
-    pub fn set_exemplar(self, value: f64, text: &[u8]) -> Result<(), Overflow> {
-        self.series().set_exemplar(self.word(), value, text)
+    pub fn set_exemplar(self, n: usize, value: f64, text: &[u8]) -> Result<(), Overflow> {
+        self.series().set_exemplar(n, value, text)
     }
 
-    /// Whether the last exemplar of at most 200 bytes is newer than that, or the wall clock was set
+    /// Whether the last exemplar `n` of at most 200 bytes is newer than that, or the wall clock was set
     /// since. The age is exact to a tick of the kernel. Cost: a look at the series' table, and at the
     /// clock.
-    pub fn has_exemplar_of_last(self, age: Duration) -> bool {
-        let written = self.series().exemplar_time(self.word());
+    pub fn has_exemplar_of_last(self, n: usize, age: Duration) -> bool {
+        let written = self.series().exemplar_time(n);
         written.is_some_and(|at| u128::from(unix_nanos_about().abs_diff(at)) < age.as_nanos())
     }
 }
 
 impl Series<'_> {
-    fn set_exemplar(self, cell: Word, value: f64, text: &[u8]) -> Result<(), Overflow> {
+    fn set_exemplar(self, n: usize, value: f64, text: &[u8]) -> Result<(), Overflow> {
         let len = text.len() as u64;
         let kind = ROOMS.iter().position(|&room| len <= room).ok_or(Overflow::TooLong)?;
-        let (place, other) = self.exemplar_place(cell, kind).ok_or(Overflow::Full)?;
+        let (place, other) = self.exemplar_place(n, kind).ok_or(Overflow::Full)?;
         let [claim, sum, time, number, length, room @ ..] = place else { return Ok(()) };
         let own = self.region.memory.own_slot();
         let mine = self.region.memory.generation(own) << 12 | own << 1 | 1;
@@ -103,33 +106,38 @@ impl Series<'_> {
         Ok(())
     }
 
-    /// When the exemplar in a cell's small place was written, in nanoseconds since 1970; `None` if there
-    /// is none.
-    fn exemplar_time(self, cell: Word) -> Option<u64> {
-        let (n, run) = self.place_of(cell)?;
+    /// When the exemplar in the small place of a number was written, in nanoseconds since 1970; `None`
+    /// if there is none.
+    fn exemplar_time(self, n: usize) -> Option<u64> {
         let memory = &self.region.memory;
         let table = self.extension()?.exemplars.load(Acquire);
-        let entry = memory.singles(table, run.count * 2)?.get(n * 2)?;
+        let entry = memory.singles(table, self.exemplar_max()? * 2)?.get(n * 2)?;
         let [_, sum, time, ..] = memory.singles(entry.load(Acquire), HEAD)? else { return None };
         (sum.load(Acquire) != 0).then(|| time.load(Relaxed))
     }
 
-    /// The place of a cell's exemplar, made if it does not exist, and the offset of its other
-    /// place, or 0.
-    fn exemplar_place(self, cell: Word, kind: usize) -> Option<(Words, u64)> {
-        let (n, run) = self.place_of(cell)?;
+    /// The place of an exemplar, made if it does not exist, and the offset of its other place, or 0.
+    fn exemplar_place(self, n: usize, kind: usize) -> Option<(Words, u64)> {
         let memory = &self.region.memory;
-        let table = memory.get_or_make_run(self.extension_or_new()?.exemplars, run.count * 2)?;
-        let entries = memory.map.words(table, run.count * 2)?;
+        let len = self.exemplar_max()? * 2;
+        let table = memory.get_or_make_run(self.extension_or_new()?.exemplars, len)?;
+        let entries = memory.map.words(table, len)?;
         let [entry, other] = [kind, 1 - kind].map(|kind| entries.get(n * 2 + kind));
         let words = entry_lens()[kind];
         let at = memory.get_or_make_run(entry?, words)?;
         Some((memory.map.words(at, words)?, other?.load(Acquire)))
     }
 
-    /// Hides all exemplars of a series of so many cells.
-    pub(crate) fn forget_exemplars(self, table: u64, cells: u64) {
-        let entries = self.region.memory.singles(table, cells * 2).unwrap_or(&[]);
+    /// The most exemplars that it has.
+    fn exemplar_max(self) -> Option<u64> {
+        let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
+        Some(run.count + u64::from(self.region.made_segment(self.family()).cells))
+    }
+
+    /// Hides all exemplars of a series.
+    pub(crate) fn forget_exemplars(self, table: u64) {
+        let len = self.exemplar_max().map_or(0, |most| most * 2);
+        let entries = self.region.memory.singles(table, len).unwrap_or(&[]);
         entries.iter().for_each(|entry| self.forget_exemplar(entry.load(Acquire)));
     }
 
@@ -141,14 +149,14 @@ impl Series<'_> {
         }
     }
 
-    /// Gives back all exemplars of a series of so many cells.
-    pub(crate) fn drop_exemplars(self, table: u64, cells: u64) {
-        let memory = &self.region.memory;
-        let entries = memory.singles(table, cells * 2).unwrap_or(&[]);
+    /// Gives back all exemplars of a series.
+    pub(crate) fn drop_exemplars(self, table: u64) {
+        let (memory, len) = (&self.region.memory, self.exemplar_max().map_or(0, |most| most * 2));
+        let entries = memory.singles(table, len).unwrap_or(&[]);
         for (entry, len) in entries.iter().zip(entry_lens().into_iter().cycle()) {
             memory.drop_singles(entry.swap(0, AcqRel), len);
         }
-        memory.drop_singles(table, cells * 2);
+        memory.drop_singles(table, len);
     }
 }
 
@@ -157,11 +165,11 @@ pub(crate) fn entry_lens() -> [u64; 2] {
     ROOMS.map(|room| HEAD + room / WORD)
 }
 
-/// The exemplars of a series of so many cells whose table lies at an offset: the newest of each
-/// cell. Places that do not match their sum are left out. Reading stops when `room`, in bytes, is
+/// The exemplars of a series that has so many at most, and whose table lies at an offset: the newest
+/// of each number. Places that do not match their sum are left out. Reading stops when `room`, in bytes, is
 /// used up.
-pub(crate) fn read(source: &impl Source, table: u64, cells: u64, room: &mut u64) -> Vec<Exemplar> {
-    let Some(entries) = source.singles(table, cells * 2) else { return Vec::new() };
+pub(crate) fn read(source: &impl Source, table: u64, most: u64, room: &mut u64) -> Vec<Exemplar> {
+    let Some(entries) = source.singles(table, most * 2) else { return Vec::new() };
     let mut used = |at: u64, len: u64| {
         let left = if at == 0 { Some(*room) } else { room.checked_sub(HEAD * WORD + len) };
         left.map(|left| *room = left)
@@ -171,7 +179,7 @@ pub(crate) fn read(source: &impl Source, table: u64, cells: u64, room: &mut u64)
         let read =
             places.filter_map(|(&at, len)| used(at, len).and_then(|()| one(source, at, len)));
         let newest = read.max_by_key(|found| found.unix_nanos)?;
-        Some(Exemplar { cell: n, ..newest })
+        Some(Exemplar { n, ..newest })
     };
     entries.chunks(2).enumerate().filter_map(newest).collect()
 }
@@ -187,7 +195,7 @@ fn one(source: &impl Source, at: u64, room: u64) -> Option<Exemplar> {
     let mut text: Vec<u8> = used.iter().flat_map(|word| word.to_le_bytes()).collect();
     text.truncate(*len as usize);
     let (value, unix_nanos) = (f64::from_bits(*value), *unix_nanos);
-    Some(Exemplar { cell: 0, value, text, unix_nanos })
+    Some(Exemplar { n: 0, value, text, unix_nanos })
 }
 
 fn sum_of(seed: u64, words: impl Iterator<Item = u64>) -> u64 {
@@ -222,7 +230,7 @@ mod tests {
         let (region, cell) = cell();
         // Exemplars of one length have a place of their own.
         for (n, len) in [300, 10, 300, 10, 10, 300, 300].into_iter().enumerate() {
-            cell.set_exemplar(n as f64, &vec![b'x'; len]).unwrap();
+            cell.set_exemplar(0, n as f64, &vec![b'x'; len]).unwrap();
             assert_eq!(values(region), [n as f64]);
             step_wall(-HOUR);
         }
@@ -231,24 +239,24 @@ mod tests {
     #[test]
     fn the_age_of_an_exemplar_is_known_unless_it_was_wiped_or_the_wall_clock_was_set() {
         let (region, cell) = cell();
-        let is_new = || cell.has_exemplar_of_last(Duration::from_secs(60));
+        let is_new = || cell.has_exemplar_of_last(0, Duration::from_secs(60));
         assert!(!is_new());
-        cell.set_exemplar(1.0, b"a").unwrap();
+        cell.set_exemplar(0, 1.0, b"a").unwrap();
         assert!(is_new());
         pass(61);
         assert!(!is_new());
         for step in [-HOUR, HOUR] {
-            cell.set_exemplar(1.0, b"a").unwrap();
+            cell.set_exemplar(0, 1.0, b"a").unwrap();
             assert!(is_new());
             step_wall(step);
             assert!(!is_new());
         }
-        cell.set_exemplar(1.0, b"a").unwrap();
+        cell.set_exemplar(0, 1.0, b"a").unwrap();
         region.wipe(|_| true);
         assert!(!is_new());
         // A longer one is in another place, and hides this one.
-        cell.set_exemplar(1.0, b"a").unwrap();
-        cell.set_exemplar(1.0, &[b'x'; 300]).unwrap();
+        cell.set_exemplar(0, 1.0, b"a").unwrap();
+        cell.set_exemplar(0, 1.0, &[b'x'; 300]).unwrap();
         assert!(!is_new());
     }
 
@@ -256,12 +264,12 @@ mod tests {
     fn after_a_wipe_only_later_exemplars_are_shown_though_the_wall_clock_was_set_back() {
         let (region, cell) = cell();
         for len in [10, 300] {
-            cell.set_exemplar(1.0, &vec![b'x'; len]).unwrap();
+            cell.set_exemplar(0, 1.0, &vec![b'x'; len]).unwrap();
             step_wall(-HOUR);
             region.wipe(|_| true);
             assert_eq!(values(region), []);
             step_wall(-HOUR);
-            cell.set_exemplar(2.0, &vec![b'x'; len]).unwrap();
+            cell.set_exemplar(0, 2.0, &vec![b'x'; len]).unwrap();
             assert_eq!(values(region), [2.0]);
         }
     }

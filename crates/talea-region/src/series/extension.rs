@@ -146,7 +146,7 @@ impl Series<'_> {
         let Some((cells, segments)) = self.sizes_of() else { return };
         let at = self.word(SERIES_EXTENSION).swap(0, AcqRel);
         if let Some(more) = self.extension_at(at, cells, segments) {
-            self.drop_exemplars(more.exemplars.swap(0, AcqRel), cells);
+            self.drop_exemplars(more.exemplars.swap(0, AcqRel));
             if let Rest::Directory(directory) = more.rest {
                 self.drop_directory(&directory, cells);
             }
@@ -176,9 +176,9 @@ mod tests {
     #[test]
     fn a_directory_takes_what_is_said_of_it() {
         assert_eq!(extension_len(5, 0), 2 + 5);
-        assert_eq!(extension_len(5, 36), 2 + 2 + 36);
-        assert_eq!(extension_len(5, 64), 2 + 2 + 36 + 2);
-        assert_eq!(extension_len(5, 65), 2 + 2 + 16 + 4);
-        assert_eq!(extension_len(5, 128), 2 + 2 + 16 + 7);
+        assert_eq!(extension_len(5, 37), 2 + 2 + 37);
+        assert_eq!(extension_len(5, 65), 2 + 2 + 37 + 2);
+        assert_eq!(extension_len(5, 66), 2 + 2 + 17 + 4);
+        assert_eq!(extension_len(5, 128), 2 + 2 + 17 + 7);
     }
 }

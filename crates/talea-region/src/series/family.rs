@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use crate::layout::*;
 use crate::primitive::Word;
 use crate::region::Region;
+use crate::series::segment::MadeSegment;
 use crate::source::Source;
 use crate::values::{Combine, Number, Storage};
 
@@ -91,6 +92,11 @@ impl Region {
     #[inline]
     pub(crate) fn family_head(&self, id: u32) -> Option<(u64, FamilyHead)> {
         FamilyHead::unpack(self.family_word(id, FAMILY_HEAD).load(Acquire))
+    }
+
+    /// The segment that each series of a family is made with.
+    pub(crate) fn made_segment(&self, id: u32) -> MadeSegment {
+        MadeSegment::unpack(self.family_word(id, FAMILY_MADE).load(Relaxed))
     }
 
     pub(crate) fn is_published(&self, id: u32) -> bool {

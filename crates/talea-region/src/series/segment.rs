@@ -19,6 +19,32 @@ pub(super) const MOST_TAG: u16 = (1 << 12) - 1;
 pub(super) const PLACE: u64 = 27;
 pub(super) const STORAGE: u64 = 24;
 
+/// A segment that is made with each series of a family, with the largest tag: its number and its
+/// cells, or 0 cells if there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MadeSegment {
+    /// Its number.
+    pub n: u16,
+    /// How many cells it has, at most 4,095. They are single cells, and an add to one is never refused.
+    pub cells: u16,
+}
+
+impl MadeSegment {
+    pub(crate) fn is_sound(self) -> bool {
+        u64::from(self.cells) <= MOST_CELLS
+    }
+
+    pub(crate) fn pack(self) -> u64 {
+        u64::from(self.cells) << 16 | u64::from(self.n)
+    }
+
+    /// Of a word that may hold anything: none if it is not sound.
+    pub(crate) fn unpack(word: u64) -> Self {
+        let made = Self { n: word as u16, cells: (word >> 16) as u16 };
+        if made.is_sound() { made } else { Self::default() }
+    }
+}
+
 /// A segment: its entry, as it was read.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment(pub(super) NonZeroU64);

@@ -13,13 +13,16 @@
 //! race gives its cells back and uses the winner's. A process that is killed between taking cells
 //! and publishing them leaks that one run.
 //!
+//! A family can have one segment made with each series, as single cells: those of a series itself that
+//! are seldom added to, which need no copy for each CPU, and to which an add is never refused.
+//!
 //! Threading: any thread may get or make a segment at any time, and never waits for another. Memory
 //! for some segments is backed ahead, when a series is made and when a snapshot is taken, so that
 //! making a segment seldom takes a system call.
 
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 
-use super::segment::{MOST_CELLS, MOST_TAG, PLACE, STORAGE, Segment};
+use super::segment::{MOST_CELLS, MOST_TAG, MadeSegment, PLACE, STORAGE, Segment};
 use crate::layout::{WORD, size};
 use crate::memory::planes;
 use crate::memory::restartable::Undone;
@@ -76,15 +79,15 @@ pub enum Uncounted {
 pub struct UncountedRest(Undone);
 
 impl Segments {
-    /// How many there can be: as many as the family has, beyond 36 rounded up to whole blocks of 16.
+    /// How many there can be: as many as the family has, beyond 37 rounded up to whole blocks of 16.
     #[allow(clippy::len_without_is_empty)]
     #[inline]
     pub fn len(&self) -> usize {
         self.table().len()
     }
 
-    /// Segment `n`, if it was made. Cost: a load; two more if it is not among the first 36, or 16 of
-    /// more than 64.
+    /// Segment `n`, if it was made. Cost: a load; two more if it is not among the first 37, or 17 of
+    /// more than 65.
     #[inline]
     pub fn get(&self, n: usize) -> Option<Segment> {
         let entry = self.last.region().memory.table_word(self.table(), n)?;
@@ -156,7 +159,7 @@ impl Segments {
 
     /// Segment `n`, if it is usual: made with the tag of [most](Self::mostly), its cells stored
     /// as the last cell of the series is. Only those are found whose entries are in place: the first
-    /// 36, or 16 of more than 64.
+    /// 37, or 17 of more than 65.
     ///
     /// Cost: a load, and one comparison for all of it.
     #[inline(always)]
@@ -239,11 +242,18 @@ impl Cells {
 }
 
 impl Series<'_> {
-    /// Makes the directory of a series that is being built, and has pages ready for its
-    /// segments; false where there is no room.
-    pub(crate) fn prepare_segments(self) -> bool {
+    /// Makes the directory of a series that is being built, with one segment if that has cells, and
+    /// has pages ready for others; `None` where there is no room.
+    pub(crate) fn prepare_segments(self, made: MadeSegment) -> Option<()> {
         self.region.back_segments_ahead();
-        self.extension_or_new().is_some()
+        let Rest::Directory(directory) = self.extension_or_new()?.rest else { return None };
+        if made.cells > 0 {
+            let memory = &self.region.memory;
+            let entry = memory.table_word_or_new(directory.table, made.n.into())?;
+            let run = memory.take_cells(Storage::Single, made.cells.into())?;
+            entry.store(Segment::pack(run, MOST_TAG), Relaxed);
+        }
+        Some(())
     }
 
     /// Its segments, if its family has any. `last` is the last of its cells.

@@ -113,6 +113,8 @@ pub struct FamilyCopy {
     pub(super) may_repeat: bool,
     pub(super) cells: u16,
     pub(super) segments: u16,
+    /// Cells of the segment that a series is made with.
+    pub(super) made_cells: u16,
     /// Its runs among all runs, in the order of their records, and the number of their series.
     pub(super) runs: Range<usize>,
     pub(super) series: usize,

@@ -21,7 +21,7 @@ use crate::series::extension::{bases_len, extension_len};
 use crate::series::family::{self, FamilyHead, Idling};
 use crate::series::groups;
 use crate::series::record::{self, Head, PUBLISHED};
-use crate::series::segment::Segment;
+use crate::series::segment::{MadeSegment, Segment};
 use crate::source::{Block, CELLS, CREATED, HEAD, MORE, PINS, Record, Source, TEXT, Windows};
 use crate::values::{Combine, Number, Storage, unpack_present};
 
@@ -135,6 +135,7 @@ impl<S: Source> Taking<'_, '_, S> {
         out.id = id;
         out.cells = head.cells;
         out.segments = head.segments;
+        out.made_cells = MadeSegment::unpack(word(FAMILY_MADE)).cells;
         (out.runs, out.series) = (0..0, 0);
         Some(())
     }
@@ -313,9 +314,11 @@ impl<S: Source> Taking<'_, '_, S> {
             series.created = series.created.max(*wiped);
             subtract_base(number, &mut self.taken.out.values[series.values as usize..], base);
         }
+        let made = self.taken.out.families[series.family as usize].made_cells;
+        let most = run.count + u64::from(made);
         // Each has a place of its own, so together they fit the region.
         let exemplars =
-            exemplars::read(self.source, *exemplars, run.count, &mut self.taken.exemplar_room);
+            exemplars::read(self.source, *exemplars, most, &mut self.taken.exemplar_room);
         self.taken.out.families[series.family as usize].has_exemplars |= !exemplars.is_empty();
         let first = self.taken.out.segments.len();
         self.segments(segments, *bases, count)?;

@@ -242,7 +242,7 @@ impl Service {
         let kept = KINDS.into_iter().map(|kind| {
             let family = Self::family(region, kind).unwrap();
             let cells = family.series(b"kept").unwrap().keep().unwrap();
-            cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"").unwrap();
+            cells.at(0).set_exemplar(0, 0.5, b"trace_id=\"a\"").unwrap();
             (cells, kind.2)
         });
         Self { region, kept: kept.collect() }
@@ -296,7 +296,7 @@ impl Service {
         if let Ok(cells) = family.series(text.as_bytes()) {
             cells.at(0).add(1);
             cells.last().get();
-            let _ = cells.at(0).set_exemplar(0.5, b"trace_id=\"b\"");
+            let _ = cells.at(0).set_exemplar(0, 0.5, b"trace_id=\"b\"");
         }
         Some(family)
     }

@@ -20,7 +20,7 @@ fn shown(region: &'static Region) -> Vec<Exemplar> {
 
 fn texts(region: &'static Region) -> Vec<(usize, f64, String)> {
     let text = |exemplar: Exemplar| String::from_utf8(exemplar.text).unwrap();
-    shown(region).into_iter().map(|e| (e.cell, e.value, text(e))).collect()
+    shown(region).into_iter().map(|e| (e.n, e.value, text(e))).collect()
 }
 
 #[test]
@@ -28,9 +28,9 @@ fn each_cell_shows_its_latest() {
     let region = region(2 << 20);
     let cells = family(region).permanent_series(b"").unwrap();
     assert_eq!(shown(region), []);
-    cells.at(0).set_exemplar(0.5, b"trace_id=\"a\"").unwrap();
-    cells.at(2).set_exemplar(-2.0, b"trace_id=\"bcdefghij\"").unwrap();
-    cells.at(2).set_exemplar(7.0, b"").unwrap();
+    cells.at(0).set_exemplar(0, 0.5, b"trace_id=\"a\"").unwrap();
+    cells.at(2).set_exemplar(2, -2.0, b"trace_id=\"bcdefghij\"").unwrap();
+    cells.at(2).set_exemplar(2, 7.0, b"").unwrap();
     let expected = [(0, 0.5, "trace_id=\"a\"".to_owned()), (2, 7.0, String::new())];
     assert_eq!(texts(region), expected);
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -44,10 +44,10 @@ fn any_length_up_to_the_longest_comes_back() {
     let cell = family(region).permanent_series(b"").unwrap().at(1);
     for len in (0..300).chain([2047, 2048, 100, 2048]) {
         let text: String = ('a'..='z').cycle().take(len).collect();
-        cell.set_exemplar(len as f64, text.as_bytes()).unwrap();
+        cell.set_exemplar(1, len as f64, text.as_bytes()).unwrap();
         assert_eq!(texts(region), [(1, len as f64, text)]);
     }
-    assert_eq!(cell.set_exemplar(1.0, &[b'x'; 2049]), Err(Overflow::TooLong));
+    assert_eq!(cell.set_exemplar(1, 1.0, &[b'x'; 2049]), Err(Overflow::TooLong));
 }
 
 #[test]
@@ -55,14 +55,14 @@ fn a_wiped_series_has_none_and_a_series_that_went_leaves_no_memory() {
     let region = region(2 << 20);
     let family = family(region);
     let cell = family.permanent_series(b"").unwrap().at(0);
-    cell.set_exemplar(1.0, b"a=\"b\"").unwrap();
+    cell.set_exemplar(0, 1.0, b"a=\"b\"").unwrap();
     family.wipe();
     assert_eq!(shown(region), []);
     let taken = || region.usage().single_cells.taken;
     let before = taken();
     for round in 0..20 {
         let looked = family.series(b"passing").unwrap();
-        looked.at(0).set_exemplar(1.0, &vec![b'x'; 50 * round]).unwrap();
+        looked.at(0).set_exemplar(0, 1.0, &vec![b'x'; 50 * round]).unwrap();
         drop(looked);
         assert!(taken() > before);
         family.remove(b"passing");
@@ -83,7 +83,8 @@ fn a_shown_exemplar_was_written_whole_while_many_write() {
     let text_of = |thread, n: u64| format!("{thread}-{n}-").repeat(1 + (n % 9) as usize);
     let write = &|cell: Cell, thread: u64| {
         for n in (0..EACH).take_while(|_| !is_enough.load(Relaxed)) {
-            cell.set_exemplar((thread * EACH + n) as f64, text_of(thread, n).as_bytes()).unwrap();
+            cell.set_exemplar(0, (thread * EACH + n) as f64, text_of(thread, n).as_bytes())
+                .unwrap();
         }
     };
     let mut seen = Vec::new();
@@ -97,7 +98,7 @@ fn a_shown_exemplar_was_written_whole_while_many_write() {
     for (_, value, text) in seen {
         assert_eq!(text, text_of(value as u64 / EACH, value as u64 % EACH));
     }
-    cell.set_exemplar(-1.0, b"last").unwrap();
+    cell.set_exemplar(0, -1.0, b"last").unwrap();
     assert_eq!(texts(region), [(0, -1.0, "last".to_owned())], "nobody claims it any more");
 }
 
@@ -109,7 +110,7 @@ fn a_full_region_refuses_and_goes_on() {
         .map_while(|n| family.permanent_series(format!("{n}").as_bytes()).ok())
         .map(|cells| cells.at(0))
         .collect();
-    let refused = all.iter().filter(|cell| cell.set_exemplar(1.0, b"a=\"b\"").is_err()).count();
+    let refused = all.iter().filter(|cell| cell.set_exemplar(0, 1.0, b"a=\"b\"").is_err()).count();
     assert!(refused > 0 && refused < all.len(), "{refused} of {}", all.len());
     assert_eq!(shown(region).len(), all.len() - refused);
 }
@@ -131,7 +132,7 @@ mod killed {
         let cell = family(open(path)).permanent_series(b"").unwrap().at(0);
         println!("\nwrites");
         for n in 0.. {
-            cell.set_exemplar(n as f64, text_of(n).as_bytes()).unwrap();
+            cell.set_exemplar(0, n as f64, text_of(n).as_bytes()).unwrap();
         }
     }
 
@@ -151,7 +152,7 @@ mod killed {
             for exemplar in series.exemplars.iter().filter(|e| e.value >= 0.0) {
                 assert_eq!(exemplar.text, text_of(exemplar.value as u64).as_bytes());
             }
-            cell.set_exemplar(-1.0, b"ours").unwrap();
+            cell.set_exemplar(0, -1.0, b"ours").unwrap();
             assert_eq!(texts(region), [(0, -1.0, "ours".to_owned())]);
         }
     }

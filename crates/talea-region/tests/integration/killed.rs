@@ -61,7 +61,7 @@ fn writes_until_killed_when_asked() {
         passed.at(1).add(n + 1);
         // Series of killed processes stay in these families.
         if n % 8 == 0 {
-            passed.at(1).set_exemplar(n as f64, text.as_bytes()).unwrap();
+            passed.at(1).set_exemplar(1, n as f64, text.as_bytes()).unwrap();
         }
         drop(passed);
         wiped_cell.add(1);
@@ -185,7 +185,7 @@ fn a_killed_writer_loses_nothing_and_leaves_nothing_torn() {
                 let n: u64 = text.split('"').nth(3).unwrap().parse().unwrap();
                 assert!([[0, 0], [0, n + 1]].contains(&[series.values[0], series.values[1]]));
                 for exemplar in series.exemplars {
-                    assert_eq!((exemplar.cell, exemplar.value), (1, n as f64));
+                    assert_eq!((exemplar.n, exemplar.value), (1, n as f64));
                     assert_eq!(exemplar.text, text.as_bytes());
                 }
             }

@@ -5,7 +5,8 @@ use std::thread;
 
 use crate::support::region::{self, region, sweep};
 use talea_region::{
-    Cells, Family, FamilySpec, Number, Region, SegmentView, Snapshot, Storage, Uncounted, Usage,
+    Cells, Family, FamilyError, FamilySpec, MadeSegment, Number, Region, SegmentView, Snapshot,
+    Storage, Uncounted, Usage,
 };
 
 const STORAGES: [Storage; 3] = [Storage::Single, Storage::Striped, Storage::Stripes];
@@ -65,7 +66,7 @@ fn a_segment_is_there_once_it_is_made_and_nothing_of_others() {
 #[test]
 fn of_many_segments_those_that_are_there_take_memory_and_all_of_it_comes_back() {
     // So many in place, then blocks; of how many there are, rounded up to whole blocks.
-    for (many, near, all) in [(64, 36, 36 + 2 * 16), (100, 16, 16 + 6 * 16)] {
+    for (many, near, all) in [(65, 37, 37 + 2 * 16), (100, 17, 17 + 6 * 16)] {
         let region = region(2 << 20);
         for storage in STORAGES {
             let case = format!("{storage:?}, {many} segments");
@@ -121,6 +122,52 @@ fn a_segment_stays_as_it_was_made_and_sizes_that_do_not_fit_are_refused() {
     assert!(segments.make(2, 4096, 0).is_none());
     assert!(segments.make(2, 4, 4096).is_none());
     assert!(segments.make(2, 4095, 4095).is_some());
+}
+
+#[test]
+fn a_made_segment_is_there_from_the_start_as_single_cells_and_goes_with_its_series() {
+    let region = region(2 << 20);
+    for storage in STORAGES {
+        let name = format!("{storage:?}");
+        let spec = FamilySpec { storage, cells: 2, segments: 65, ..FamilySpec::default() };
+        // In place, or in a block.
+        let n = if storage == Storage::Single { 50 } else { 36 };
+        let of = |cells| FamilySpec { made_segment: MadeSegment { n, cells }, ..spec };
+        let family = region::family(region, &name, of(3));
+        let series = family.permanent_series(b"").unwrap();
+        let segments = series.segments().unwrap();
+        let made = segments.get(n.into()).unwrap();
+        assert!(segments.usual(n.into()).is_none(), "{name}: it has a tag of its own");
+        let cell = |n| segments.cell(made, n).unwrap();
+        let shown = || shown(&region.snapshot()).pop().unwrap();
+        for round in 0..3 {
+            assert!((0..=round).all(|_| cell(2).count(series.last(), 10)));
+            assert_eq!(cell(2).words(9).len(), 1, "{name}");
+            // Numbers of exemplars go on after the series' own cells.
+            cell(2).set_exemplar(4, 0.5, b"a").unwrap();
+            assert!(cell(2).set_exemplar(5, 0.5, b"a").is_err(), "{name}");
+            let one = (n, made.tag(), vec![0, 0, round + 1]);
+            assert_eq!(shown(), (10 * (round + 1), vec![one]), "{name}");
+            assert!(family.wipe());
+            assert_eq!(shown(), (0, vec![(n, made.tag(), vec![0; 3])]), "{name}");
+        }
+        let before = taken(&region.usage());
+        let other = family.series(b"a").unwrap();
+        let segments = other.segments().unwrap();
+        segments
+            .cell(segments.get(n.into()).unwrap(), 1)
+            .unwrap()
+            .set_exemplar(3, 0.5, b"a")
+            .unwrap();
+        drop(other);
+        assert!(family.remove(b"a"));
+        sweep(region, 3);
+        assert_eq!(taken(&region.usage()), before, "{name}");
+        // Another length is another definition, and one that no entry can name is refused.
+        let refused = |cells| region.family(FamilySpec { name: name.as_bytes(), ..of(cells) });
+        assert_eq!(refused(4).unwrap_err(), FamilyError::Conflict);
+        assert_eq!(refused(4096).unwrap_err(), FamilyError::TooLong);
+    }
 }
 
 #[test]
@@ -209,7 +256,7 @@ fn segments_go_with_their_series_and_come_back_empty() {
 #[test]
 fn segments_count_from_zero_when_they_are_wiped() {
     // Of many, those beyond the first ones are found in blocks.
-    for (segments, [one, two, three]) in [(8, [1, 2, 5]), (64, [3, 36, 63]), (100, [3, 40, 99])] {
+    for (segments, [one, two, three]) in [(8, [1, 2, 5]), (65, [3, 37, 64]), (100, [3, 40, 99])] {
         let region = region(2 << 20);
         for storage in STORAGES {
             let case = format!("{storage:?}, {segments} segments");

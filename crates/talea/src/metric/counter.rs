@@ -56,7 +56,7 @@ impl Counter {
     pub fn add_with_exemplar(&self, n: u64, labels: &[(&str, &str)]) -> Result<(), ExemplarError> {
         self.add(n);
         let Some(cell) = self.cell.get() else { return Ok(()) };
-        exemplar::keep(*cell, n as f64, labels)
+        exemplar::keep(*cell, 0, n as f64, labels)
     }
 
     /// The total over all threads and processes; 0 if it is not installed. Cost: if it is striped,
@@ -103,7 +103,7 @@ impl FloatCounter {
         }
         self.add(x);
         let Some(cell) = self.cell.get() else { return Ok(()) };
-        exemplar::keep(*cell, x, labels)
+        exemplar::keep(*cell, 0, x, labels)
     }
 
     /// The total over all threads and processes; 0 if it is not installed. Cost: as

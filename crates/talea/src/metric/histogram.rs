@@ -85,6 +85,16 @@ impl HistogramCells {
         Self { cells, native, grid }
     }
 
+    /// A base cell. Out of the way, as a damaged region may not have it.
+    fn base(&self, n: usize) -> Cell {
+        let beyond = n.checked_sub(self.cells.len() - 1);
+        let made = |n| {
+            let Native { segments, octaves } = self.native.as_ref()?;
+            segments.cell(segments.get(octaves.base_segment())?, n)
+        };
+        beyond.map_or(Some(self.cells.at(n)), made).unwrap_or(self.cells.at(ZERO))
+    }
+
     /// Counts one observation.
     #[inline]
     pub(super) fn observe<U: Unit>(&self, value: U::Value) {
@@ -163,7 +173,7 @@ impl HistogramCells {
         let sum = self.cells.last();
         let is_counted = self.octave_cell_of_whole(kept).is_some_and(|cell| cell.count(sum, kept));
         if !is_counted {
-            self.cells.at(self.grid.base_of_whole(kept)).count(sum, kept);
+            self.base(self.grid.base_of_whole(kept)).count(sum, kept);
         }
     }
 
@@ -173,7 +183,7 @@ impl HistogramCells {
             return None;
         }
         let octave = Octaves::of_whole(kept);
-        let segment = match native.segments.get(octave.slot) {
+        let segment = match native.segments.get(native.octaves.segment_of(octave)) {
             Some(segment) => segment,
             None => native.make_segment(octave)?,
         };
@@ -188,7 +198,7 @@ impl HistogramCells {
         let is_counted =
             self.octave_cell_of_float(x).is_some_and(|cell| cell.count_float(sum, summand));
         if !is_counted {
-            self.cells.at(self.grid.base_of_float(x)).count_float(sum, summand);
+            self.base(self.grid.base_of_float(x)).count_float(sum, summand);
         }
     }
 
@@ -200,7 +210,7 @@ impl HistogramCells {
             false => self.octave_cell_of_whole(kept),
         };
         if !cell.is_some_and(|cell| cell.try_add(times)) {
-            self.cells.at(self.grid.base_of(kept)).add(times);
+            self.base(self.grid.base_of(kept)).add(times);
         }
         if U::IS_FLOAT {
             let all = f64::from_bits(kept) * times as f64;
@@ -214,7 +224,7 @@ impl HistogramCells {
     fn octave_cell_of_float(&self, x: f64) -> Option<Cell> {
         let native = self.native.as_ref()?;
         for octave in Octaves::of_float(x) {
-            let segment = match native.segments.get(octave.slot) {
+            let segment = match native.segments.get(native.octaves.segment_of(octave)) {
                 Some(segment) => segment,
                 None => native.make_segment(octave)?,
             };
@@ -251,7 +261,7 @@ impl Native {
         loop {
             let level = segments.level();
             match octaves.segment(octave, made(), level) {
-                Ok((cells, tag)) => return segments.make(octave.slot, cells, tag),
+                Ok((cells, tag)) => return segments.make(octaves.segment_of(octave), cells, tag),
                 Err(coarser) => segments.set_level(level, coarser),
             }
         }
@@ -344,7 +354,7 @@ impl<U: Unit> Histogram<U> {
         let Some(HistogramCells { cells, grid, .. }) = self.bound.get() else { return Ok(()) };
         let kept = U::kept(value);
         // The base cell determines the bucket of the exemplar.
-        exemplar::keep(cells.at(grid.base_of(kept)), grid.shown(kept), labels)
+        exemplar::keep(cells.at(0), grid.base_of(kept), grid.shown(kept), labels)
     }
 
     /// Counts one observation. If this thread is in a sampled span, that becomes the exemplar of the
@@ -381,7 +391,7 @@ impl<U: Unit> Histogram<U> {
     fn keep_span(&self, value: U::Value, span: trace::SpanIds) {
         let Some(HistogramCells { cells, grid, .. }) = self.bound.get() else { return };
         let kept = U::kept(value);
-        trace::keep(cells.at(grid.base_of(kept)), grid.shown(kept), span);
+        trace::keep(cells.at(0), grid.base_of(kept), grid.shown(kept), span);
     }
 }
 
@@ -478,6 +488,7 @@ pub(super) fn shape<U: Unit>(opts: &Opts<'_>) -> Result<Shape, String> {
         ending: U::SUFFIX,
         cells: grid.cells(),
         segments: grid.segments(),
+        made_segment: grid.made_segment(),
         layout,
         recent,
         states: Vec::new(),

@@ -23,7 +23,7 @@ pub use info::Info;
 pub(crate) use info::InfoSeries;
 pub use state_set::{DynamicStateSet, StateSet};
 pub use summary::Summary;
-use talea_region::{Cells, Combine, Number, Storage};
+use talea_region::{Cells, Combine, MadeSegment, Number, Storage};
 pub use timer::{ObserveDuration, Timer};
 
 use self::slot::Slot;
@@ -74,6 +74,8 @@ pub struct Shape {
     /// Cells of a series, and segments that it may have.
     pub(crate) cells: usize,
     pub(crate) segments: usize,
+    /// The segment that a series is made with, if any.
+    pub(crate) made_segment: MadeSegment,
 }
 
 impl Shape {
@@ -111,6 +113,7 @@ impl Shape {
             states: Vec::new(),
             cells: 1,
             segments: 0,
+            made_segment: MadeSegment::default(),
         }
     }
 

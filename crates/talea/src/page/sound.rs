@@ -273,7 +273,7 @@ mod tests {
         for (text, is_sound) in
             [(&b"a=\"b\""[..], true), (b"a=\"b\" 1", false), (b"a=\"\xFF\"", false)]
         {
-            cell.set_exemplar(1.0, text).unwrap();
+            cell.set_exemplar(0, 1.0, text).unwrap();
             assert_eq!(fault().is_none(), is_sound, "{text:?}");
         }
     }

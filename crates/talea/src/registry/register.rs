@@ -350,6 +350,7 @@ impl Registry {
             combine: shape.combine,
             cells: shape.cells as u16,
             segments: shape.segments as u16,
+            made_segment: shape.made_segment,
             limit: opts.limit.or(combinations).unwrap_or(SERIES_LIMIT),
             idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
             accumulates: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),

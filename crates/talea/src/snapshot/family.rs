@@ -285,8 +285,8 @@ impl<'a> SeriesSnapshot<'a> {
     pub(crate) fn exemplar(&self, bucket: usize) -> Option<&'a talea_region::Exemplar> {
         let Self { family, raw, .. } = self;
         let is_of = |exemplar: &&talea_region::Exemplar| match family.meta.kind {
-            Kind::Histogram => family.meta.grid.classic_of_base(exemplar.cell) == bucket,
-            Kind::Counter => exemplar.cell == bucket,
+            Kind::Histogram => family.meta.grid.classic_of_base(exemplar.n) == bucket,
+            Kind::Counter => exemplar.n == bucket,
             _ => false,
         };
         // Several base cells may be one bucket.

@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use talea_region::MadeSegment;
+
 use super::cuts::Cuts;
 use super::layout::{FLOAT_ZERO, Layout, Numbers, float, order};
 use super::native::{COARSEST, bucket_of, upper_bound};
@@ -55,14 +57,23 @@ impl Grid {
         Self { layout, bounds, cuts, octaves }
     }
 
-    /// Base cells and the sum.
+    /// The cells of a series itself: base cells and the sum.
     pub(crate) fn cells(&self) -> usize {
-        self.specials() + self.bounds.len() + 2
+        self.specials() + self.bounds.len() + 2 - usize::from(self.made_segment().cells)
+    }
+
+    /// The segment with the other base cells, if there are segments.
+    pub(crate) fn made_segment(&self) -> MadeSegment {
+        let made = |octaves: &Octaves| MadeSegment {
+            n: octaves.base_segment() as u16,
+            cells: self.bounds.len() as u16 + 1,
+        };
+        self.octaves.as_ref().map(made).unwrap_or_default()
     }
 
     /// Segments that a series may have.
     pub(crate) fn segments(&self) -> usize {
-        self.octaves.as_ref().map_or(0, Octaves::slots)
+        self.octaves.as_ref().map_or(0, |octaves| octaves.slots() + 1)
     }
 
     /// Its thresholds in the shown unit.

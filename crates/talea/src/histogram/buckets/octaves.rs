@@ -37,7 +37,7 @@ struct Usual {
 /// An octave, in a slot that its segment may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Octave {
-    /// The number of the segment.
+    /// Its place among all octaves.
     pub(crate) slot: usize,
     /// The distinction between octaves of one slot: how often the numbering has gone round all
     /// slots, and by which step the slot was reached.
@@ -102,6 +102,28 @@ impl Octaves {
             Numbers::Whole => 64,
             Numbers::Floats => 2 * FLOAT_SLOTS,
         }
+    }
+
+    /// The number of the segment of base cells. A region finds it as fast as those before it, which are
+    /// of nearly all octaves that are observed; those of further octaves are behind it.
+    #[inline]
+    pub(crate) fn base_segment(&self) -> usize {
+        match self.numbers {
+            Numbers::Whole => 36,
+            Numbers::Floats => 16,
+        }
+    }
+
+    /// The number of an octave's segment.
+    #[inline]
+    pub(crate) fn segment_of(&self, octave: Octave) -> usize {
+        octave.slot + usize::from(octave.slot >= self.base_segment())
+    }
+
+    /// The octave of a segment that was made with this tag, if it is one of an octave.
+    pub(super) fn octave_of(&self, n: usize, tag: u16) -> Option<Octave> {
+        let base = self.base_segment();
+        (n != base).then(|| Octave::of(n - usize::from(n > base), tag))
     }
 
     /// The octave of a whole number that is not 0.
@@ -173,7 +195,8 @@ impl Octaves {
     ) -> Result<(usize, u16), u64> {
         let finest = self.levels.len() - 1;
         let schema = finest.saturating_sub(level as usize);
-        let others = made.filter(|&(slot, tag)| !self.may_be_zero(Octave::of(slot, tag)));
+        let others = made.filter_map(|(n, tag)| self.octave_of(n, tag));
+        let others = others.filter(|&other| !self.may_be_zero(other));
         if schema > 0
             && !self.may_be_zero(octave)
             && (others.count() + 1) << schema > CELLS.saturating_mul(self.most as usize)
@@ -214,9 +237,9 @@ impl Octaves {
         schema_of(tag) as i8
     }
 
-    pub(super) fn cells(&self, slot: usize, tag: u16) -> usize {
+    pub(super) fn cells(&self, octave: Octave, tag: u16) -> usize {
         let Some(level) = self.levels.get(schema_of(tag) as usize) else { return 0 };
-        level.bounds().len() + 1 + self.thresholds_of(Octave::of(slot, tag)).len()
+        level.bounds().len() + 1 + self.thresholds_of(octave).len()
     }
 
     /// Calls `each` for the cells of a segment in which anything was counted, in order, with the
@@ -224,13 +247,14 @@ impl Octaves {
     #[inline]
     pub(super) fn each_count(
         &self,
-        (slot, tag): (usize, u16),
+        octave: Octave,
+        tag: u16,
         counts: &[u64],
         layout: &Layout,
         mut each: impl FnMut(i32, bool, usize, u64),
     ) {
         let Some(level) = self.levels.get(schema_of(tag) as usize) else { return };
-        let octave = Octave::of(slot, tag);
+        let slot = octave.slot;
         let cuts = self.thresholds_of(octave);
         let (number, is_negative) = match self.numbers {
             Numbers::Whole => (slot as i64, false),

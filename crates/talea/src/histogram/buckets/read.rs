@@ -1,10 +1,11 @@
 //! Reads the cells of a series as classic buckets and as native ones, of the same counts.
 
-use talea_region::SeriesView;
+use talea_region::{SegmentView, SeriesView};
 
 use super::grid::{Grid, INFINITY, MINUS_INFINITY, NAN, ZERO};
 use super::layout::{FLOAT_ZERO, Numbers};
 use super::native::{COARSEST, bucket_of, coarser};
+use super::octaves::{Octave, Octaves};
 use crate::histogram::native_buckets::{NativeBuckets, join};
 use crate::histogram::snapshot::NonFinite;
 
@@ -15,6 +16,17 @@ enum Native {
     Nan,
     Infinite { negative: bool },
     In { schema: i8, bucket: i32, negative: bool },
+}
+
+impl Octaves {
+    /// The segments of octaves.
+    fn segments<'a>(
+        &self,
+        series: &SeriesView<'a>,
+    ) -> impl Iterator<Item = (Octave, SegmentView<'a>)> + use<'a, '_> {
+        let octave = |it: &SegmentView<'_>| self.octave_of(it.n.into(), it.tag);
+        series.segments().filter_map(move |segment| Some((octave(&segment)?, segment)))
+    }
 }
 
 impl Grid {
@@ -33,8 +45,8 @@ impl Grid {
         let mut all = 0_u64;
         self.each_of_base(series, |_, _, count| all = all.wrapping_add(count));
         if let Some(octaves) = &self.octaves {
-            for segment in series.segments() {
-                let cells = octaves.cells(usize::from(segment.n), segment.tag);
+            for (octave, segment) in octaves.segments(series) {
+                let cells = octaves.cells(octave, segment.tag);
                 all = segment.values.iter().take(cells).fold(all, |all, n| all.wrapping_add(*n));
             }
         }
@@ -88,10 +100,10 @@ impl Grid {
             }
         });
         let Some(octaves) = &self.octaves else { return schema };
-        for segment in series.segments() {
+        for (octave, segment) in octaves.segments(series) {
             let found = octaves.schema(segment.tag);
             if found < schema {
-                let cells = octaves.cells(usize::from(segment.n), segment.tag);
+                let cells = octaves.cells(octave, segment.tag);
                 if segment.values.iter().take(cells).any(|&count| count != 0) {
                     schema = found;
                 }
@@ -117,27 +129,27 @@ impl Grid {
     fn each(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
         self.each_of_base(series, &mut each);
         let Some(octaves) = &self.octaves else { return };
-        for segment in series.segments() {
-            let (place, schema) = ((segment.n.into(), segment.tag), octaves.schema(segment.tag));
-            octaves.each_count(
-                place,
-                segment.values,
-                &self.layout,
-                |bucket, negative, at, count| {
-                    each(Native::In { schema, bucket, negative }, at, count);
-                },
-            );
+        for (octave, SegmentView { tag, values, .. }) in octaves.segments(series) {
+            let schema = octaves.schema(tag);
+            octaves.each_count(octave, tag, values, &self.layout, |bucket, negative, at, count| {
+                each(Native::In { schema, bucket, negative }, at, count);
+            });
         }
     }
 
     #[inline]
     fn each_of_base(&self, series: &SeriesView<'_>, mut each: impl FnMut(Native, usize, u64)) {
-        let base = series.values.split_last().map_or(&[][..], |(_, base)| base);
-        // Mostly all is in segments, which is seen sooner where all are looked at.
-        if base.iter().fold(0, |any, count| any | count) == 0 {
+        let own = series.values.split_last().map_or(&[][..], |(_, own)| own);
+        let made = self.octaves.as_ref().and_then(|octaves| {
+            series.segments().find(|segment| usize::from(segment.n) == octaves.base_segment())
+        });
+        let made = made.map_or(&[][..], |segment| segment.values);
+        // Mostly all is in other segments, which is seen sooner where all are looked at.
+        if own.iter().chain(made).fold(0, |any, count| any | count) == 0 {
             return;
         }
-        for (cell, &count) in base.iter().enumerate().filter(|(_, count)| **count != 0) {
+        let base = own.iter().chain(made).enumerate();
+        for (cell, &count) in base.filter(|(_, count)| **count != 0) {
             let native = match cell {
                 _ if cell >= self.specials() => match self.coarse_of_base(cell) {
                     Some((negative, bucket)) => Native::In { schema: COARSEST, bucket, negative },
