@@ -12,6 +12,7 @@ use crate::layout::*;
 use crate::memory::path::AddPath;
 use crate::series::exemplars::Exemplar;
 use crate::series::groups::FamilySet;
+use crate::series::segment::MadeSegment;
 use crate::source::{Block, Owner};
 use crate::values::{Combine, Number};
 
@@ -113,8 +114,8 @@ pub struct FamilyCopy {
     pub(super) may_repeat: bool,
     pub(super) cells: u16,
     pub(super) segments: u16,
-    /// Cells of the segment that a series is made with.
-    pub(super) made_cells: u16,
+    /// The segment that a series is made with.
+    pub(super) made_segment: MadeSegment,
     /// Its runs among all runs, in the order of their records, and the number of their series.
     pub(super) runs: Range<usize>,
     pub(super) series: usize,

@@ -10,7 +10,7 @@ impl FamilyCopy {
     /// Whether the values of another family can be added to its own: both have the same cells,
     /// whose values are sums.
     fn has_cells_of(&self, other: &Self) -> bool {
-        let cells = |family: &Self| (family.kind, family.number, family.cells, family.segments);
+        let cells = |it: &Self| (it.kind, it.number, it.cells, it.segments, it.made_segment);
         cells(self) == cells(other) && [self, other].iter().all(|it| it.combine == Combine::Sum)
     }
 }

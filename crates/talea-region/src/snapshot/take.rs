@@ -135,7 +135,7 @@ impl<S: Source> Taking<'_, '_, S> {
         out.id = id;
         out.cells = head.cells;
         out.segments = head.segments;
-        out.made_cells = MadeSegment::unpack(word(FAMILY_MADE)).cells;
+        out.made_segment = MadeSegment::unpack(word(FAMILY_MADE));
         (out.runs, out.series) = (0..0, 0);
         Some(())
     }
@@ -314,8 +314,8 @@ impl<S: Source> Taking<'_, '_, S> {
             series.created = series.created.max(*wiped);
             subtract_base(number, &mut self.taken.out.values[series.values as usize..], base);
         }
-        let made = self.taken.out.families[series.family as usize].made_cells;
-        let most = run.count + u64::from(made);
+        let made = self.taken.out.families[series.family as usize].made_segment;
+        let most = run.count + u64::from(made.cells);
         // Each has a place of its own, so together they fit the region.
         let exemplars =
             exemplars::read(self.source, *exemplars, most, &mut self.taken.exemplar_room);

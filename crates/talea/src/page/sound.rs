@@ -189,17 +189,23 @@ fn special(text: &[u8]) -> Option<usize> {
     // above it.)
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
     let are = |word: u64, byte: u8| zeros(word ^ (ONES * u64::from(byte)));
-    let mut at = 0;
-    while let Some(word) = text.get(at..).and_then(<[u8]>::first_chunk) {
-        let word = u64::from_le_bytes(*word);
+    let first_in = |bytes: &[u8; 8]| {
+        let word = u64::from_le_bytes(*bytes);
         let found = are(word, b'"') | are(word, b'\\') | are(word, b'\n');
-        if found != 0 {
-            return Some(at + found.trailing_zeros() as usize / 8);
+        (found != 0).then(|| found.trailing_zeros() as usize / 8)
+    };
+    let mut at = 0;
+    while let Some(bytes) = text.get(at..).and_then(<[u8]>::first_chunk) {
+        match first_in(bytes) {
+            Some(n) => return Some(at + n),
+            None => at += 8,
         }
-        at += 8;
     }
-    let rest = text.get(at..)?;
-    Some(at + rest.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n'))?)
+    match text.last_chunk() {
+        // None of those that were looked at before is found again.
+        Some(bytes) => Some(text.len() - 8 + first_in(bytes)?),
+        None => text.iter().position(|byte| matches!(byte, b'"' | b'\\' | b'\n')),
+    }
 }
 
 #[cfg(test)]
