@@ -53,6 +53,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
                 ::core::option::Option::Some(#count)
             }
             #[inline]
+            fn is_known_early() -> bool {
+                true
+            }
+            #[inline]
             fn index(&self) -> usize {
                 match self {
                     #(Self::#variants => #indices,)*

@@ -96,6 +96,10 @@ pub(crate) fn derive(input: &DeriveInput) -> Result<TokenStream> {
             fn cardinality() -> ::core::option::Option<usize> {
                 ::talea::derived::product(&[#(#radices),*])
             }
+            #[inline]
+            fn is_known_early() -> bool {
+                true #(&& <#fixed_types as ::talea::LabelValue>::is_known_early())*
+            }
             fn fault() -> ::core::option::Option<::std::string::String> {
                 #(
                     if let ::core::option::Option::Some(fault) =

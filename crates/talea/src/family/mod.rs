@@ -95,12 +95,30 @@ impl<M: Metric> PartialEq for BoundFamily<M> {
     }
 }
 
+/// How many places a family has for so many combinations of fixed labels: one for each. With more than
+/// 4,096 it has none, as a place takes memory, and they are looked up by hash.
+#[inline]
+pub(crate) fn places(cardinality: Option<usize>) -> Option<usize> {
+    cardinality.filter(|&n| n <= 4096)
+}
+
 impl<M: Metric> BoundFamily<M> {
     /// The content of a place, if there is one and it was filled.
     #[inline(always)]
-    fn placed(&self, labels: &impl Labels) -> Option<SeriesGuard<M>> {
-        let found = self.fixed.get(labels.index())?.get()?;
-        Some(SeriesGuard::lasting(Slot::Lasting(found)))
+    fn placed(&self, labels: &impl Labels) -> Option<&'static M::Bound> {
+        self.fixed.get(labels.index())?.get()
+    }
+
+    /// Finds or makes a series whose labels are fixed, and fills its place.
+    fn place(
+        &self,
+        place: &'static OnceLock<M::Bound>,
+        labels: &impl Labels,
+    ) -> Result<&'static M::Bound, SeriesError> {
+        let mut text = LabelText::new();
+        labels.write(&mut text);
+        let cells = self.family.permanent_series(text.as_bytes())?;
+        Ok(place.get_or_init(|| M::bind(cells, self.grid)))
     }
 
     /// Finds or makes a series whose labels are fixed, and fills its place; with too many
@@ -108,21 +126,18 @@ impl<M: Metric> BoundFamily<M> {
     ///
     /// Out of line, so that the look-up of a filled place is inlined.
     #[inline(never)]
-    fn place(&self, labels: impl Labels) -> Result<SeriesGuard<M>, SeriesError> {
-        let Some(place) = self.fixed.get(labels.index()) else {
-            return self.get_cached(&labels).or_else(|miss| self.search(miss, &labels));
-        };
-        let mut text = LabelText::new();
-        labels.write(&mut text);
-        let cells = self.family.permanent_series(text.as_bytes())?;
-        Ok(SeriesGuard::lasting(Slot::Lasting(place.get_or_init(|| M::bind(cells, self.grid)))))
+    fn place_or_search(&self, labels: impl Labels) -> Result<SeriesGuard<M>, SeriesError> {
+        match self.fixed.get(labels.index()) {
+            Some(place) => self.place(place, &labels).map(SeriesGuard::lasting),
+            None => self.get_cached(&labels).or_else(|miss| self.search(miss, &labels)),
+        }
     }
 
-    /// As [`place`](Self::place), or the overflow series.
+    /// As [`place_or_search`](Self::place_or_search), or the overflow series.
     // The labels themselves: to be referred to, they would be written to memory each time.
     #[inline(never)]
     fn place_or_overflow(&self, labels: impl Labels) -> SeriesGuard<M> {
-        self.place(labels).unwrap_or_else(|_| self.overflow_series())
+        self.place_or_search(labels).unwrap_or_else(|_| self.overflow_series())
     }
 
     /// Looks a series without a place up in the lookup cache of this process.
@@ -221,7 +236,7 @@ impl<M: Metric> BoundFamily<M> {
     }
 
     pub(crate) fn overflow_series(&self) -> SeriesGuard<M> {
-        SeriesGuard::lasting(Slot::Lasting(self.overflow))
+        SeriesGuard::lasting(self.overflow)
     }
 }
 
@@ -242,8 +257,14 @@ pub struct SeriesGuard<M> {
 
 impl<M: Metric> SeriesGuard<M> {
     #[inline(always)]
-    pub(crate) fn lasting(slot: Slot<M::Bound>) -> Self {
-        Self { metric: ManuallyDrop::new(M::holding(slot)), _guard: None }
+    fn lasting(found: &'static M::Bound) -> Self {
+        Self::looked_up(Some(found), None)
+    }
+
+    #[inline(always)]
+    fn looked_up(bound: Option<&'static M::Bound>, origin: Option<Origin>) -> Self {
+        let metric = M::holding(Slot::LookedUp { bound, origin });
+        Self { metric: ManuallyDrop::new(metric), _guard: None }
     }
 
     /// A handle that keeps the series as long as this process lives. An idle counter or histogram
@@ -312,7 +333,7 @@ impl<L, M: Metric> Family<L, M> {
     /// The result of a look-up while the family is not installed.
     #[cold]
     pub(crate) fn looked_up_unbound(&self) -> SeriesGuard<M> {
-        SeriesGuard::lasting(Slot::looked_up(self.late.origin()))
+        SeriesGuard::looked_up(None, self.late.origin())
     }
 }
 
@@ -342,10 +363,20 @@ impl<L: 'static, M: Metric> Family<L, M> {
     // Always inlined: a result that is returned in memory would have to be waited for.
     #[inline(always)]
     pub fn with<Q: Labels<Static = L>>(&self, labels: Q) -> SeriesGuard<M> {
+        // Of the three ways only one is compiled. The first has all results in registers.
+        if Q::is_known_early() && places(Q::cardinality()).is_some() {
+            let placed = self.bound.get().and_then(|bound| bound.placed(&labels));
+            return match placed.or_else(|| self.fill_place(labels)) {
+                Some(found) => SeriesGuard::lasting(found),
+                None => SeriesGuard::looked_up(None, self.late.origin()),
+            };
+        }
         let Some(bound) = self.bound.get() else { return self.with_shared(labels) };
-        // Known when it is compiled, so that only one of the two ways is.
         if Q::cardinality().is_some() {
-            return bound.placed(&labels).unwrap_or_else(|| bound.place_or_overflow(labels));
+            return match bound.placed(&labels) {
+                Some(found) => SeriesGuard::lasting(found),
+                None => bound.place_or_overflow(labels),
+            };
         }
         bound.get_cached(&labels).unwrap_or_else(|miss| bound.search_or_overflow(miss, &labels))
     }
@@ -364,9 +395,23 @@ impl<L: 'static, M: Metric> Family<L, M> {
     ) -> Result<SeriesGuard<M>, SeriesError> {
         let Some(bound) = self.bound.get() else { return self.try_with_shared(labels) };
         if Q::cardinality().is_some() {
-            return bound.placed(&labels).map_or_else(|| bound.place(labels), Ok);
+            return match bound.placed(&labels) {
+                Some(found) => Ok(SeriesGuard::lasting(found)),
+                None => bound.place_or_search(labels),
+            };
         }
         bound.get_cached(&labels).or_else(|miss| bound.search(miss, &labels))
+    }
+
+    /// As [`with`](Self::with), by labels that have a place, which is not filled.
+    // The labels themselves: to be referred to, they would be written to memory each time.
+    #[cold]
+    #[inline(never)]
+    fn fill_place<Q: Labels<Static = L>>(&self, labels: Q) -> Option<&'static M::Bound> {
+        let bound = self.bound()?;
+        let place = bound.fixed.get(labels.index());
+        let found = place.and_then(|place| bound.place(place, &labels).ok());
+        Some(found.unwrap_or(bound.overflow))
     }
 
     /// As [`try_with`](Self::try_with), if no look-up found this family installed so far; a clone

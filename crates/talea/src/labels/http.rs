@@ -122,6 +122,10 @@ macro_rules! values {
 
         impl LabelValue for $type {
             #[inline]
+            fn is_known_early() -> bool {
+                true
+            }
+            #[inline]
             fn cardinality() -> Option<usize> {
                 Some(Self::ALL.len())
             }

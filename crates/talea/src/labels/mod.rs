@@ -61,6 +61,11 @@ pub trait Labels {
     fn cardinality() -> Option<usize> {
         None
     }
+    /// Whether [`cardinality`](Self::cardinality) is a constant, so that a look-up compiles one way alone.
+    #[doc(hidden)]
+    fn is_known_early() -> bool {
+        false
+    }
     /// Why no family can be registered with these labels yet, in words.
     fn fault() -> Option<String> {
         None
@@ -92,6 +97,10 @@ impl Labels for () {
         Some(1)
     }
     #[inline]
+    fn is_known_early() -> bool {
+        true
+    }
+    #[inline]
     fn write(&self, _: &mut LabelText) {}
     #[inline]
     fn add_to_key<K: KeyWriter>(&self, _: &mut K) {}
@@ -103,6 +112,10 @@ macro_rules! as_pointed_to {
         #[inline]
         fn cardinality() -> Option<usize> {
             T::cardinality()
+        }
+        #[inline]
+        fn is_known_early() -> bool {
+            T::is_known_early()
         }
         fn fault() -> Option<String> {
             T::fault()
@@ -170,6 +183,11 @@ pub trait LabelValue {
     /// The number of values, if they are fixed.
     fn cardinality() -> Option<usize> {
         None
+    }
+    /// Whether [`cardinality`](Self::cardinality) is a constant.
+    #[doc(hidden)]
+    fn is_known_early() -> bool {
+        false
     }
     /// Why no family can be registered with it yet, in words: a set that is fixed
     /// at run time and was not.

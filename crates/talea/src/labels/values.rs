@@ -35,6 +35,10 @@ impl LabelValue for char {
 
 impl LabelValue for bool {
     #[inline]
+    fn is_known_early() -> bool {
+        true
+    }
+    #[inline]
     fn cardinality() -> Option<usize> {
         Some(2)
     }
@@ -57,6 +61,10 @@ impl<T: LabelValue> LabelValue for Option<T> {
     #[inline]
     fn cardinality() -> Option<usize> {
         T::cardinality().map(|n| n.saturating_add(1))
+    }
+    #[inline]
+    fn is_known_early() -> bool {
+        T::is_known_early()
     }
     fn fault() -> Option<String> {
         T::fault()

@@ -272,10 +272,8 @@ impl Slot<HistogramCells> {
     /// Counts one observation.
     #[inline]
     pub(super) fn observe<U: Unit>(&self, value: U::Value) {
-        match self.now() {
-            Some(bound) => bound.observe::<U>(value),
-            None => self.count_late::<U>(U::kept(value)),
-        }
+        let late = || self.count_late::<U>(U::kept(value));
+        self.update_or(|bound| bound.observe::<U>(value), late);
     }
 
     /// Observes if no binding was known. It does not call the common path, of which there would be

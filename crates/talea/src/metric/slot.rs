@@ -24,6 +24,10 @@ impl Bound for Cell {
     }
 }
 
+/// A hint for the compiler.
+#[cold]
+fn is_rarer() {}
+
 /// A metric that was made with its cells has them in its own memory, without the synchronization
 /// that a static needs: each look-up makes one, so that must cost nothing. It is as small as its
 /// binding allows: the metrics of a request lie on one cache line.
@@ -37,16 +41,16 @@ pub enum Slot<T: 'static> {
         /// series.
         passes: bool,
     },
-    /// Found by a look-up of a permanent series: the place of its cells.
-    Lasting(&'static T),
-    /// Made without; a registry fills it once.
-    Late {
-        /// The place of the cells.
-        place: Late<T>,
-        /// Whether it was found by a look-up in a family that is not installed. Then it must not
-        /// own memory, as it is not dropped, and it is never installed.
-        passes: bool,
+    /// Found by a look-up by fixed labels. It owns no memory, as it is not dropped.
+    LookedUp {
+        /// The place of a permanent series' cells; `None` if the family is not installed, and neither
+        /// will this be.
+        bound: Option<&'static T>,
+        /// The place where a family was made that is not installed.
+        origin: Option<Origin>,
     },
+    /// Made without: the place of the cells, which a registry fills once.
+    Late(Late<T>),
 }
 
 impl<T: Bound> Clone for Slot<T> {
@@ -55,11 +59,11 @@ impl<T: Bound> Clone for Slot<T> {
             // If there is no room even to note that it is kept, updates of the clone are discarded.
             Self::Bound { bound, passes: true } if !bound.keep() => Self::late(None),
             Self::Bound { bound, .. } => Self::bound(*bound),
-            Self::Lasting(bound) => Self::bound(**bound),
-            Self::Late { place, passes } => match place.get() {
+            Self::LookedUp { bound: Some(bound), .. } => Self::bound(**bound),
+            Self::LookedUp { bound: None, origin } => Self::late(*origin),
+            Self::Late(place) => match place.get() {
                 Some(bound) => Self::bound(*bound),
-                None if *passes => Self::late(place.origin),
-                None => Self::Late { place: place.clone(), passes: false },
+                None => Self::Late(place.clone()),
             },
         }
     }
@@ -77,21 +81,42 @@ impl<T: Bound> Slot<T> {
         update: impl FnOnce(&T) -> R,
         again: impl FnOnce() -> R,
     ) -> R {
-        match self.now() {
-            Some(bound) => update(bound),
-            None => self.update_late(again),
-        }
+        self.update_or(update, || self.update_late(again))
+    }
+
+    /// Calls `update` with the binding, or else `late`.
+    #[inline(always)]
+    pub(crate) fn update_or<R: Default>(
+        &self,
+        update: impl FnOnce(&T) -> R,
+        late: impl FnOnce() -> R,
+    ) -> R {
+        let bound = match self {
+            Self::Bound { bound, .. } => bound,
+            Self::LookedUp { bound: Some(bound), .. } => bound,
+            // Without a reference to this slot, for which each look-up would write its result to memory.
+            Self::LookedUp { bound: None, origin } => {
+                note_discarded(*origin);
+                return R::default();
+            }
+            Self::Late(place) => {
+                is_rarer();
+                match place.now() {
+                    Some(bound) => bound,
+                    None => return late(),
+                }
+            }
+        };
+        update(bound)
     }
 
     /// The binding, unless a clone was bound since the last [`get`](Self::get).
     #[inline(always)]
     pub(crate) fn now(&self) -> Option<&T> {
-        #[cold]
-        fn is_rarer() {}
         match self {
             Self::Bound { bound, .. } => Some(bound),
-            Self::Lasting(bound) => Some(bound),
-            Self::Late { place, .. } => {
+            Self::LookedUp { bound, .. } => *bound,
+            Self::Late(place) => {
                 is_rarer();
                 place.now()
             }
@@ -102,8 +127,8 @@ impl<T: Bound> Slot<T> {
     pub(crate) fn get(&self) -> Option<&T> {
         match self {
             Self::Bound { bound, .. } => Some(bound),
-            Self::Lasting(bound) => Some(bound),
-            Self::Late { place, .. } => place.get(),
+            Self::LookedUp { bound, .. } => *bound,
+            Self::Late(place) => place.get(),
         }
     }
 
@@ -112,7 +137,7 @@ impl<T: Bound> Slot<T> {
     #[inline(never)]
     pub(crate) fn update_late<R: Default>(&self, again: impl FnOnce() -> R) -> R {
         match self {
-            Self::Late { place, .. } if place.get().is_none() => {
+            Self::Late(place) if place.get().is_none() => {
                 place.note_discarded();
                 R::default()
             }
@@ -124,8 +149,8 @@ impl<T: Bound> Slot<T> {
     pub(crate) fn bind(&self, bound: &'static T) -> bool {
         match self {
             Self::Bound { bound: already, .. } => *already == *bound,
-            Self::Lasting(already) => **already == *bound,
-            Self::Late { place, .. } => place.fill(bound),
+            Self::LookedUp { bound: already, .. } => already.is_some_and(|it| *it == *bound),
+            Self::Late(place) => place.fill(bound),
         }
     }
 }
@@ -134,17 +159,18 @@ impl<T> Slot<T> {
     /// A slot without a binding. `origin` is the place where its metric was made, if its discarded
     /// updates are to be reported.
     pub(crate) const fn late(origin: Option<Origin>) -> Self {
-        Self::Late { place: Late::new(origin), passes: false }
-    }
-
-    /// The slot of a metric found by a look-up in a family that is not installed.
-    pub(crate) const fn looked_up(origin: Option<Origin>) -> Self {
-        Self::Late { place: Late::new(origin), passes: true }
+        Self::Late(Late::new(origin))
     }
 
     #[inline]
     pub(crate) const fn bound(bound: T) -> Self {
         Self::Bound { bound, passes: false }
+    }
+}
+
+fn note_discarded(origin: Option<Origin>) {
+    if let Some(origin) = origin {
+        discarded::note(origin);
     }
 }
 
@@ -190,9 +216,7 @@ impl<T: PartialEq> Late<T> {
 
     /// Notes that an update found nothing.
     pub(crate) fn note_discarded(&self) {
-        if let Some(origin) = self.origin {
-            discarded::note(origin);
-        }
+        note_discarded(self.origin);
     }
 
     /// Fills it, unless it is filled with something else; true if it is filled with this now.

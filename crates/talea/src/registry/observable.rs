@@ -162,10 +162,13 @@ impl<L: 'static> Observation<'_, L> {
     /// the family's overflow series.
     pub fn set<Q: Labels<Static = L>>(&mut self, labels: Q, value: f64) {
         let text = LabelText::of(&labels).as_bytes().to_vec();
-        if self.known.contains(&text) {
-            self.family.with(&labels).set(value);
-        } else {
-            self.new.push((text.clone(), value));
+        match self.family.bound() {
+            // By its text, since fixed labels have no places in a family whose series come and go.
+            Some(bound) if self.known.contains(&text) => {
+                let found = bound.series_of_text(&text);
+                found.unwrap_or_else(|_| bound.overflow_series()).set(value);
+            }
+            _ => self.new.push((text.clone(), value)),
         }
         self.texts.insert(text);
     }

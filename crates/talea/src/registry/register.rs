@@ -30,10 +30,6 @@ use crate::snapshot::derived_series;
 /// The default limit of series of a family.
 pub(crate) const SERIES_LIMIT: u64 = 2000;
 
-/// Families of more combinations than this are looked up by hash, however fixed
-/// these are: a place for each takes memory.
-const FIXED_AT_MOST: usize = 4096;
-
 /// A metric or a family, which can be registered.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no metric that can be registered",
@@ -483,7 +479,7 @@ fn bound_once<M: Metric>(
         return Ok(found);
     }
     let (overflow, grid) = defined.overflow(group)?;
-    let places = group.cardinality.filter(|&n| n <= FIXED_AT_MOST).unwrap_or(0);
+    let places = family::places(group.cardinality).unwrap_or(0);
     let looks_up = places == 0 && !group.names.is_empty();
     if looks_up {
         draw_factors();
