@@ -87,7 +87,7 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<Ending> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
-        let stop = Stop::on_signals(study::kill_targets)?;
+        let stop = Stop::on_signals(matches!(command, Command::Study(_)), study::kill_all)?;
         match command {
             Command::Load(arguments) => load_command::run(&arguments, stop).await,
             Command::Study(arguments) => study_command::run(&arguments, stop).await,

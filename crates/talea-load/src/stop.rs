@@ -1,4 +1,4 @@
-//! Requests to stop: Ctrl-C and SIGTERM, heard once and seen everywhere.
+//! Requests to stop: Ctrl-C, SIGTERM and perhaps SIGHUP, heard once and seen everywhere.
 
 use tokio::sync::watch;
 
@@ -13,13 +13,19 @@ impl Stop {
     /// status 130, after a call of `at_second`. A child that was started with a piped standard input
     /// sees it close.
     ///
+    /// With `hangups`, on Linux, the first may be SIGHUP, unless the process ignores it, as `nohup` makes it.
+    /// No SIGHUP is the second signal: a terminal that closes may send several.
+    ///
     /// # Errors
     /// When a signal cannot be listened for.
-    pub fn on_signals(at_second: impl FnOnce() + Send + 'static) -> std::io::Result<Self> {
+    pub fn on_signals(
+        hangups: bool,
+        at_second: impl FnOnce() + Send + 'static,
+    ) -> std::io::Result<Self> {
         let (asked, stop) = watch::channel(false);
-        let mut signals = Signals::listen()?;
+        let mut signals = Signals::listen(hangups)?;
         tokio::spawn(async move {
-            signals.next().await;
+            signals.first().await;
             // Nobody listens any more once the command has ended.
             let _ = asked.send(true);
             signals.next().await;
@@ -63,16 +69,31 @@ pub const INTERRUPTED: u8 = 130;
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    hangup: Option<tokio::signal::unix::Signal>,
 }
 
 #[cfg(unix)]
 impl Signals {
-    fn listen() -> std::io::Result<Self> {
+    fn listen(hangups: bool) -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hangup: match hangups && !is_hangup_ignored() {
+                true => Some(signal(SignalKind::hangup())?),
+                false => None,
+            },
         })
+    }
+
+    async fn first(&mut self) {
+        match self.hangup.take() {
+            None => self.next().await,
+            Some(mut hangup) => tokio::select! {
+                () = self.next() => {}
+                _ = hangup.recv() => {}
+            },
+        }
     }
 
     async fn next(&mut self) {
@@ -83,13 +104,27 @@ impl Signals {
     }
 }
 
+/// Whether this process ignores SIGHUP; so also where that is not known.
+#[cfg(unix)]
+fn is_hangup_ignored() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // SIGHUP is signal 1, the lowest bit.
+    ignored.is_none_or(|mask| mask & 1 == 1)
+}
+
 #[cfg(not(unix))]
 struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    fn listen() -> std::io::Result<Self> {
+    fn listen(_: bool) -> std::io::Result<Self> {
         Ok(Self)
+    }
+
+    async fn first(&mut self) {
+        self.next().await;
     }
 
     async fn next(&mut self) {

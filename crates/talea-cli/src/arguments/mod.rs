@@ -105,8 +105,8 @@ const LOAD: &str = "Make load on a service, and count every request and answer.\
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a request failed, 2 usage or target not there, \
-        130 stopped by a signal."
+    after_help = "Exit status: 0 nothing failed, 1 a request failed or --fail-if holds, 2 usage or target not \
+        there, 130 stopped by a signal."
 )]
 pub(crate) struct LoadArguments {
     /// The URL before the scenario's paths, such as http://127.0.0.1:4000/api/items
@@ -223,7 +223,8 @@ pub(crate) struct StudyArguments {
         conflicts_with = "prometheus"
     )]
     pub with_prometheus: Option<PathBuf>,
-    /// A command for the shell before each case, such as one that empties the database
+    /// A command for the shell before each case, such as one that empties the database; it cannot ask
+    /// anything at the terminal
     #[arg(long, value_name = "COMMAND")]
     pub before_case: Option<String>,
     /// The items-api program; by default the one beside this program
@@ -285,7 +286,9 @@ pub(crate) enum StudyCommand {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read.")]
+#[command(
+    after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read or --fail-if not be judged."
+)]
 pub(crate) struct CompareArguments {
     /// report.json of each study
     #[arg(value_name = "REPORT", num_args = 2.., required = true)]

@@ -14,6 +14,7 @@ mod design;
 mod endpoints;
 mod measure;
 mod outcome;
+mod process_group;
 mod prometheus;
 mod reading;
 pub(crate) mod rounds;
@@ -35,8 +36,8 @@ pub(crate) use self::design::{
 pub(crate) use self::endpoints::EndpointSummary;
 pub(crate) use self::measure::{Measure, Measures};
 pub(crate) use self::outcome::{RunEnd, Study};
+pub(crate) use self::process_group::kill_all;
 pub(crate) use self::scraper::Scraper;
 pub(crate) use self::series::WINDOW;
 pub(crate) use self::server::Server;
-pub(crate) use self::target_process::kill_targets;
 pub(crate) use self::watcher::Watcher;

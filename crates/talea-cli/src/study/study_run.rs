@@ -1,6 +1,7 @@
 //! The run of a study: case after case, and how far it got.
 
 use std::fmt;
+use std::io::{Read, Seek};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,6 +18,7 @@ use super::case_result::CaseResult;
 use super::clients::Clients;
 use super::design::{Addresses, Design};
 use super::endpoints::EndpointTimes;
+use super::process_group::ProcessGroup;
 use super::prometheus::{Prometheus, PrometheusResult, differences};
 use super::reading::Reading;
 use super::sampler::{Sampler, Samples};
@@ -35,6 +37,8 @@ pub(super) struct StudyRun<'a> {
     pub(super) scrapes: u64,
     pub(super) missing_metrics: Vec<String>,
     prometheus: Option<Prometheus>,
+    /// Of `--before-case`, while it runs.
+    command: Option<ProcessGroup>,
     under_way: Option<(&'a Case, Window)>,
 }
 
@@ -73,11 +77,17 @@ impl<'a> StudyRun<'a> {
             scrapes: 0,
             missing_metrics: Vec::new(),
             prometheus: None,
+            command: None,
             under_way: None,
         }
     }
 
+    /// Ends the processes that run beside the service.
     pub(super) async fn end(&mut self) {
+        if let Some(command) = self.command.take() {
+            command.terminate();
+            command.ended().await;
+        }
         if let Some(prometheus) = self.prometheus.take() {
             prometheus.stop().await;
         }
@@ -184,13 +194,13 @@ impl<'a> StudyRun<'a> {
     }
 
     /// Warms the service up, and empties its database.
-    async fn prepare(&self, case: &Case, served: &mut ServingTarget) -> Result<()> {
+    async fn prepare(&mut self, case: &Case, served: &mut ServingTarget) -> Result<()> {
         if let Some(time) = self.design.warm_up {
             self.uncounted(&served.addresses, case.model.only_for(time)).await?;
         }
         served.settle().await?;
         if let Some(command) = &self.design.before_case {
-            in_a_shell(command).await?;
+            self.in_a_shell(command).await?;
             // It may have restarted the service.
             served.settle().await?;
         }
@@ -198,6 +208,31 @@ impl<'a> StudyRun<'a> {
             Some((scraper, _)) if self.design.service.resets() => scraper.reset().await,
             _ => Ok(()),
         }
+    }
+
+    async fn in_a_shell(&mut self, command: &str) -> Result<()> {
+        // In a file: a service that the command starts may write to it for longer than the command runs.
+        let mut errors = tempfile::tempfile().context("no file for the output of --before-case")?;
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null());
+        // A signal to the study alone must end the command too.
+        #[cfg(unix)]
+        shell.process_group(0);
+        let child = shell.stderr(errors.try_clone()?).spawn();
+        let mut child =
+            child.with_context(|| format!("--before-case {command:?} cannot be run"))?;
+        self.command = Some(ProcessGroup::of(&child));
+        let status = child.wait().await?;
+        // The service that it started runs on.
+        self.command = None;
+        if !status.success() {
+            let mut said = Vec::new();
+            errors.rewind()?;
+            errors.read_to_end(&mut said)?;
+            let said = String::from_utf8_lossy(&said);
+            bail!("--before-case {command:?} failed ({status}): {}", said.trim());
+        }
+        Ok(())
     }
 
     async fn run_case(
@@ -262,18 +297,6 @@ fn server(samples: &Samples, reset: bool, names: &Names) -> Server {
         server.requests_received = None;
     }
     server
-}
-
-async fn in_a_shell(command: &str) -> Result<()> {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null()).kill_on_drop(true);
-    let output = shell.stderr(Stdio::piped()).output().await;
-    let output = output.with_context(|| format!("--before-case {command:?} cannot be run"))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        bail!("--before-case {command:?} failed ({}): {}", output.status, said.trim());
-    }
-    Ok(())
 }
 
 impl ServingTarget {

@@ -5,8 +5,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-#[cfg(unix)]
-use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use talea_load::Target;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
@@ -14,6 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::design::{AddressSource, Addresses, Program};
+use super::process_group::ProcessGroup;
 use crate::screen::note;
 
 /// How long the target may take from its start until it accepts requests.
@@ -135,81 +134,6 @@ impl TargetProcess {
             words => anyhow!("the target died ({status}); it said:\n{words}"),
         }
     }
-}
-
-/// A child and its descendants. A program may be a script that starts the service, and passes no
-/// signal on.
-#[cfg(unix)]
-struct ProcessGroup(Option<Pid>);
-
-/// The groups of the targets that run.
-#[cfg(unix)]
-static RUNNING: Mutex<Vec<Pid>> = Mutex::new(Vec::new());
-
-/// Kills all targets and what they started: where this process ends without waiting for them.
-#[cfg(unix)]
-pub(crate) fn kill_targets() {
-    for group in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        let _ = kill_process_group(*group, Signal::KILL);
-    }
-}
-
-/// Their standard input closes, which ends the items API.
-#[cfg(not(unix))]
-pub(crate) fn kill_targets() {}
-
-#[cfg(unix)]
-impl ProcessGroup {
-    /// The group that a child leads.
-    fn of(child: &Child) -> Self {
-        let group = child.id().and_then(|pid| Pid::from_raw(pid.try_into().ok()?));
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).extend(group);
-        Self(group)
-    }
-
-    /// Asks programs that know nothing of studies to end.
-    fn terminate(&self) {
-        // One that has ended already is as it should be.
-        let _ = self.0.map(|group| kill_process_group(group, Signal::TERM));
-    }
-
-    /// Waits until all have ended, and kills those that stay: a second after their first.
-    async fn ended(&self) {
-        const TRIES: u32 = 100;
-        const EVERY: Duration = Duration::from_millis(20);
-        let Some(group) = self.0 else { return };
-        for n in 0..TRIES {
-            if test_kill_process_group(group).is_err() {
-                return;
-            }
-            if n == TRIES / 2 {
-                let _ = kill_process_group(group, Signal::KILL);
-            }
-            tokio::time::sleep(EVERY).await;
-        }
-    }
-}
-
-#[cfg(unix)]
-impl Drop for ProcessGroup {
-    fn drop(&mut self) {
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        running.retain(|group| Some(*group) != self.0);
-    }
-}
-
-#[cfg(not(unix))]
-struct ProcessGroup;
-
-#[cfg(not(unix))]
-impl ProcessGroup {
-    fn of(_: &Child) -> Self {
-        Self
-    }
-
-    fn terminate(&self) {}
-
-    async fn ended(&self) {}
 }
 
 /// Fails if a service is there before the target starts: it would be measured in the target's place.

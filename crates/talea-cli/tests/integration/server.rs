@@ -293,7 +293,7 @@ async fn nobody_stays_when_it_is_no_longer_waited_for() {
 
 #[tokio::test]
 async fn once_it_is_to_stop_it_ends_in_good_order() {
-    let stop = Stop::on_signals(|| ()).unwrap();
+    let stop = Stop::on_signals(false, || ()).unwrap();
     let mut server = TestServer::start_with(wide(), stop, None).await;
     let mut idle = server.says(HELLO).await;
     idle.hears_hello().await;

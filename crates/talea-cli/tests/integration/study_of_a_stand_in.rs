@@ -4,14 +4,17 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::support::stand_in::{Reply, StandIn, answer};
 use crate::support::study_output::StudyOutput;
-use crate::support::{TALEA, assert_ends, interrupt, json_file, stderr, stdout, talea, until};
+use crate::support::{
+    TALEA, assert_ends, interrupt, json_file, signal, stderr, stdout, talea, until,
+};
 
 /// A service that counts its requests by this name.
 fn service(requests: &'static str) -> StandIn {
@@ -102,6 +105,19 @@ impl Scene {
     fn child_is_gone(&self) -> bool {
         let pid = fs::read_to_string(self.path("pid")).unwrap();
         !Path::new("/proc").join(pid.trim()).exists()
+    }
+
+    /// Whether the process whose number is in a file has ended, and what it started.
+    fn group_is_gone(&self, file: &str) -> bool {
+        let group = fs::read_to_string(self.path(file)).unwrap();
+        let list = Command::new("ps").args(["-eo", "pgid=,stat="]).output().unwrap();
+        // One that has ended may still wait for its parent.
+        let is_of_it = |line: &str| {
+            let mut words = line.split_whitespace();
+            words.next() == Some(group.trim())
+                && words.next().is_some_and(|state| !state.starts_with('Z'))
+        };
+        !stdout(&list).lines().any(is_of_it)
     }
 }
 
@@ -210,15 +226,68 @@ fn a_second_ctrl_c_ends_a_target_that_ignores_the_first() {
     let output = study.wait_with_output().unwrap();
     assert_ends(&output, 130, &[]);
     assert!(!stderr(&output).contains("is killed"), "it waited for the target");
-    // One that has ended may still wait for its parent.
-    let group = fs::read_to_string(scene.path("pid")).unwrap();
-    let list = || Command::new("ps").args(["-eo", "pgid=,stat="]).output().unwrap();
-    let is_of_it = |line: &str| {
-        let mut words = line.split_whitespace();
-        words.next() == Some(group.trim())
-            && words.next().is_some_and(|state| !state.starts_with('Z'))
-    };
-    until("the target has ended, and its child", || !stdout(&list()).lines().any(is_of_it));
+    until("the target has ended, and its child", || scene.group_is_gone("pid"));
+}
+
+#[test]
+fn a_signal_before_a_case_ends_the_command_that_runs_then_and_its_children() {
+    let scene = Scene::counting();
+    let ready = scene.path("before");
+    let before = format!("sleep 1000 & echo $$ > '{}'; wait", ready.display());
+    let mut command = scene.command("1x1");
+    let study = command.args(["--before-case", &before]).stderr(Stdio::piped()).spawn().unwrap();
+    until("it runs", || fs::read_to_string(&ready).is_ok_and(|pid| pid.ends_with('\n')));
+    signal(&study, "TERM");
+    assert_ends(&study.wait_with_output().unwrap(), 130, &["stopped in 1x1 after 0 of 5 requests"]);
+    assert!(scene.group_is_gone("before") && scene.child_is_gone());
+}
+
+#[test]
+fn a_command_before_a_case_may_start_a_service_that_runs_on() {
+    let scene = Scene::counting();
+    // Standard error stays open.
+    let before = format!("sleep 1000 & echo $! > '{}'", scene.path("service").display());
+    scene.study("1x1", &["--before-case", &before], 0, &[]);
+    let service = fs::read_to_string(scene.path("service")).unwrap();
+    assert!(Command::new("kill").arg(service.trim()).status().unwrap().success(), "it runs");
+    scene.study(
+        "1x1",
+        &["--before-case", "echo no database >&2; false"],
+        2,
+        &["--before-case \"echo no database >&2; false\" failed (exit status: 1): no database"],
+    );
+}
+
+#[test]
+fn a_terminal_that_closes_ends_the_target_too() {
+    let scene = Scene::new(silent(), "sleep 1000 & exec cat > /dev/null");
+    let study = scene.command("2x2").stderr(Stdio::piped()).spawn().unwrap();
+    until("two requests", || scene.service.requests() >= 2);
+    // The shell may send one, and the kernel another.
+    signal(&study, "HUP");
+    signal(&study, "HUP");
+    let output = study.wait_with_output().unwrap();
+    assert_ends(&output, 130, &["stopped in 2x2 after 0 of 20 requests"]);
+    assert!(scene.group_is_gone("pid"));
+}
+
+#[test]
+fn a_terminal_that_closes_does_not_end_a_study_under_nohup() {
+    let may_answer = Arc::new(AtomicBool::new(false));
+    let answers = Arc::clone(&may_answer);
+    let metrics = |received| metrics(REQUESTS, received);
+    let scene = Scene::of(StandIn::counting(metrics, move |_, request| {
+        until("it may answer", || answers.load(SeqCst));
+        answer(request)
+    }));
+    let command = scene.command("2x20");
+    let mut nohup = Command::new("nohup");
+    nohup.arg(command.get_program()).args(command.get_args());
+    let study = nohup.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    until("two requests", || scene.service.requests() >= 2);
+    signal(&study, "HUP");
+    may_answer.store(true, SeqCst);
+    assert_ends(&study.wait_with_output().unwrap(), 0, &[]);
 }
 
 #[test]

@@ -140,8 +140,13 @@ impl Drop for Running {
 
 /// Ends a process as Ctrl-C does.
 pub(crate) fn interrupt(child: &Child) {
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
+    signal(child, "INT");
+}
+
+/// Sends a signal to a process alone.
+pub(crate) fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args(["-s", name, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
 }
 
 pub(crate) fn stdout(output: &Output) -> String {
