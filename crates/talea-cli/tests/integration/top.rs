@@ -4,13 +4,15 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::items_api::ItemsApi;
 use crate::support::region_folder::RegionFolder;
+use crate::support::stand_in::{StandIn, answer};
 use crate::support::{TALEA, assert_ends, stdout, talea, until};
 
 /// A terminal with a shell in it, on a tmux server of its own, ended when it is dropped.
@@ -177,6 +179,38 @@ fn the_terminal_is_as_it_was_after_a_signal() {
         assert!(!screen.contains("REQ/S"), "{screen}");
         assert_eq!(terminal.settings(after), before);
     }
+}
+
+#[test]
+fn a_window_covers_as_much_time_as_it_is_asked_to() {
+    let requests = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&requests);
+    let family = "http_request_duration_seconds";
+    let metrics = move |_| {
+        let count = counted.load(SeqCst);
+        format!("# TYPE {family} histogram\n{family}_count{{route=\"/a\"}} {count}\n")
+    };
+    let service = StandIn::counting(metrics, |_, request| answer(request));
+    let windows = ["1h", "1s"].map(|window| {
+        let terminal = Terminal::new(80, 24);
+        let command = command(Path::new(&service.metrics_url()));
+        terminal
+            .keys(&[&command.replace("--every", &format!("--window {window} --every")), "Enter"]);
+        terminal.shows("/a ");
+        terminal
+    });
+    requests.store(1_000_000, SeqCst);
+    for terminal in &windows {
+        until("there were requests", || !terminal.screen().contains("\n0 req/s"));
+    }
+    let [long, short] = windows;
+    short.shows("\n0 req/s");
+    // Also if it is read once more.
+    for key in ["?", "Escape"] {
+        long.keys(&[key]);
+        long.shows(if key == "?" { "sort by" } else { "q quit  ? help" });
+    }
+    assert!(!long.screen().contains("\n0 req/s"), "{}", long.screen());
 }
 
 #[test]
