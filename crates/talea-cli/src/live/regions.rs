@@ -52,11 +52,10 @@ impl KnownRegions {
         Self { created, unix_millis, new, old, gone, are_undated }
     }
 
-    /// Whether an endpoint that is missing from the page may come back to it: it is of none of the regions that are
-    /// gone, or of a service's own page.
-    pub(super) fn may_miss(&self, endpoint: &str) -> bool {
-        let is_named = |region: &String| has_part(endpoint, region);
-        !self.are_undated && (!self.gone.iter().any(is_named) || self.created.keys().any(is_named))
+    /// Whether a series that is missing from the page may come back to it: its region is not gone, or it is of a
+    /// service's own page.
+    pub(super) fn may_miss(&self, region: &str) -> bool {
+        !self.are_undated && !self.gone.iter().any(|gone| gone == region)
     }
 }
 
@@ -78,45 +77,13 @@ impl Regions {
         Self { names: known.into_keys().collect(), are_all }
     }
 
-    /// Whether an endpoint may be of one of them: where there are several regions, its name has that of its region.
-    pub(super) fn may_have(&self, endpoint: &str) -> bool {
-        let is_named = |region: &String| has_part(endpoint, region);
-        !self.names.is_empty() && (self.are_all || self.names.iter().any(is_named))
-    }
-
-    /// Whether a series may be of one of them.
-    pub(crate) fn may_have_series(&self, labels: &[LabelPair]) -> bool {
-        let is_named = |pair: &LabelPair| self.names.contains(&pair.value);
-        !self.names.is_empty() && (self.are_all || labels.iter().any(is_named))
+    /// Whether the series of a region, as [`region_of`] has it, are of one of them.
+    pub(crate) fn have(&self, region: &str) -> bool {
+        !self.names.is_empty() && (self.are_all || self.names.iter().any(|name| name == region))
     }
 }
 
-/// Whether a region's name is one of the values that an endpoint's name joins by blanks; that of a
-/// service without a name always is.
-fn has_part(endpoint: &str, region: &str) -> bool {
-    region.is_empty() || format!(" {endpoint} ").contains(&format!(" {region} "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_endpoint_is_of_a_region_that_its_name_has_as_a_part() {
-        let has = |region: &str, endpoint: &str| {
-            Regions { names: vec![region.to_owned()], are_all: false }.may_have(endpoint)
-        };
-        for (region, endpoint, expected) in [
-            ("a", "GET /a a", true),
-            ("a", "GET /a a host", true),
-            ("web shop", "GET /a web shop", true),
-            ("a", "GET /a shop", false),
-            ("shop", "GET /shop web-shop", false),
-            ("shop", "GET /shop shop2", false),
-            // A service that has no name.
-            ("", "GET /a shop", true),
-        ] {
-            assert_eq!(has(region, endpoint), expected, "{region}, {endpoint}");
-        }
-    }
+/// The region that a series is of where there are several: an agent puts the label of regions before others.
+pub(crate) fn region_of(labels: &[LabelPair]) -> &str {
+    labels.first().map_or("", |first| &first.value)
 }

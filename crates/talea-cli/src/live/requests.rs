@@ -5,35 +5,87 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::regions::region_of;
 use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily, Number};
 use crate::families::{Times, endpoint_of, is_of_endpoint, outcome_of, status_of};
 
-/// The requests to each endpoint, by its name.
+/// The series of each endpoint, by its name. Each counts by itself: one may begin anew, or go, while others
+/// count on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Requests(pub(crate) BTreeMap<String, Counts>);
+pub(crate) struct Requests(pub(crate) BTreeMap<String, BTreeMap<String, Series>>);
 
-/// The requests to an endpoint since its series began.
+/// A series of an endpoint.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Series {
+    pub(crate) region: String,
+    pub(crate) value: Value,
+}
+
+/// What a series counts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value {
+    /// In seconds, whatever the unit of the metric; of responses of one status, where the family has those.
+    Durations {
+        family: Arc<str>,
+        status: Option<String>,
+        times: Times,
+    },
+    /// Requests by status.
+    Status(String, f64),
+    /// Requests by how they ended, such as `aborted`.
+    Outcome(String, f64),
+    InFlight(f64),
+}
+
+/// The requests to an endpoint from one reading to another, or since its series began.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counts {
     /// The family that the durations are from.
     pub(crate) family: Option<Arc<str>>,
-    /// In seconds, whatever the unit of the metric.
     pub(crate) times: Times,
     pub(crate) statuses: BTreeMap<String, f64>,
     pub(crate) in_flight: Option<f64>,
-    /// The requests by how they ended, such as `aborted`.
     pub(crate) outcomes: BTreeMap<String, f64>,
 }
 
 impl Counts {
-    /// The counts since an earlier reading. A count that is less than before began anew from 0.
-    pub(crate) fn since(&self, before: &Self) -> Self {
-        Self {
-            family: self.family.clone(),
-            times: self.times.since(&before.times),
-            statuses: grown(&before.statuses, &self.statuses),
-            in_flight: self.in_flight,
-            outcomes: grown(&before.outcomes, &self.outcomes),
+    /// All that some series counted.
+    pub(crate) fn total<'a>(series: impl IntoIterator<Item = &'a Series>) -> Self {
+        let mut total = Self::default();
+        series.into_iter().for_each(|it| total.add_increase(None, &it.value));
+        total
+    }
+
+    /// Adds what a series counted since an earlier reading. One that counts less than before began anew from 0.
+    pub(crate) fn add_increase(&mut self, before: Option<&Value>, now: &Value) {
+        match now {
+            Value::Durations { family, status, times } => {
+                let grown = match before {
+                    Some(Value::Durations { times: before, .. }) => times.since(before),
+                    _ => times.clone(),
+                };
+                self.family = Some(Arc::clone(family));
+                if let Some(status) = status {
+                    *self.statuses.entry(status.clone()).or_default() += grown.durations.count;
+                }
+                self.times.add(&grown);
+            }
+            Value::Status(name, count) | Value::Outcome(name, count) => {
+                let counts = match now {
+                    Value::Status(..) => &mut self.statuses,
+                    _ => &mut self.outcomes,
+                };
+                let before = match before {
+                    Some(Value::Status(_, before) | Value::Outcome(_, before))
+                        if before <= count =>
+                    {
+                        *before
+                    }
+                    _ => 0.0,
+                };
+                *counts.entry(name.clone()).or_default() += count - before;
+            }
+            Value::InFlight(number) => *self.in_flight.get_or_insert_default() += number,
         }
     }
 
@@ -51,33 +103,32 @@ impl Counts {
     }
 }
 
-fn grown(before: &BTreeMap<String, f64>, now: &BTreeMap<String, f64>) -> BTreeMap<String, f64> {
-    let grown = now.iter().map(|(name, now)| {
-        let before = before.get(name).copied().unwrap_or(0.0);
-        (name.clone(), if *now < before { *now } else { now - before })
-    });
-    grown.collect()
-}
-
 impl Requests {
     pub(crate) fn of(families: &[MetricFamily]) -> Self {
         let mut all = Self::default();
         for (prefix, durations) in duration_families(families) {
             all.add_durations(durations);
             let is_alike = |family: &&MetricFamily| family.name.starts_with(prefix);
+            let mut alike = families.iter().filter(is_alike);
             let has_statuses = durations.metric.iter().any(|it| status_of(&it.label).is_some());
             if !has_statuses {
-                let counter = families.iter().filter(is_alike);
-                let counter = counter.clone().find(|it| counts_by(it, &COUNTED[..2], status_of));
-                counter
-                    .into_iter()
-                    .for_each(|it| all.add_counts(it, status_of, |it| &mut it.statuses));
+                let counter = alike.clone().find(|it| counts_by(it, &COUNTED[..2], status_of));
+                counter.into_iter().for_each(|it| {
+                    all.add(it, |it| {
+                        Some(Value::Status(status_of(&it.label)?.to_owned(), counted(it)?))
+                    });
+                });
             }
-            let gauge = families.iter().filter(is_alike).find(counts_in_flight);
-            gauge.into_iter().for_each(|family| all.add_in_flight(family));
-            let ended = families.iter().filter(is_alike);
-            let ended = ended.clone().find(|it| counts_by(it, &COUNTED, outcome_of));
-            ended.into_iter().for_each(|it| all.add_counts(it, outcome_of, |it| &mut it.outcomes));
+            let ended = alike.clone().find(|it| counts_by(it, &COUNTED, outcome_of));
+            ended.into_iter().for_each(|it| {
+                all.add(it, |it| {
+                    Some(Value::Outcome(outcome_of(&it.label)?.to_owned(), counted(it)?))
+                });
+            });
+            let gauge = alike.find(counts_in_flight);
+            gauge.into_iter().for_each(|it| {
+                all.add(it, |it| Some(Value::InFlight(finite(&it.gauge)?)));
+            });
         }
         all
     }
@@ -87,39 +138,42 @@ impl Requests {
         let name: Arc<str> = family.name.as_str().into();
         for metric in of_endpoints(family) {
             let Some(histogram) = &metric.histogram else { continue };
-            let counts = self.0.entry(endpoint_of(&metric.label)).or_default();
-            counts.family = Some(Arc::clone(&name));
-            counts.times.add_histogram(histogram, seconds);
-            if let Some(status) = status_of(&metric.label) {
-                let count = counts.statuses.entry(status.to_owned()).or_default();
-                *count += histogram.sample_count as f64;
-            }
+            let mut times = Times::default();
+            times.add_histogram(histogram, seconds);
+            let status = status_of(&metric.label).map(str::to_owned);
+            let value = Value::Durations { family: Arc::clone(&name), status, times };
+            self.0
+                .entry(endpoint_of(&metric.label))
+                .or_default()
+                .insert(key(family, metric), Series::of(metric, value));
         }
     }
 
-    /// Those of endpoints that have durations, by a label.
-    fn add_counts(
-        &mut self,
-        family: &MetricFamily,
-        value_of: LabelReader,
-        counts_of: fn(&mut Counts) -> &mut BTreeMap<String, f64>,
-    ) {
+    /// Adds the values of a family's series to endpoints that have durations.
+    fn add(&mut self, family: &MetricFamily, value: impl Fn(&Metric) -> Option<Value>) {
         for metric in of_endpoints(family) {
-            let counts = self.0.get_mut(&endpoint_of(&metric.label));
-            let (Some(counts), Some(count)) = (counts, finite(&metric.counter)) else { continue };
-            if let Some(value) = value_of(&metric.label) {
-                *counts_of(counts).entry(value.to_owned()).or_default() += count;
+            let series = self.0.get_mut(&endpoint_of(&metric.label));
+            if let (Some(series), Some(value)) = (series, value(metric)) {
+                series.insert(key(family, metric), Series::of(metric, value));
             }
         }
     }
+}
 
-    fn add_in_flight(&mut self, family: &MetricFamily) {
-        for metric in of_endpoints(family) {
-            let counts = self.0.get_mut(&endpoint_of(&metric.label));
-            let (Some(counts), Some(number)) = (counts, finite(&metric.gauge)) else { continue };
-            *counts.in_flight.get_or_insert_default() += number;
-        }
+impl Series {
+    fn of(metric: &Metric, value: Value) -> Self {
+        Self { region: region_of(&metric.label).to_owned(), value }
     }
+}
+
+/// Distinguishes a series from the others of its endpoint.
+fn key(family: &MetricFamily, metric: &Metric) -> String {
+    let labels = metric.label.iter().flat_map(|pair| [&*pair.name, &*pair.value]);
+    [&*family.name].into_iter().chain(labels).collect::<Vec<&str>>().join("\0")
+}
+
+fn counted(metric: &Metric) -> Option<f64> {
+    finite(&metric.counter)
 }
 
 /// A number that can be added to others.
@@ -205,8 +259,9 @@ mod tests {
     use super::*;
     use crate::families::pages::{self, counter, gauge, histogram};
 
-    fn of(page: &str) -> Requests {
-        Requests::of(&pages::read(page))
+    fn of(page: &str) -> BTreeMap<String, Counts> {
+        let all = Requests::of(&pages::read(page)).0.into_iter();
+        all.map(|(name, series)| (name, Counts::total(series.values()))).collect()
     }
 
     #[test]
@@ -236,8 +291,8 @@ mod tests {
             (cowboy.concat(), None, None, 0.007),
         ] {
             let found = of(&page);
-            let counts = &found.0["GET /a"];
-            assert_eq!(found.0.len(), 1, "{page}");
+            let counts = &found["GET /a"];
+            assert_eq!(found.len(), 1, "{page}");
             assert_eq!(counts.times.durations.count, 7.0, "{page}");
             assert_eq!(counts.times.durations.sum, seconds, "{page}");
             let is_error = |(status, _): &(&String, &f64)| status.starts_with('5');
@@ -265,7 +320,7 @@ mod tests {
                 });
             page += &pages::family(kind, name, &values.each_ref().map(|it| (&*it.0, it.1)));
         }
-        let counts = &of(&page).0["/a"];
+        let counts = &of(&page)["/a"];
         assert_eq!((counts.statuses["5xx"], counts.outcomes["aborted"]), (3.0, 3.0));
         assert_eq!(counts.in_flight, Some(3.0));
     }
@@ -278,7 +333,7 @@ mod tests {
             ("db_query_duration_seconds", "method=\"GET\""),
             ("http_client_request_duration_seconds", "method=\"GET\""),
         ] {
-            assert_eq!(of(&histogram(name, &[(labels, 1)])), Requests::default(), "{name}");
+            assert_eq!(of(&histogram(name, &[(labels, 1)])), BTreeMap::new(), "{name}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The increases from one reading to the next one.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::health::Health;
@@ -7,7 +8,7 @@ use super::regions::{KnownRegions, Regions};
 use super::requests::{Counts, Requests};
 use super::source::Reading;
 
-/// The most endpoints whose counts are kept while they are missing.
+/// The most series whose counts are kept while they are missing.
 const MOST_HIDDEN: usize = 10_000;
 
 /// A reading, as far as steps need it.
@@ -16,7 +17,7 @@ pub(crate) struct Moment {
     began: Instant,
     pub(crate) ended: Instant,
     pub(crate) requests: Requests,
-    /// The latest counts of endpoints that are missing: an agent cannot read their region, or leaves their family
+    /// The latest counts of series that are missing: an agent cannot read their region, or leaves their family
     /// out since other regions define it otherwise.
     hidden: Requests,
     regions: KnownRegions,
@@ -33,7 +34,7 @@ pub(crate) struct Step {
     /// By how much that may be wrong.
     pub(crate) uncertainty: Duration,
     /// Also endpoints to which nothing came. Requests in flight are those at its end.
-    pub(crate) grown: Requests,
+    pub(crate) grown: BTreeMap<String, Counts>,
     /// As it was at its end.
     pub(crate) health: Health,
 }
@@ -47,12 +48,21 @@ impl Moment {
         let Reading { families, unix_millis, .. } = reading;
         let regions = KnownRegions::of(families, *unix_millis, before.map(|it| &it.regions));
         let unreadable = Regions::unreadable(families);
-        let known = before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0));
-        let is_hidden = |name: &str| {
-            !requests.0.contains_key(name) && (regions.may_miss(name) || unreadable.may_have(name))
-        };
-        let hidden = known.filter(|(name, _)| is_hidden(name)).take(MOST_HIDDEN);
-        let hidden = Requests(hidden.map(|(name, it)| (name.clone(), it.clone())).collect());
+        let mut hidden = Requests::default();
+        let mut room = MOST_HIDDEN;
+        for (name, series) in
+            before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0))
+        {
+            let shown = requests.0.get(name);
+            for (key, series) in series {
+                let is_missing = shown.is_none_or(|shown| !shown.contains_key(key));
+                let may_come = regions.may_miss(&series.region) || unreadable.have(&series.region);
+                if is_missing && may_come && room > 0 {
+                    hidden.0.entry(name.clone()).or_default().insert(key.clone(), series.clone());
+                    room -= 1;
+                }
+            }
+        }
         Self {
             began: reading.began,
             ended: reading.ended,
@@ -74,34 +84,37 @@ impl Moment {
 }
 
 impl Step {
-    /// An endpoint that counts less than before began anew from 0. Counts from before its region was found
-    /// are no increase.
+    /// A series that counts less than before began anew from 0, and so did one whose region was made meanwhile.
+    /// Counts from before its region was found are no increase.
     pub(crate) fn between(before: &Moment, now: &Moment) -> Self {
-        let anew = Counts::default();
         let (old, new) = (&now.regions.old, &now.regions.new);
-        let grown = now.requests.0.iter().map(|(name, counts)| {
-            let before = match before.requests.0.get(name) {
-                Some(before) => before,
-                None if old.may_have(name) => counts,
-                None if new.may_have(name) => &anew,
-                None => before.hidden.0.get(name).unwrap_or(&anew),
-            };
-            (name.clone(), counts.since(before))
+        let grown = now.requests.0.iter().map(|(name, series)| {
+            let known = [&before.requests, &before.hidden].map(|it| it.0.get(name));
+            let mut counts = Counts::default();
+            for (key, series) in series {
+                let before = match &*series.region {
+                    region if old.have(region) => Some(series),
+                    region if new.have(region) => None,
+                    _ => known.iter().flatten().find_map(|known| known.get(key)),
+                };
+                counts.add_increase(before.map(|it| &it.value), &series.value);
+            }
+            (name.clone(), counts)
         });
         Self {
             ended: now.ended,
             length: now.middle().saturating_duration_since(before.middle()),
             uncertainty: (before.took() + now.took()) / 2,
-            grown: Requests(grown.collect()),
+            grown: grown.collect(),
             health: now.health.clone(),
         }
     }
 
     pub(crate) fn extend(&mut self, next: Self) {
-        let mut all = std::mem::take(&mut self.grown.0);
+        let mut all = std::mem::take(&mut self.grown);
         // An endpoint that is gone has nothing in flight any more.
         all.values_mut().for_each(|counts| counts.in_flight = None);
-        for (name, counts) in next.grown.0 {
+        for (name, counts) in next.grown {
             let sum = all.entry(name).or_default();
             sum.add(&counts);
             sum.in_flight = counts.in_flight;
@@ -111,7 +124,7 @@ impl Step {
             length: self.length + next.length,
             // The ends of both together are two readings; the one between does not matter.
             uncertainty: self.uncertainty.max(next.uncertainty),
-            grown: Requests(all),
+            grown: all,
             health: next.health,
         };
     }
@@ -135,7 +148,7 @@ pub(crate) mod tests {
             last.clone()
         });
         let moments: Vec<Moment> = moments.collect();
-        let steps = moments.windows(2).map(|pair| Step::between(&pair[0], &pair[1]).grown.0);
+        let steps = moments.windows(2).map(|pair| Step::between(&pair[0], &pair[1]).grown);
         steps.map(|grown| grown.values().map(|it| it.times.durations.count).sum()).collect()
     }
 
@@ -145,7 +158,7 @@ pub(crate) mod tests {
         let labels: Vec<String> = regions.iter().map(|it| of(it.0)).collect();
         let created = labels.iter().zip(regions).map(|(labels, it)| (&**labels, it.1));
         let counts = regions.iter().filter_map(|(name, _, count)| {
-            Some((format!("method=\"GET\",route=\"/a\",{}", of(name)), (*count)?))
+            Some((format!("{},method=\"GET\",route=\"/a\"", of(name)), (*count)?))
         });
         let counts: Vec<(String, u64)> = counts.collect();
         let counts: Vec<_> = counts.iter().map(|(labels, count)| (&**labels, *count)).collect();
@@ -190,11 +203,39 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn a_region_that_takes_the_place_of_another_is_none_that_counts_on() {
+        let shop = |created, count| page(&[("shop", created, Some(count))]);
+        let pages = [
+            (100, shop(10, 7)),
+            (102, shop(101, 9)),
+            // Of the two of the same name, one is older.
+            (103, shop(50, 1_000)),
+            (104, shop(50, 1_003)),
+        ];
+        assert_eq!(grown_of(&pages), [9.0, 0.0, 3.0]);
+    }
+
+    #[test]
+    fn a_series_that_goes_makes_no_traffic_of_others_of_its_endpoint() {
+        let of = |counts: &[(u16, u64)]| {
+            let labels = |status| format!("method=\"GET\",route=\"/a\",status=\"{status}\"");
+            let counts: Vec<_> = counts.iter().map(|(status, n)| (labels(status), *n)).collect();
+            requests(&counts.iter().map(|(labels, n)| (&**labels, *n)).collect::<Vec<_>>())
+        };
+        let pages = [
+            (100, of(&[(200, 10_000), (404, 50)])),
+            (101, of(&[(200, 10_005)])),
+            (102, of(&[(200, 10_006), (404, 2)])),
+        ];
+        assert_eq!(grown_of(&pages), [5.0, 3.0]);
+    }
+
+    #[test]
     fn an_endpoint_of_a_region_that_could_not_be_read_counts_on_from_what_it_had() {
         // Beside another region, which is served all the time.
         let up = |is_up: u8| gauge(UP, &[("region=\"shop\"", is_up), ("region=\"bar\"", 1)]);
         let counted =
-            |count| up(1) + &requests(&[("method=\"GET\",route=\"/a\",region=\"shop\"", count)]);
+            |count| up(1) + &requests(&[("region=\"shop\",method=\"GET\",route=\"/a\"", count)]);
         // Of a region that an agent does not know at all, the endpoint begins anew.
         let only_bar = gauge(UP, &[("region=\"bar\"", 1)]);
         for (between, expected) in [(up(0), 7.0), (only_bar, 1_007.0)] {

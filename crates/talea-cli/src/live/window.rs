@@ -86,8 +86,8 @@ impl Window {
 
     fn note_trends(&mut self, step: &Step) {
         let seconds = step.length.as_secs_f64();
-        self.trends.retain(|name, _| step.grown.0.contains_key(name));
-        for (name, counts) in &step.grown.0 {
+        self.trends.retain(|name, _| step.grown.contains_key(name));
+        for (name, counts) in &step.grown {
             let trend = self.trends.entry(name.clone()).or_default();
             trend.push_back(per_second(counts.times.durations.count, seconds));
             if trend.len() > TREND {
@@ -103,8 +103,9 @@ impl Window {
         let seconds = length.as_secs_f64();
         let (mut rows, mut all) = (Vec::new(), Counts::default());
         for (name, now) in &last.requests.0 {
+            let now = Counts::total(now.values());
             let mut grown = Counts { in_flight: now.in_flight, ..Counts::default() };
-            let steps = self.steps.iter().filter_map(|step| step.grown.0.get(name));
+            let steps = self.steps.iter().filter_map(|step| step.grown.get(name));
             steps.for_each(|step| grown.add(step));
             all.add(&grown);
             if let Some(in_flight) = now.in_flight {

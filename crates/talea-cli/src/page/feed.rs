@@ -12,12 +12,12 @@ use serde::Serialize;
 use serde_json::json;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
 
-use super::clients::clients;
+use super::clients::{Clients, clients, clients_grown};
 use super::numbering::Numbering;
 use super::point::Point;
 use crate::families::protobuf::MetricFamily;
 use crate::history::{History, Stretch, Time};
-use crate::live::{Counts, Kind, Mark, Moment, Reading, Step, Watch, unix_millis};
+use crate::live::{Kind, Mark, Moment, Reading, Step, Value, Watch, unix_millis};
 
 /// How many events a browser may be behind, which takes memory for as many pages.
 const BEHIND: usize = 8;
@@ -49,7 +49,7 @@ struct State {
     announced: (usize, usize),
     /// The latest reading; `None` while nobody looks.
     last: Option<Moment>,
-    last_clients: Option<Counts>,
+    last_clients: Option<Clients>,
     watch: Watch,
     marks: VecDeque<Mark>,
     processes: Vec<Process>,
@@ -151,13 +151,13 @@ impl Feed {
         let latest = Latest { unix_millis, steady, families: Arc::new(reading.families) };
         state.latest = latest.clone();
         let clients_before = std::mem::replace(&mut state.last_clients, clients.clone());
-        let clients_grown = clients.map(|now| now.since(&clients_before.unwrap_or_default()));
+        let clients_grown = clients.map(|now| clients_grown(clients_before.as_ref(), &now));
         let before = std::mem::replace(&mut state.last, moment);
         if let (Some(before), Some(now)) = (before, &state.last) {
             let step = Step::between(&before, now);
             let had_in_flight = |name: &str| {
-                let before = before.requests.0.get(name).and_then(|counts| counts.in_flight);
-                before.is_some_and(|in_flight| in_flight != 0.0)
+                let mut series = before.requests.0.get(name).into_iter().flatten();
+                series.any(|it| matches!(it.1.value, Value::InFlight(number) if number != 0.0))
             };
             let State { numbering, announced, .. } = &mut *state;
             let mut point = Point::of(

@@ -81,7 +81,7 @@ impl Point {
     ) -> Self {
         let seconds = step.length.as_secs_f64();
         let mut endpoints = Vec::new();
-        for (name, counts) in &step.grown.0 {
+        for (name, counts) in &step.grown {
             let has_in_flight = counts.in_flight.is_some_and(|in_flight| in_flight != 0.0);
             if has_in_flight || counts.times.durations.count > 0.0 || had_in_flight(name) {
                 let number = numbering.endpoint(name, counts.family.as_ref());

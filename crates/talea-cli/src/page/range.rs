@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::clients::{clients, is_of_clients};
+use super::clients::{clients, clients_grown, is_of_clients};
 use super::feed::Feed;
 use super::numbering::{Bucket, Endpoint};
 use super::point::Point;
@@ -43,7 +43,7 @@ impl Range {
             marks.extend(watch.next(tick.time.unix_millis, &families));
             let seen = clients(&families);
             let seen_before = std::mem::replace(&mut last_clients, seen.clone());
-            let clients = seen.map(|now| now.since(&seen_before.unwrap_or_default()));
+            let clients = seen.map(|now| clients_grown(seen_before.as_ref(), &now));
             let reading = Reading::recorded(tick.after, tick.time.unix_millis, families);
             let now = Moment::of(&reading, last.as_ref());
             if let Some(before) = last.replace(now.clone()) {

@@ -11,7 +11,7 @@ use super::point::Number;
 use super::query::TimeRange;
 use super::range::replay;
 use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily, only_grows};
-use crate::live::{KnownRegions, is_of_marks};
+use crate::live::{KnownRegions, is_of_marks, region_of};
 
 /// The most series of a family that are shown.
 const MOST_SERIES: usize = 100;
@@ -70,10 +70,11 @@ fn value(metric: &Metric) -> Option<f64> {
 /// How much a series grew; one that fell began anew from 0. Counts that its region had when it came to the page are no
 /// increase; a region that was made since the page before counts from 0.
 fn grown(last: Option<f64>, now: f64, labels: &[LabelPair], regions: &KnownRegions) -> f64 {
-    if regions.old.may_have_series(labels) {
+    let region = region_of(labels);
+    if regions.old.have(region) {
         return 0.0;
     }
-    let before = last.filter(|_| !regions.new.may_have_series(labels)).unwrap_or(0.0);
+    let before = last.filter(|_| !regions.new.have(region)).unwrap_or(0.0);
     if now < before { now } else { now - before }
 }
 
@@ -326,6 +327,18 @@ mod tests {
                 grown.extend(follower.next(&latest).values.values.into_iter().map(|it| it.1.0));
             }
             assert_eq!(grown, expected);
+        }
+    }
+
+    #[test]
+    fn a_label_with_the_name_of_a_new_region_makes_no_increase() {
+        let mut follower = Follower::new("orders_total".to_owned());
+        let orders = counter("orders_total", &[("region=\"web\",upstream=\"api\"", 5_000)]);
+        let web = ("region=\"web\"", 50);
+        for created in [&[web][..], &[web, ("region=\"api\"", 101)]] {
+            let page = gauge(CREATED, created) + &orders;
+            let values = follower.next(&latest(102, 100_000, &page)).values.values;
+            assert!(values.is_empty(), "{values:?}");
         }
     }
 
