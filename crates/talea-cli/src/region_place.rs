@@ -71,15 +71,25 @@ pub(crate) fn text_of(name: &OsStr) -> Cow<'_, str> {
 
 /// An error of a region, which states all of its cause itself.
 pub(crate) fn region_error(error: talea::Error) -> anyhow::Error {
-    match &error {
-        talea::Error::Open(OpenError::System { source, .. })
-            if source.kind() == ErrorKind::PermissionDenied =>
+    anyhow!(region_reason(&error))
+}
+
+/// Why a region cannot be read. The remedies of some errors are those for a region that is to be made.
+pub(crate) fn region_reason(error: &talea::Error) -> String {
+    match error {
+        talea::Error::Open(OpenError::System { doing, path: Some(path), source }) => {
+            let remedy = match source.kind() {
+                ErrorKind::NotFound => "",
+                ErrorKind::PermissionDenied => "; run it as the user that the service runs as",
+                _ => return error.to_string(),
+            };
+            format!("cannot {doing} {}: {source}{remedy}", text_of(path.as_os_str()))
+        }
+        talea::Error::Open(OpenError::Untrusted { reason, .. })
+            if reason.contains("belongs to") =>
         {
-            anyhow!("{error}; run it as the user that the service runs as")
+            format!("{error}; if you trust the user that it belongs to, name that with --owner")
         }
-        talea::Error::Open(OpenError::Untrusted { .. }) => {
-            anyhow!("{error}; if you trust the user that it belongs to, name that with --owner")
-        }
-        _ => anyhow!("{error}"),
+        _ => error.to_string(),
     }
 }

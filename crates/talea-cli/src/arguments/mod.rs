@@ -18,7 +18,7 @@ use crate::compare::Condition;
 use crate::study::{Case, KNOWN, LONG};
 
 use self::connection::{Connection, Tls};
-use self::quantity::{at_least_one, duration};
+use self::quantity::{address, at_least_one, duration};
 #[cfg(target_os = "linux")]
 pub(crate) use self::regions::{
     ExpireArguments, InspectArguments, PostmortemArguments, RegionFamilies, RegionSource,
@@ -165,7 +165,8 @@ pub(crate) struct Live {
         value_name = "ADDRESS",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "127.0.0.1:0"
+        default_missing_value = "127.0.0.1:0",
+        value_parser = address
     )]
     pub live: Option<SocketAddr>,
 }

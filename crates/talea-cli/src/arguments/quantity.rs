@@ -1,5 +1,6 @@
-//! Numbers and times as arguments.
+//! Numbers, times and addresses as arguments.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use talea_load::parse_duration;
@@ -18,4 +19,10 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error}; expected a duration such as 500ms, 30s or 2m")),
     }
+}
+
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        "expected an IP address and a port, such as 127.0.0.1:9465 or [::1]:9465".to_owned()
+    })
 }

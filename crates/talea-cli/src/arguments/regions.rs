@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::connection::Tls;
-use super::quantity::{at_least_one, duration};
+use super::quantity::{address, at_least_one, duration};
 use crate::live::Source;
 
 pub(super) const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: its properties, \
@@ -124,7 +124,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "PID")]
     pub pid: Vec<u32>,
     /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9465")]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9465", value_parser = address)]
     pub listen: SocketAddr,
     /// TLS and passwords, in the format of Prometheus' web configuration
     #[arg(long, value_name = "FILE")]

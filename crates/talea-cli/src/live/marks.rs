@@ -52,14 +52,19 @@ struct Found {
     /// How many processes live, by region.
     processes: BTreeMap<String, f64>,
     last_deaths: BTreeMap<String, f64>,
+    /// When each region was made, in seconds since 1970.
+    created: BTreeMap<String, f64>,
+    unix_millis: i64,
     started: Option<f64>,
 }
 
 impl Found {
-    fn of(families: &[MetricFamily]) -> Self {
+    fn of(unix_millis: i64, families: &[MetricFamily]) -> Self {
         Self {
             processes: by_region(families, PROCESSES),
             last_deaths: by_region(families, LAST_DEATH),
+            created: by_region(families, CREATED),
+            unix_millis,
             started: by_region(families, STARTED).into_values().reduce(f64::max),
         }
     }
@@ -71,7 +76,7 @@ pub(super) fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<Strin
     let of_name = families.iter().filter(|family| family.name == name);
     for metric in of_name.flat_map(|family| &family.metric) {
         let Some(value) = metric.value() else { continue };
-        let greatest = found.entry(region_of(metric)).or_insert(value);
+        let greatest = found.entry(named_region(metric)).or_insert(value);
         *greatest = greatest.max(value);
     }
     found
@@ -82,7 +87,7 @@ fn is_unreadable(families: &[MetricFamily], region: &str) -> bool {
     by_region(families, UP).get(region) == Some(&0.0)
 }
 
-fn region_of(metric: &Metric) -> String {
+fn named_region(metric: &Metric) -> String {
     let label = metric.label.iter().find(|pair| pair.name == REGION);
     label.map(|pair| pair.value.clone()).unwrap_or_default()
 }
@@ -90,7 +95,7 @@ fn region_of(metric: &Metric) -> String {
 impl Watch {
     /// The marks since the latest reading, of which this is the next one.
     pub(crate) fn next(&mut self, unix_millis: i64, families: &[MetricFamily]) -> Vec<Mark> {
-        let mut now = Found::of(families);
+        let mut now = Found::of(unix_millis, families);
         let before = self.0.as_ref().map(|before| &before.processes);
         for (region, lived) in
             before.into_iter().flatten().filter(|it| is_unreadable(families, it.0))
@@ -101,7 +106,18 @@ impl Watch {
         let Some(before) = self.0.replace(now.clone()) else { return Vec::new() };
         let mut marks = Vec::new();
         for (region, living) in &now.processes {
-            let lived = before.processes.get(region).copied().unwrap_or(0.0);
+            let lived = match before.processes.get(region) {
+                Some(lived) => *lived,
+                // It was made earlier, and was found now, as one whose file got another name.
+                None if now
+                    .created
+                    .get(region)
+                    .is_some_and(|it| it * 1e3 < before.unix_millis as f64) =>
+                {
+                    continue;
+                }
+                None => 0.0,
+            };
             let death = now.last_deaths.get(region);
             let died = death.filter(|death| before.last_deaths.get(region) != Some(death));
             let (kind, at, text) = match died {
@@ -174,6 +190,17 @@ mod tests {
         assert_eq!(next(5_000, 3, Some(2)), Some((5_000, Kind::Started, text)));
         let text = "a process was found gone, and another started".to_owned();
         assert_eq!(next(7_000, 3, Some(6)), Some((6_000, Kind::Replaced, text)));
+    }
+
+    #[test]
+    fn processes_of_a_region_that_is_found_late_did_not_start_then() {
+        let made = |created: u32| gauge(CREATED, &[("region=\"found\"", created)]);
+        for (created, starts) in [(1, 0), (3, 1)] {
+            let mut watch = Watch::default();
+            watch.next(2_000, &page(1, None));
+            let page = made(created) + &gauge(PROCESSES, &[(SHOP, 1), ("region=\"found\"", 4)]);
+            assert_eq!(watch.next(3_000, &pages::read(&page)).len(), starts, "{created}");
+        }
     }
 
     #[test]

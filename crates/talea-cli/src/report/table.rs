@@ -122,7 +122,7 @@ pub(super) fn columns(results: &[CaseResult]) -> (Vec<&'static Column>, Vec<&'st
 
 /// All results, one row each, and a line of words for each case where the two sides disagree or
 /// where requests failed. A column that no case has anything in is left out, and a line says what
-/// the service does not report.
+/// is not known of the service.
 pub(crate) fn table(results: &[CaseResult]) -> String {
     let (shown, empty) = columns(results);
     let headings: Vec<&str> = shown.iter().map(|column| column.heading).collect();
@@ -137,7 +137,7 @@ pub(crate) fn table(results: &[CaseResult]) -> String {
     let mut text = table.to_string();
     let missing: Vec<&str> = empty.iter().filter_map(|column| column.quantity).collect();
     let missing = (!missing.is_empty() && results.iter().any(|result| result.server.is_some()))
-        .then(|| format!("Not reported by the service: {}.", missing.join(", ")));
+        .then(|| format!("Not known of the service: {}.", missing.join(", ")));
     for line in missing.into_iter().chain(results.iter().flat_map(in_words)) {
         text.push('\n');
         text.push_str(&line);
@@ -227,7 +227,7 @@ mod tests {
         let text = table(&[with_server(|it| it.tasks_created = Some(31))]);
         assert!(!text.contains(" – "), "{text}");
         assert!(text.contains("created") && text.contains(" 31 ") && !text.contains("ready\n"));
-        let line = "Not reported by the service: the rate of requests, response times, quantiles of \
+        let line = "Not known of the service: the rate of requests, response times, quantiles of \
                     response times, CPU time, tasks alive, tasks ready.";
         assert!(text.ends_with(line), "{text}");
     }

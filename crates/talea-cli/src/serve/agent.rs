@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use talea::outside::{Look, Reader, Standing};
+use talea::outside::{Look, Standing};
 use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 
 use super::meters::{Meters, PathLabels, ProcessMeters, RegionLabel};
@@ -410,9 +410,7 @@ impl Inner {
 /// reported of any region, so that this is the only message.
 fn processes_are_there(sources: &Sources) -> anyhow::Result<()> {
     for pid in &sources.processes {
-        if let Err(reason) = Reader::of_process(*pid) {
-            anyhow::bail!("process {pid}: {reason}; if its region is in a file, name that");
-        }
+        RegionPlace::Process(*pid).open()?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use talea::{Error, OpenError};
 
 use crate::printable::printable;
+use crate::region_place::region_reason;
 use crate::screen::note;
 
 /// Why a region or a directory cannot be read.
@@ -29,7 +30,7 @@ impl From<&io::Error> for SourceError {
 impl From<&Error> for SourceError {
     fn from(error: &Error) -> Self {
         let is_shortage = system_error(error).is_some_and(is_shortage);
-        Self { reason: error.to_string(), is_shortage }
+        Self { reason: region_reason(error), is_shortage }
     }
 }
 

@@ -23,18 +23,20 @@ pub(crate) async fn run(
     let steps = designs.iter().map(|design| design.scenario.steps.len()).max();
     let meters = Meters::new(steps.unwrap_or(0))?;
     let mut done: Vec<Vec<Study>> = designs.iter().map(|_| Vec::new()).collect();
+    let is_one = designs.len() == 1 && rounds == 1;
     for round in 0..rounds {
         for turn in 0..designs.len() {
             let nth = (turn + round as usize) % designs.len();
             // Others in each round, the same for all of one.
             let seed = designs[nth].seed.wrapping_add(round << 32);
             let design = Design { seed, ..designs[nth].clone() };
-            if designs.len() > 1 || rounds > 1 {
+            if !is_one {
                 note(format_args!("round {} of {rounds}: {}", round + 1, design.service));
             }
             match run_once(&design, &meters, watcher, stop.clone()).await {
                 Ok(RunEnd::Done(study)) => done[nth].push(study),
                 Ok(RunEnd::Stopped(unfinished)) => return Ok(RunEnd::Stopped(unfinished)),
+                Err(error) if is_one => return Err(error),
                 Err(error) => return Err(error.context(format!("round {}", round + 1))),
             }
         }

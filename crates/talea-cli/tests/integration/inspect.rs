@@ -194,6 +194,9 @@ fn bad_arguments_are_explained() {
     ] {
         assert_refused(&inspect(arguments), parts);
     }
+    let none = assert_ends(&inspect(&["/missing/items.talea"]), 2, &[]);
+    let reason = "No such file or directory (os error 2)";
+    assert_eq!(none, format!("error: cannot read the region /missing/items.talea: {reason}\n"));
     for arguments in [&[][..], &[path, "--pid", "1"]] {
         assert_ends(&inspect(arguments), 2, &[]);
     }

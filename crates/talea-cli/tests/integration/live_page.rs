@@ -99,12 +99,13 @@ fn requests_from_before_the_agent_found_a_region_are_no_traffic() {
     let mut stream = EventStream::open(&agent.address, "/live/events");
     stream.until("point", |_| true);
     std::fs::rename(elsewhere.region(), folder.region()).unwrap();
-    let mut points = vec![stream.until("point", |point| point["marks"].is_array())];
+    let mut points = vec![stream.until("point", |point| point["h"]["processes"] == 1)];
     service.list(3);
     while requests(&points) < 3 {
         points.push(stream.until("point", |_| true));
     }
     assert_eq!(requests(&points), 3, "{points:?}");
+    assert!(points.iter().all(|point| point["marks"].is_null()), "no process started: {points:?}");
     for bins in [480, 1] {
         let past = range(&agent.address, bins);
         assert_eq!(requests(past["points"].as_array().unwrap()), 3, "{past}");

@@ -250,7 +250,7 @@ fn bad_arguments_are_explained() {
         ),
         (&[region, "--owner", "4294967296"], &["--owner", "a name or a number"]),
         (&["--pid", "me"], &["'me'", "--pid"]),
-        (&[region, "--listen", "here"], &["'here'", "--listen"]),
+        (&[region, "--listen", "here"], &["'here'", "--listen", "such as 127.0.0.1:9465"]),
         (&[region, "--at-once", "0"], &["--at-once", "at least 1"]),
         (&[region, "--web-config", "/missing.yml"], &["/missing.yml", "No such file"]),
     ] {

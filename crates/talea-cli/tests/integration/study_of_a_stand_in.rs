@@ -195,7 +195,8 @@ fn a_target_that_dies_is_quoted() {
 fn a_target_that_says_something_else_is_quoted() {
     let scene = Scene::new(service(REQUESTS), "");
     fs::write(scene.path("stand-in"), "#!/bin/sh\necho hello\nexec cat\n").unwrap();
-    scene.study("1x1", &[], 2, &["\"hello\", expected \"items on"]);
+    let words = ["error: finished: none; not begun: 1x1: ", "\"hello\", expected \"items on"];
+    scene.study("1x1", &[], 2, &words);
 }
 
 #[test]
