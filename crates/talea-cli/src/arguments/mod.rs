@@ -118,7 +118,7 @@ pub(crate) struct LoadArguments {
     #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
     pub clients: Option<u64>,
     /// How many times each client runs the scenario
-    #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one, conflicts_with_all = ["during", "rate"])]
+    #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one, conflicts_with_all = ["during", "rate", "poisson"])]
     pub iterations: Option<u64>,
     /// For how long
     #[arg(long = "for", value_name = "TIME", value_parser = duration)]
@@ -221,7 +221,7 @@ pub(crate) struct StudyArguments {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "prometheus",
-        conflicts_with = "prometheus"
+        conflicts_with_all = ["prometheus", "prometheus_labels"]
     )]
     pub with_prometheus: Option<PathBuf>,
     /// A command for the shell before each case, such as one that empties the database; it cannot ask
@@ -229,7 +229,7 @@ pub(crate) struct StudyArguments {
     #[arg(long, value_name = "COMMAND")]
     pub before_case: Option<String>,
     /// The items-api program; by default the one beside this program
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", conflicts_with = "metrics_url")]
     pub api: Option<PathBuf>,
     /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
     #[arg(long, value_name = "FILE", default_value = "crud")]
@@ -363,6 +363,18 @@ mod tests {
             let line = command.get_about().map(ToString::to_string).unwrap_or_default();
             let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
             assert!(long.len() > line.len(), "{}: {long:?}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn an_option_that_would_have_no_effect_is_refused() {
+        for words in [
+            "load http://a/ -n 1 -m 1 --poisson",
+            "study --api a --metrics-url http://a/",
+            "study --with-prometheus --prometheus-labels a",
+        ] {
+            let parsed = Arguments::try_parse_from(["talea"].into_iter().chain(words.split(' ')));
+            assert!(parsed.unwrap_err().to_string().contains("cannot be used with"), "{words}");
         }
     }
 

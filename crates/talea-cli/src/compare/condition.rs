@@ -10,7 +10,7 @@ use super::comparison::{Comparison, MeasureComparison};
 use super::words::value;
 use crate::printable::printable;
 use crate::screen::note;
-use crate::study::{CaseResult, Measure, Measures};
+use crate::study::{Case, CaseResult, Measure, Measures};
 use talea_statistics::mean;
 
 /// A measure and a limit.
@@ -68,6 +68,15 @@ impl Condition {
     /// Whether it compares variants.
     pub(crate) fn compares(&self) -> bool {
         matches!(self.limit, Limit::Times(_))
+    }
+
+    /// Fails if it is about none of a study's cases.
+    pub(crate) fn ensure_is_about(&self, cases: &[Case]) -> Result<()> {
+        if cases.iter().any(|case| self.is_about(&case.id)) {
+            return Ok(());
+        }
+        let ids: Vec<&str> = cases.iter().map(|case| &*case.id).collect();
+        bail!("--fail-if {self} is about no case of this study, which has {}", ids.join(", "))
     }
 
     /// Judges all variants but the first.

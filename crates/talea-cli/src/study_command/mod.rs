@@ -31,6 +31,7 @@ pub(crate) async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending
     }
     let (cases, _) = arguments.chosen_cases();
     Case::all_distinct(&cases)?;
+    arguments.fail_if.iter().try_for_each(|condition| condition.ensure_is_about(&cases))?;
     let most = cases.iter().map(|case| case.model.clients()).max().unwrap_or(0);
     descriptors::ensure(most)?;
     match arguments.ab.is_empty() {

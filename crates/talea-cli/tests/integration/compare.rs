@@ -135,7 +135,7 @@ fn a_study_fails_where_its_condition_holds() {
         ("p50 > 60s", 0, "p50 > 60s is not shown"),
         ("failed > 0", 0, "failed > 0 is not shown: 0"),
         ("p99 > 1.1x", 2, "there is nothing to compare with: use --ab"),
-        ("B: p99 > 1s", 2, "no such case"),
+        ("B: p99 > 1s", 2, "B: p99 > 1s is about no case of this study, which has 1x5"),
         ("p98 > 1s", 2, "expected one of rate, time"),
     ] {
         let url = service.url();
