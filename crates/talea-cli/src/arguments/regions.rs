@@ -210,8 +210,8 @@ pub(super) const POSTMORTEM: &str = "Show what happened before a process died.\n
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 done, 2 neither the region nor a history can be read, 130 stopped by a \
-        signal."
+    after_help = "Exit status: 0 done, 2 neither the region nor a history can be read, or not the history that \
+        is named, 130 stopped by a signal."
 )]
 pub(crate) struct PostmortemArguments {
     /// A file with a region; it may be gone, if there is a history

@@ -12,6 +12,7 @@ use crate::ending::Ending;
 use crate::history::{Extent, History};
 use crate::region_command::print_result;
 use crate::region_place::RegionPlace;
+use crate::screen::note;
 use crate::serve::region_name_of;
 
 /// All that a file has, whatever an agent kept.
@@ -35,25 +36,29 @@ fn known(arguments: &PostmortemArguments) -> Result<Postmortem> {
     let path = &arguments.region;
     let place = RegionPlace::File(path.clone());
     let region = place.look().and_then(|look| Remains::of(place.to_string(), &look));
-    let history = match &arguments.history {
-        Some(path) => Some(path.clone()),
-        None => beside(path),
+    let record = match &arguments.history {
+        Some(history) => record(arguments, history).map(Some),
+        None => match beside(path).map(|history| record(arguments, &history)).transpose() {
+            Err(error) if region.is_ok() => {
+                note(format_args!("{error:#}"));
+                Ok(None)
+            }
+            record => record,
+        },
     };
-    let record = match history {
-        None => None,
-        Some(path) => {
-            let recorded = History::read(ALL, &path)?.last_seconds(Duration::MAX);
-            let name = region_name_of(&arguments.region);
-            let found = Record::of(&recorded, &name, &arguments.region_label, arguments.last);
-            Some(found.with_context(|| {
-                format!("the history {} has nothing of a region {name:?}", path.display())
-            })?)
-        }
-    };
-    match (region, record) {
+    match (region, record?) {
         (Err(error), None) => bail!("{error:#}"),
         (region, record) => Ok(Postmortem { record, region: region.ok() }),
     }
+}
+
+fn record(arguments: &PostmortemArguments, history: &Path) -> Result<Record> {
+    let recorded = History::read(ALL, history)?.last_seconds(Duration::MAX);
+    let name = region_name_of(&arguments.region);
+    let found = Record::of(&recorded, &name, &arguments.region_label, arguments.last);
+    found.with_context(|| {
+        format!("the history {} has nothing of a region {name:?}", history.display())
+    })
 }
 
 /// The history beside a region, `shop.talea.history`, if there is one.

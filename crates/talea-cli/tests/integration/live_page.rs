@@ -14,7 +14,7 @@ use crate::support::agent::{Agent, ask};
 use crate::support::event_stream::EventStream;
 use crate::support::items_api::{ItemsApi, is_listed};
 use crate::support::region_folder::RegionFolder;
-use crate::support::{TALEA, printed_json, stdout, talea, until};
+use crate::support::{TALEA, assert_ends, assert_refused, printed_json, stdout, talea, until};
 
 /// Requests by endpoint, as the counter of responses has them and as the histogram of durations has them.
 /// A request is recorded in one after the other, so a reading, or a kill, may come in between.
@@ -263,6 +263,15 @@ fn a_postmortem_has_what_was_in_flight_and_the_latest_exemplars() {
     let text = stdout(&talea(["postmortem".as_ref(), path.as_os_str()]));
     assert!(text.contains(&format!("trace_id={trace}")) && text.contains("20.0 ms"), "{text}");
     assert!(text.starts_with("No history: no agent recorded"), "{text}");
+
+    // One that cannot be read hides no region, unless it was asked for.
+    let history = folder.at("traced.talea.history");
+    std::fs::write(&history, "precious").unwrap();
+    let [path, history] = [&path, &history].map(|path| path.to_str().unwrap());
+    let output = talea(["postmortem", path]);
+    assert_ends(&output, 0, &["traced.talea.history: it is no history"]);
+    assert_eq!(stdout(&output), text);
+    assert_refused(&talea(["postmortem", path, "--history", history]), &["it is no history"]);
 }
 
 #[test]
