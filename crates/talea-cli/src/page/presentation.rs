@@ -112,7 +112,14 @@ impl Presentation {
             let _entered = runtime.enter();
             Server::bind(address, Limits::default(), Arc::new(OpenGate))
         };
-        let server = server.context("--live")?;
+        let server = match server {
+            Ok(server) => server,
+            Err(error) => {
+                // To drop it would wait for its threads, and panics within another runtime.
+                runtime.shutdown_background();
+                return Err(error).context("--live");
+            }
+        };
         let address = server.local_addr();
         let (end, ended) = oneshot::channel();
         let (shown, app) = (stage.clone(), routes(feed.clone()));

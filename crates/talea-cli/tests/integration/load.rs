@@ -93,6 +93,16 @@ fn a_load_fails_where_its_condition_holds() {
 }
 
 #[test]
+fn a_live_page_at_an_address_that_is_taken_is_one_clear_line() {
+    let server = StandIn::well_behaved();
+    let live = format!("--live={}", server.address);
+    let output = load(&server.url(), 1, 1, &[&live]);
+    let words = format!("error: --live: cannot listen on {}: ", server.address);
+    let stderr = assert_ends(&output, 2, &[&words]);
+    assert_eq!((stderr.lines().count(), server.requests()), (1, 0), "{stderr}");
+}
+
+#[test]
 fn http2_against_a_server_without_it_says_so() {
     let server = StandIn::well_behaved();
     let output = load(&server.url(), 2, 1, &["--http2"]);
