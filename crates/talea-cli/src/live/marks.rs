@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::regions::CREATED;
+use super::regions::{CREATED, KnownRegions};
 use crate::families::protobuf::{Metric, MetricFamily};
 
 /// How many processes of a region live.
@@ -52,19 +52,16 @@ struct Found {
     /// How many processes live, by region.
     processes: BTreeMap<String, f64>,
     last_deaths: BTreeMap<String, f64>,
-    /// When each region was made, in seconds since 1970.
-    created: BTreeMap<String, f64>,
-    unix_millis: i64,
+    regions: KnownRegions,
     started: Option<f64>,
 }
 
 impl Found {
-    fn of(unix_millis: i64, families: &[MetricFamily]) -> Self {
+    fn of(unix_millis: i64, families: &[MetricFamily], before: Option<&Self>) -> Self {
         Self {
             processes: by_region(families, PROCESSES),
             last_deaths: by_region(families, LAST_DEATH),
-            created: by_region(families, CREATED),
-            unix_millis,
+            regions: KnownRegions::of(families, unix_millis, before.map(|it| &it.regions)),
             started: by_region(families, STARTED).into_values().reduce(f64::max),
         }
     }
@@ -95,7 +92,7 @@ fn named_region(metric: &Metric) -> String {
 impl Watch {
     /// The marks since the latest reading, of which this is the next one.
     pub(crate) fn next(&mut self, unix_millis: i64, families: &[MetricFamily]) -> Vec<Mark> {
-        let mut now = Found::of(unix_millis, families);
+        let mut now = Found::of(unix_millis, families, self.0.as_ref());
         let before = self.0.as_ref().map(|before| &before.processes);
         for (region, lived) in
             before.into_iter().flatten().filter(|it| is_unreadable(families, it.0))
@@ -109,13 +106,7 @@ impl Watch {
             let lived = match before.processes.get(region) {
                 Some(lived) => *lived,
                 // It was made earlier, and was found now, as one whose file got another name.
-                None if now
-                    .created
-                    .get(region)
-                    .is_some_and(|it| it * 1e3 < before.unix_millis as f64) =>
-                {
-                    continue;
-                }
+                None if now.regions.old.have(region) => continue,
                 None => 0.0,
             };
             let death = now.last_deaths.get(region);
