@@ -69,11 +69,14 @@ impl Times {
         }
     }
 
-    /// The observations since an earlier reading of the same series. One that counts less than before
-    /// began anew.
+    /// The observations since an earlier reading of the same series. One that counts less than before, or
+    /// in other buckets, began anew.
     pub(crate) fn since(&self, before: &Self) -> Self {
         let anew = Self::default();
-        let before = if before.durations.count <= self.durations.count { before } else { &anew };
+        let thresholds = |of: &Self| of.durations.below.iter().map(|it| it.0).collect::<Vec<_>>();
+        let goes_on = before.durations.count <= self.durations.count
+            && thresholds(before) == thresholds(self);
+        let before = if goes_on { before } else { &anew };
         let mut grown = Self::default();
         grown.durations.add_increase(&before.durations, &self.durations);
         grown.native = self.native.clone();
@@ -121,6 +124,24 @@ impl Times {
 mod tests {
     use super::super::protobuf::Bucket;
     use super::*;
+
+    #[test]
+    fn a_histogram_in_other_buckets_began_anew() {
+        let of = |bounds: &[f64], count| {
+            let mut times = Times::default();
+            let bucket =
+                |&upper_bound| Bucket { cumulative_count: count, upper_bound, exemplar: None };
+            let bucket = bounds.iter().map(bucket).collect();
+            let histogram = Histogram { sample_count: count, bucket, ..Histogram::default() };
+            times.add_histogram(&histogram, 1.0);
+            times
+        };
+        for (bounds, expected) in [([0.1, 1.0], 20.0), ([0.2, 1.0], 120.0)] {
+            let grown = of(&bounds, 120).since(&of(&[0.1, 1.0], 100));
+            let in_buckets: f64 = grown.buckets().iter().map(|(_, count)| count).sum();
+            assert_eq!((grown.durations.count, in_buckets), (expected, expected));
+        }
+    }
 
     #[test]
     fn what_is_above_the_last_threshold_counts_also_without_a_bucket() {

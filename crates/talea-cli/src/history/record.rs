@@ -200,7 +200,8 @@ impl State {
             let (definition, cells) = self.series.get_mut(number)?;
             let before = value_of(cells);
             change(cells, &mut bytes)?;
-            self.fell |= only_grows(definition.kind) && value_of(cells) < before;
+            self.fell |= definition.family == CREATED
+                || only_grows(definition.kind) && value_of(cells) < before;
         }
         bytes.0.is_empty().then_some(self.time)
     }

@@ -52,10 +52,16 @@ impl KnownRegions {
         Self { created, unix_millis, new, old, gone, are_undated }
     }
 
-    /// Whether a series that is missing from the page may come back to it: its region is not gone, or it is of a
-    /// service's own page.
+    /// The region that a series is of, by the value of its first label; empty if that names none.
+    pub(super) fn known<'a>(&self, region: &'a str) -> &'a str {
+        if self.created.contains_key(region) { region } else { "" }
+    }
+
+    /// Whether series that are missing from the page may come back to it and count on: their region is neither gone
+    /// nor another one than before, or they are of a service's own page.
     pub(super) fn may_miss(&self, region: &str) -> bool {
-        !self.are_undated && !self.gone.iter().any(|gone| gone == region)
+        let is_gone = self.gone.iter().any(|gone| gone == region);
+        !self.are_undated && !is_gone && !self.old.have(region) && !self.new.have(region)
     }
 }
 

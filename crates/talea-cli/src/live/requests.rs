@@ -166,6 +166,11 @@ impl Series {
     }
 }
 
+/// The family of a series that has this key.
+pub(super) fn family_of(key: &str) -> &str {
+    key.split('\0').next().unwrap_or_default()
+}
+
 /// Distinguishes a series from the others of its endpoint.
 fn key(family: &MetricFamily, metric: &Metric) -> String {
     let labels = metric.label.iter().flat_map(|pair| [&*pair.name, &*pair.value]);

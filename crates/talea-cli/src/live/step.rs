@@ -1,11 +1,11 @@
 //! The increases from one reading to the next one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::health::Health;
 use super::regions::{KnownRegions, Regions};
-use super::requests::{Counts, Requests};
+use super::requests::{Counts, Requests, Series, family_of};
 use super::source::Reading;
 
 /// The most series whose counts are kept while they are missing.
@@ -17,8 +17,8 @@ pub(crate) struct Moment {
     began: Instant,
     pub(crate) ended: Instant,
     pub(crate) requests: Requests,
-    /// The latest counts of series that are missing: an agent cannot read their region, or leaves their family
-    /// out since other regions define it otherwise.
+    /// The latest counts of series whose family is missing: an agent cannot read their region, or leaves the
+    /// family out since other regions define it otherwise.
     hidden: Requests,
     regions: KnownRegions,
     pub(crate) health: Health,
@@ -48,20 +48,19 @@ impl Moment {
         let Reading { families, unix_millis, .. } = reading;
         let regions = KnownRegions::of(families, *unix_millis, before.map(|it| &it.regions));
         let unreadable = Regions::unreadable(families);
+        let shown = requests.0.values().flatten();
+        let shown: BTreeSet<(&str, &str)> =
+            shown.map(|(key, it)| (family_of(key), regions.known(&it.region))).collect();
+        let known = before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0));
+        let known = known.flat_map(|(name, all)| all.iter().map(move |(key, it)| (name, key, it)));
+        let is_hidden = |(_, key, it): &(&String, &String, &Series)| {
+            // One that is missing from a family that is shown was removed.
+            let may_come = regions.may_miss(&it.region) || unreadable.have(&it.region);
+            may_come && !shown.contains(&(family_of(key), regions.known(&it.region)))
+        };
         let mut hidden = Requests::default();
-        let mut room = MOST_HIDDEN;
-        for (name, series) in
-            before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0))
-        {
-            let shown = requests.0.get(name);
-            for (key, series) in series {
-                let is_missing = shown.is_none_or(|shown| !shown.contains_key(key));
-                let may_come = regions.may_miss(&series.region) || unreadable.have(&series.region);
-                if is_missing && may_come && room > 0 {
-                    hidden.0.entry(name.clone()).or_default().insert(key.clone(), series.clone());
-                    room -= 1;
-                }
-            }
+        for (name, key, series) in known.filter(is_hidden).take(MOST_HIDDEN) {
+            hidden.0.entry(name.clone()).or_default().insert(key.clone(), series.clone());
         }
         Self {
             began: reading.began,
@@ -211,8 +210,11 @@ pub(crate) mod tests {
             // Of the two of the same name, one is older.
             (103, shop(50, 1_000)),
             (104, shop(50, 1_003)),
+            // It has no series yet.
+            (106, gauge(CREATED, &[("region=\"shop\"", 105)])),
+            (107, shop(105, 2_000)),
         ];
-        assert_eq!(grown_of(&pages), [9.0, 0.0, 3.0]);
+        assert_eq!(grown_of(&pages), [9.0, 0.0, 3.0, 0.0, 2_000.0]);
     }
 
     #[test]
@@ -225,9 +227,9 @@ pub(crate) mod tests {
         let pages = [
             (100, of(&[(200, 10_000), (404, 50)])),
             (101, of(&[(200, 10_005)])),
-            (102, of(&[(200, 10_006), (404, 2)])),
+            (102, of(&[(200, 10_006), (404, 60)])),
         ];
-        assert_eq!(grown_of(&pages), [5.0, 3.0]);
+        assert_eq!(grown_of(&pages), [5.0, 61.0]);
     }
 
     #[test]

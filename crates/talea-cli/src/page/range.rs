@@ -149,3 +149,40 @@ fn ends_of_bins(times: &[Time], span: TimeRange) -> BTreeSet<usize> {
     let is_end = |number: &usize| number + 1 == times.len() || bin(*number) != bin(number + 1);
     (0..times.len()).filter(is_end).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+    use crate::families::pages::{self, gauge, requests};
+    use crate::history::{Extent, History};
+    use crate::live::CREATED;
+    use crate::page::feed::Recorded;
+
+    #[test]
+    fn one_bin_has_as_many_requests_as_its_seconds_also_if_a_region_was_replaced_in_it() {
+        let hour = Duration::from_secs(3600);
+        let history = History::new(Extent { seconds: hour, minutes: hour, bytes: 1 << 20 });
+        let feed = Feed::new(String::new(), history);
+        // A region that was made at second 10, and one that took its place at second 102.
+        for (second, created, count) in [(100, 10, 5), (101, 10, 7), (103, 102, 9), (104, 102, 12)]
+        {
+            let page = gauge(CREATED, &[("region=\"shop\"", created)])
+                + &requests(&[("method=\"GET\",route=\"/a\"", count)]);
+            let time =
+                Time { unix_millis: second * 1000, steady: Duration::from_secs(second as u64) };
+            let (began, ended) = (Instant::now(), Instant::now());
+            let (families, processes) = (pages::read(&page), Vec::new());
+            feed.add(Recorded { time, began, ended, families, processes }).unwrap();
+        }
+        for bin in [1_000, 10_000] {
+            let span = TimeRange { from: 100_001, to: 105_000, bin };
+            let json = serde_json::to_value(Range::of(&feed, span)).unwrap();
+            let points = json["points"].as_array().unwrap().iter();
+            let endpoints = points.flat_map(|point| point["e"].as_array().unwrap());
+            let all: u64 = endpoints.map(|endpoint| endpoint[1].as_u64().unwrap()).sum();
+            assert_eq!(all, 2 + 9 + 3, "{json}");
+        }
+    }
+}
