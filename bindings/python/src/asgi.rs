@@ -77,6 +77,9 @@ impl AsgiMiddleware {
             return app.call([scope, receive, send]);
         }
         let exchange = HttpMeter::asgi(meter.bind(py), scope, send)?;
+        if this.declared.get().is_some() {
+            exchange.get().arrived_at(slf, scope);
+        }
         scope.set_item(key(py), &exchange)?;
         let send = callable::of_one(&exchange)?;
         match app.call([scope, receive, &send]).and_then(|awaitable| {
@@ -107,6 +110,20 @@ impl AsgiMiddleware {
 }
 
 impl AsgiMiddleware {
+    /// Has the routes read again after a request that none of them took, if the scope has the endpoint of one:
+    /// it was added since. An endpoint that has routes itself is a router, which answered 404.
+    pub(crate) fn declare_added(slf: &Bound<'_, Self>, scope: &Bound<'_, PyDict>) -> PyResult<()> {
+        let py = slf.py();
+        if let (Some(application), Some(endpoint)) =
+            (slf.get().declared.get(), scope.get_item(intern!(py, "endpoint"))?)
+        {
+            if !endpoint.hasattr(intern!(py, "routes"))? {
+                slf.call_method1(intern!(py, "_declare"), (application,))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Has the routes of the application declared, unless a middleware outside has done that: it records. That is
     /// done at the first message, and at the first request: the application may add routes as it starts.
     #[cold]

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
 use talea_http::{Endpoint, ManualExchange};
 
+use crate::asgi::AsgiMiddleware;
 use crate::callable::{self, OneArgument, Step};
 use crate::lock::StateLock;
 use crate::route::HttpRoute;
@@ -39,6 +40,8 @@ struct State {
     send: Option<Py<PyAny>>,
     /// The coroutine of the application inside, likewise.
     coroutine: Option<Py<PyAny>>,
+    /// The middleware and the scope of a request, likewise, if the routes of its application were read.
+    origin: Option<(Py<AsgiMiddleware>, Py<PyDict>)>,
     /// The status of a head whose body has not begun.
     status: Option<u16>,
     is_closed: bool,
@@ -139,8 +142,27 @@ impl HttpExchange {
         reader: Option<u64>,
         send: Option<Py<PyAny>>,
     ) -> Self {
-        let state = State { request, send, coroutine: None, status: None, is_closed: false };
+        let (coroutine, origin, status) = (None, None, None);
+        let state = State { request, send, coroutine, origin, status, is_closed: false };
         Self { reader, state: StateLock::new(state) }
+    }
+
+    pub(crate) fn arrived_at(
+        &self,
+        middleware: &Bound<'_, AsgiMiddleware>,
+        scope: &Bound<'_, PyDict>,
+    ) {
+        let origin = (middleware.clone().unbind(), scope.clone().unbind());
+        self.state.lock(scope.py()).origin = Some(origin);
+    }
+
+    /// Has the routes read again if one that was added since they were read took this request.
+    #[cold]
+    fn look_for_route(&self, py: Python<'_>) -> PyResult<()> {
+        let origin = self.state.lock(py).origin.take();
+        origin.map_or(Ok(()), |(middleware, scope)| {
+            AsgiMiddleware::declare_added(middleware.bind(py), scope.bind(py))
+        })
     }
 
     pub(crate) fn begin(&self, coroutine: Bound<'_, PyAny>) {
@@ -169,9 +191,11 @@ impl HttpExchange {
         let mut state = self.state.lock(py);
         state.end();
         let objects = [state.send.take(), state.coroutine.take()];
+        let origin = state.origin.take();
         // Without the lock: the last reference to an object of Python may run any code.
         drop(state);
         objects.into_iter().flatten().for_each(|object| drop(object.into_bound(py)));
+        drop(origin.map(|(middleware, scope)| (middleware.into_bound(py), scope.into_bound(py))));
     }
 }
 
@@ -261,7 +285,10 @@ impl HttpExchange {
         // Locked if this thread's own garbage collection begins while it holds the lock.
         let Some(state) = self.state.try_lock(&visit) else { return Ok(()) };
         visit.call(&state.send)?;
-        visit.call(&state.coroutine)
+        visit.call(&state.coroutine)?;
+        let Some((middleware, scope)) = &state.origin else { return Ok(()) };
+        visit.call(middleware)?;
+        visit.call(scope)
     }
 
     fn __clear__(&self, py: Python<'_>) {
@@ -280,6 +307,14 @@ impl OneArgument for HttpExchange {
         let (py, exchange) = (this.py(), this.get());
         let message = Message::of(argument)?;
         let mut state = exchange.state.lock(py);
+        // A 405 is that of a route for other methods.
+        if matches!(message, Message::Head(status) if status != 405)
+            && !state.request.exchange.is_open()
+        {
+            drop(state);
+            exchange.look_for_route(py)?;
+            state = exchange.state.lock(py);
+        }
         match message {
             Message::Head(status) => state.head(status),
             Message::Piece { bytes, is_last } => state.body(bytes, is_last),
@@ -297,6 +332,9 @@ impl OneArgument for HttpExchange {
 /// An exception left the application.
 #[cold]
 pub(crate) fn ended(py: Python<'_>, exchange: &HttpExchange, error: &PyErr) {
+    if !exchange.state.lock(py).request.exchange.is_open() {
+        let _ = exchange.look_for_route(py);
+    }
     // Not if it was cancelled.
     if error.is_instance_of::<PyException>(py) && !is_of_client(py, error) {
         exchange.failed_after_head(py);

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import weakref
+from collections import Counter
 
 import pytest
 from asgiref.compatibility import guarantee_single_callable
@@ -101,6 +102,36 @@ def test_routes_that_are_added_while_the_server_starts_have_names(registry):
         for path in paths:
             assert request(metered, f"{path}/1") == (200, b"hello")
             assert outcomes(registry)[("GET", f"{path}/{{item}}", "complete")] == 1
+
+
+def test_a_route_that_is_added_later_has_a_name_from_its_second_request_on(registry):
+    def show(request: Request):
+        return PlainTextResponse("hello")
+
+    def fail(request: Request):
+        raise RuntimeError("no")
+
+    inner = Router([Route("/early", show)])
+    app = Starlette(routes=[Mount("/v1", inner)])
+    included = APIRouter()
+    included.add_api_route("/early", show)
+    other = FastAPI()
+    other.include_router(included, prefix="/v2")
+    expected = Counter()
+    for metered, prefix, add in [(app, "/v1", inner.add_route), (other, "/v2", included.add_api_route)]:
+        metered.add_middleware(Middleware, registry=registry)
+        assert request(metered, f"{prefix}/early")[0] == 200
+        expected["GET", f"{prefix}/early", "complete"] += 1
+        for path, outcome in [("/late", "complete"), ("/fail", "panicked"), ("/later", "complete")]:
+            add(path, show if outcome == "complete" else fail)
+            for route in ["_unmatched", prefix + path, prefix + path]:
+                with contextlib.suppress(RuntimeError):
+                    request(metered, prefix + path)
+                expected["_OTHER" if route == "_unmatched" else "GET", route, outcome] += 1
+        assert request(metered, f"{prefix}/none")[0] == 404
+        assert request(metered, f"{prefix}/late", "PUT")[0] == 405
+        expected["_OTHER", "_unmatched", "complete"] += 2
+    assert outcomes(registry) == expected
 
 
 def test_a_router_that_is_mounted_twice_has_two_routes(registry):

@@ -22,7 +22,8 @@ class Middleware(AsgiMiddleware):
     """Meters the requests of an ASGI application.
 
     The routes of Starlette and FastAPI are read from the application when it gets its first message, so that
-    each has its series before its first request, and again at the first request. Requests that no route takes are ``_unmatched``. Other
+    each has its series before its first request, again at the first request, and again after a request that a
+    route took which was added later. That one is ``_unmatched``, as all requests that no route takes. Other
     frameworks need ``route``: a function from the scope to the template of the route that took the request,
     or None, called at the head of the response. The other arguments are those of ``talea.http_meter``.
 
@@ -80,7 +81,8 @@ class Middleware(AsgiMiddleware):
         return named
 
     def _declare(self, application: Any) -> None:
-        """Called with the application of a framework, before its first message and before its first request."""
+        """Called with the application of a framework, before its first message and its first request, and after a
+        request that an unknown route took."""
         # Each route's application is read and replaced, by the middlewares of all applications that have it.
         with _LOCK:
             self._declare_routes("", getattr(application, "routes", ()))
