@@ -369,6 +369,11 @@ def test_talea_takes_the_name_of_prometheus_client():
     assert failed.returncode == 1 and "imported already" in failed.stderr
 
 
+@pytest.mark.parametrize("name", ["asgi.Middleware", "multiprocess.MultiProcessCollector", "typed.labelled", "wsgi.meter_flask"])
+def test_modules_that_the_documents_name_need_no_import_of_their_own(name):
+    subprocess.run([sys.executable, "-c", f"import talea; talea.{name}"], check=True)
+
+
 @pytest.mark.parametrize("variable", ["TALEA_REGION", "PROMETHEUS_MULTIPROC_DIR"])
 def test_the_environment_names_the_region(variable):
     program = "import talea; talea.Counter('orders', 'O.').inc(); print(talea.generate_latest().decode())"

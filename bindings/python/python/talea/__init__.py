@@ -6,6 +6,7 @@ that it forks.
 """
 
 import os
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from talea._http import meter as http_meter
@@ -109,9 +110,11 @@ def install_as_prometheus_client() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # Servers and clients of HTTP, which take long to import.
+    # What takes long to import, and what few programs use.
     if name in LAZY:
         from talea import exposition
 
         return getattr(exposition, name)
+    if name in ("asgi", "multiprocess", "typed", "wsgi"):
+        return import_module(f"talea.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
