@@ -211,3 +211,23 @@ def test_a_process_may_end_while_its_gauges_are_computed():
     for _ in range(10):
         done = subprocess.run([sys.executable, "-c", ENDS_DURING_A_SCRAPE], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
+
+
+def test_a_forked_child_does_not_keep_the_port():
+    server, thread = talea.start_http_server(0, "127.0.0.1", talea.CollectorRegistry())
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    try:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+        again, thread = talea.start_http_server(server.server_address[1], "127.0.0.1")
+        again.shutdown()
+        again.server_close()
+    finally:
+        os.close(writer)
+        os.waitpid(child, 0)

@@ -1,9 +1,11 @@
 """Servers of pages: a thread of this process, and applications for WSGI and ASGI servers."""
 
+import os
 import socket
 import ssl
 import threading
 import traceback
+import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Optional
@@ -160,7 +162,7 @@ def start_http_server(
     With ``certfile`` and ``keyfile`` it speaks TLS; with ``client_auth_required`` clients need a
     certificate of an authority in ``client_cafile`` or ``client_capath``. ``tls_min_version`` and
     ``tls_max_version`` restrict the versions of TLS; by default they are those of ``ssl``. Returns the server, whose
-    ``shutdown`` ends it, and its thread.
+    ``shutdown`` ends it, and its thread. A child made by ``fork`` has neither the thread nor the port.
     """
     context = None
     if (certfile is None) != (keyfile is None):
@@ -181,9 +183,23 @@ def start_http_server(
     family, *_ = socket.getaddrinfo(addr, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
     kind = type("Server", (_Server,), {"address_family": family, "context": context})
     server = kind((addr, port), MetricsHandler.factory(registry))
+    _SERVERS.add(server)
     thread = threading.Thread(target=server.serve_forever, name="talea-metrics", daemon=True)
     thread.start()
     return server, thread
+
+
+_SERVERS: "weakref.WeakSet[_Server]" = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # A child has none of these threads, and the port would stay taken when its parent has ended.
+    for server in _SERVERS:
+        server.socket.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 start_wsgi_server = start_http_server
