@@ -247,6 +247,17 @@ def test_django_is_metered_at_its_routes(registry):
     assert in_flight(registry) == {}
 
 
+@pytest.mark.parametrize("method", ["G(T", "", "é"])
+def test_a_method_that_is_no_token_is_unknown(registry, method):
+    def app(environ, start_response):
+        start_response("204 No Content", [])
+        return []
+
+    metered = Middleware(app, registry=registry, route=lambda environ: "/x")
+    list(metered({"REQUEST_METHOD": method}, lambda status, headers: None))
+    assert outcomes(registry) == {("_OTHER", "/x", "complete"): 1}
+
+
 @pytest.mark.parametrize("length", ["²", "9" * 30, "9" * 5000, "-1", "x", "", None])
 def test_an_odd_length_is_none(registry, length):
     def app(environ, start_response):
