@@ -164,16 +164,46 @@ pub(crate) fn options(said: &MetricField) -> TokenStream {
 
 /// The doc comment in one line.
 pub(crate) fn help(attributes: &[Attribute], ident: &Ident) -> Result<String> {
-    let lines = attributes.iter().filter_map(|attribute| match &attribute.meta {
+    let texts = attributes.iter().filter_map(|attribute| match &attribute.meta {
         Meta::NameValue(meta) if meta.path.is_ident("doc") => match &meta.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value().trim().to_owned()),
+            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
             _ => None,
         },
         _ => None,
     });
-    let help = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    let mut help = String::new();
+    for text in texts {
+        for (n, line) in text.lines().enumerate() {
+            // A line of a block comment may begin with a star.
+            let line = if n == 0 { line } else { line.trim_start().trim_start_matches('*') }.trim();
+            if !help.is_empty() && !line.is_empty() {
+                help.push(' ');
+            }
+            help.push_str(line);
+        }
+    }
     if help.is_empty() {
         bail!(ident, "`{ident}` needs a doc comment: it is the help that a scrape shows");
     }
     Ok(help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::derive;
+
+    #[test]
+    fn a_doc_comment_of_any_form_is_a_help_of_one_line() {
+        for comment in [
+            "/// Orders that\n/// were accepted.",
+            "/** Orders that\n * were accepted.\n */",
+            "/**\n    Orders that\n\n    were accepted.\n*/",
+            "#[doc = \"Orders that\"] /** were accepted. */",
+        ] {
+            let input =
+                syn::parse_str(&format!("struct X {{ {comment}\norders: Counter }}")).unwrap();
+            let derived = derive(&input).unwrap().to_string();
+            assert!(derived.contains("\"Orders that were accepted.\""), "{comment}: {derived}");
+        }
+    }
 }
