@@ -161,6 +161,14 @@ def stream(request):
     return StreamingHttpResponse(iter([b"one", b"two"]))
 
 
+def broken_stream(request):
+    def pieces():
+        raise RuntimeError("no")
+        yield
+
+    return StreamingHttpResponse(pieces())
+
+
 def file(request):
     return FileResponse(open(__file__, "rb"))
 
@@ -191,6 +199,7 @@ urlpatterns = [
     path("fail/", fail),
     path("missing/", missing),
     path("stream/", stream),
+    path("broken-stream/", broken_stream),
     path("file/", file),
     path("later/", later),
 ]
@@ -233,12 +242,20 @@ def test_django_is_metered_at_its_routes(registry):
     import asyncio
 
     assert asyncio.run(AsyncClient().get("/later/")).content == b"later"
+
+    # The client of a server of WSGI gets a 500, and that of ASGI has the head by then.
+    for response in [client.get("/broken-stream/"), asyncio.run(AsyncClient().get("/broken-stream/"))]:
+        with pytest.raises(RuntimeError):
+            list(response.streaming_content)
+    sent = [("GET", "/broken-stream/", status) for status in ["2xx", "5xx"]]
+    assert [statuses(registry).get(key) for key in sent] == [1, 1]
     found = {key[1:]: value for key, value in outcomes(registry).items()}
     assert found == {
         ("/items/<int:item>/", "complete"): 1,
         ("/fail/", "panicked"): 1,
         ("/missing/", "complete"): 1,
         ("/stream/", "complete"): 1,
+        ("/broken-stream/", "panicked"): 2,
         ("/file/", "complete"): 2,
         ("/later/", "complete"): 2,
         ("_unmatched", "panicked"): 1,

@@ -88,6 +88,9 @@ class Middleware:
 
     def _watched(self, exchange: HttpExchange, request: Any, response: Any) -> Any:
         exchange.head(response.status_code)
+        if response.streaming and hasattr(request, "scope"):
+            # Of ASGI, the head is on its way before the first piece. A server of WSGI sends both together.
+            exchange.body(0, False)
         if not response.streaming:
             exchange.body(len(response.content), True)
         elif getattr(response, "file_to_stream", None) and "wsgi.file_wrapper" in request.META:
