@@ -120,6 +120,53 @@ fn returned<'py>(py: Python<'py>, call: impl FnOnce() -> PyResult<Bound<'py, PyA
     null_mut()
 }
 
+/// Stops a thread for ever that unwinds.
+///
+/// When the interpreter ends, CPython before 3.14 ends daemon threads by `pthread_exit` where they wait for its lock,
+/// and glibc unwinds their stack. The process aborts if a frame of Rust catches that. So such a thread stops in the
+/// last call that Rust made, as it does in CPython 3.14, and as PyO3 has it where it takes the lock itself.
+struct StopIfUnwound;
+
+impl Drop for StopIfUnwound {
+    fn drop(&mut self) {
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+/// Calls a function that runs code of Python.
+#[inline(always)]
+fn guarded<T>(call: impl FnOnce() -> T) -> T {
+    let guard = StopIfUnwound;
+    let result = call();
+    std::mem::forget(guard);
+    result
+}
+
+/// Functions that run code of Python: here the compiler knows that they may unwind.
+mod code {
+    #[cfg(windows)]
+    pub(super) use pyo3::ffi::{
+        PyIter_Send, PyObject_CallFunctionObjArgs, PyObject_CallMethodObjArgs,
+    };
+
+    #[cfg(not(windows))]
+    unsafe extern "C-unwind" {
+        pub(super) fn PyIter_Send(
+            iterator: super::Object,
+            sent: super::Object,
+            result: *mut super::Object,
+        ) -> pyo3::ffi::PySendResult;
+        pub(super) fn PyObject_CallFunctionObjArgs(function: super::Object, ...) -> super::Object;
+        pub(super) fn PyObject_CallMethodObjArgs(
+            object: super::Object,
+            name: super::Object,
+            ...
+        ) -> super::Object;
+    }
+}
+
 pub(crate) struct Callable {
     object: Py<PyAny>,
     /// Whether its class has a `__call__` in Python. Called as a method, that needs no tuple.
@@ -151,9 +198,9 @@ impl Callable {
         unsafe {
             let result = if self.is_instance {
                 let call = intern!(py, "__call__").as_ptr();
-                ffi::PyObject_CallMethodObjArgs(object, call, a, b, c, end)
+                guarded(|| code::PyObject_CallMethodObjArgs(object, call, a, b, c, end))
             } else {
-                ffi::PyObject_CallFunctionObjArgs(object, a, b, c, end)
+                guarded(|| code::PyObject_CallFunctionObjArgs(object, a, b, c, end))
             };
             Bound::from_owned_ptr_or_err(py, result)
         }
@@ -165,10 +212,11 @@ pub(crate) fn call1<'py>(
     object: &Bound<'py, PyAny>,
     argument: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let end: Object = null_mut();
+    let (function, argument, end) =
+        (object.as_ptr(), argument.as_ptr(), null_mut::<ffi::PyObject>());
     // SAFETY: both objects live as long as the call, and null ends them.
     unsafe {
-        let result = ffi::PyObject_CallFunctionObjArgs(object.as_ptr(), argument.as_ptr(), end);
+        let result = guarded(|| code::PyObject_CallFunctionObjArgs(function, argument, end));
         Bound::from_owned_ptr_or_err(object.py(), result)
     }
 }
@@ -183,10 +231,11 @@ pub(crate) enum Step<'py> {
 #[inline]
 pub(crate) fn step<'py>(coroutine: &Bound<'py, PyAny>) -> PyResult<Step<'py>> {
     let py = coroutine.py();
+    let (coroutine, none) = (coroutine.as_ptr(), PyNone::get(py).as_ptr());
     let mut result: Object = null_mut();
     // SAFETY: both objects live as long as the call, which sets the result unless it fails.
     unsafe {
-        match ffi::PyIter_Send(coroutine.as_ptr(), PyNone::get(py).as_ptr(), &mut result) {
+        match guarded(|| code::PyIter_Send(coroutine, none, &mut result)) {
             ffi::PySendResult::PYGEN_NEXT => Ok(Step::Yielded(Bound::from_owned_ptr(py, result))),
             ffi::PySendResult::PYGEN_RETURN => {
                 Ok(Step::Returned(Bound::from_owned_ptr(py, result)))

@@ -409,19 +409,19 @@ impl WsgiBody {
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let exchange = self.exchange.get();
-        match self.pieces.bind(py).clone().next() {
-            Some(Ok(piece)) => {
+        match callable::step(self.pieces.bind(py)) {
+            Ok(Step::Yielded(piece)) => {
                 let bytes = piece.cast::<PyBytes>().map_or(0, |bytes| bytes.as_bytes().len());
                 exchange.body(py, bytes as u64, false);
                 Ok(Some(piece))
             }
-            Some(Err(error)) => {
-                exchange.failed(py);
-                Err(error)
-            }
-            None => {
+            Ok(Step::Returned(_)) => {
                 exchange.body(py, 0, true);
                 Ok(None)
+            }
+            Err(error) => {
+                exchange.failed(py);
+                Err(error)
             }
         }
     }

@@ -2,6 +2,8 @@
 
 import gc
 import os
+import subprocess
+import sys
 import threading
 import time
 
@@ -222,3 +224,43 @@ def test_a_fork_catches_no_lock_of_talea(registry):
             is_over.set()
 
     at_once(fork, *[lambda at=str(at): change(at) for at in range(3)])
+
+
+PROGRAM = """
+import asyncio, threading, time
+import talea
+
+pieces_read = threading.Semaphore(0)
+
+def pieces():
+    while True:
+        yield b"x"
+        pieces_read.release()
+        time.sleep(0)
+
+def wsgi():
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        return pieces()
+
+    list(talea.wsgi.Middleware(app)({"REQUEST_METHOD": "GET"}, lambda *_: None))
+
+def asgi():
+    async def app(scope, receive, send):
+        list(pieces())
+
+    async def main():
+        await talea.asgi.Middleware(app)({"type": "http"}, None, None)
+
+    asyncio.run(main())
+
+for _ in range(4):
+    threading.Thread(target=%s, daemon=True).start()
+for _ in range(100):
+    pieces_read.acquire()
+"""
+
+
+@pytest.mark.parametrize("interface", ["wsgi", "asgi"])
+def test_a_program_ends_while_daemon_threads_answer_requests(interface):
+    subprocess.run([sys.executable, "-c", PROGRAM % interface], check=True, timeout=60)
