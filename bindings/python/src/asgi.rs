@@ -110,16 +110,14 @@ impl AsgiMiddleware {
 }
 
 impl AsgiMiddleware {
-    /// Has the routes read again after a request that none of them took, if the scope has the endpoint of one:
-    /// it was added since. An endpoint that has routes itself is a router, which answered 404.
+    /// Has the routes read again after a request that none of them took, if the scope has an endpoint: a route
+    /// may have been added since.
     pub(crate) fn declare_added(slf: &Bound<'_, Self>, scope: &Bound<'_, PyDict>) -> PyResult<()> {
         let py = slf.py();
         if let (Some(application), Some(endpoint)) =
             (slf.get().declared.get(), scope.get_item(intern!(py, "endpoint"))?)
         {
-            if !endpoint.hasattr(intern!(py, "routes"))? {
-                slf.call_method1(intern!(py, "_declare"), (application,))?;
-            }
+            slf.call_method1(intern!(py, "_declare_added"), (application, endpoint))?;
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ import pytest
 from asgiref.compatibility import guarantee_single_callable
 from fastapi import APIRouter, FastAPI
 from starlette.applications import Starlette
+from starlette.middleware import Middleware as StarletteMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route, Router
@@ -132,6 +133,26 @@ def test_a_route_that_is_added_later_has_a_name_from_its_second_request_on(regis
         assert request(metered, f"{prefix}/late", "PUT")[0] == 405
         expected["_OTHER", "_unmatched", "complete"] += 2
     assert outcomes(registry) == expected
+
+
+def test_a_mount_that_answers_by_itself_has_the_routes_read_once(registry):
+    reads = []
+
+    class Application(Starlette):
+        @property
+        def routes(self):
+            reads.append(self)
+            return super().routes
+
+    def refuse(app):
+        return PlainTextResponse("no", status_code=401)
+
+    inner = [Route("/x", lambda request: PlainTextResponse("hello"))]
+    app = Application(routes=[Mount("/in", routes=inner, middleware=[StarletteMiddleware(refuse)])])
+    app.add_middleware(Middleware, registry=registry)
+    for _ in range(9):
+        assert request(app, "/in/x") == (401, b"no")
+    assert len(reads) == 2
 
 
 def test_a_router_that_is_mounted_twice_has_two_routes(registry):

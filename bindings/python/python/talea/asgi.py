@@ -50,6 +50,8 @@ class Middleware(AsgiMiddleware):
         )
         self._routes = _http.Routes(self._meter)
         self._places: dict[int, _Places] = {}
+        # Endpoints that no added route has.
+        self._others: dict[int, Any] = {}
         self._begin(app if route is None else self._named(app, route), self._meter)
 
         async def call(scope: Scope, receive: Any, send: Any) -> None:
@@ -81,11 +83,22 @@ class Middleware(AsgiMiddleware):
         return named
 
     def _declare(self, application: Any) -> None:
-        """Called with the application of a framework, before its first message and its first request, and after a
-        request that an unknown route took."""
+        """Called with the application of a framework, before its first message and before its first request."""
         # Each route's application is read and replaced, by the middlewares of all applications that have it.
         with _LOCK:
             self._declare_routes("", getattr(application, "routes", ()))
+
+    def _declare_added(self, application: Any, endpoint: Any) -> None:
+        """Called when no known route took a request, with the endpoint that the framework found."""
+        if id(endpoint) not in self._others:
+            before = self._count()
+            self._declare(application)
+            if self._count() == before:
+                # Such as that of a mount, whose routes did not match, or whose own middleware answered.
+                self._others[id(endpoint)] = endpoint
+
+    def _count(self) -> int:
+        return sum(len(of.prefixes) for of in self._places.values())
 
     def _declare_routes(self, prefix: str, routes: Iterable[Any]) -> None:
         """Has each route say that it takes a request, before its own application runs."""
