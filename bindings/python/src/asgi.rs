@@ -85,7 +85,7 @@ impl AsgiMiddleware {
         match app.call([scope, receive, &send]).and_then(|awaitable| {
             match awaitable.get_type().is(coroutine) {
                 true => Ok(awaitable),
-                false => awaitable.call_method0(intern!(py, "__await__")),
+                false => callable::call_method(&awaitable, "__await__", ()),
             }
         }) {
             Ok(awaited) => {
@@ -117,7 +117,7 @@ impl AsgiMiddleware {
         if let (Some(application), Some(endpoint)) =
             (slf.get().declared.get(), scope.get_item(intern!(py, "endpoint"))?)
         {
-            slf.call_method1(intern!(py, "_declare_added"), (application, endpoint))?;
+            callable::call_method(slf, "_declare_added", (application, endpoint))?;
         }
         Ok(())
     }
@@ -134,7 +134,7 @@ impl AsgiMiddleware {
             None => scope.contains(intern!(py, "talea.declared"))?,
         };
         if !by_outer {
-            slf.call_method1(intern!(py, "_declare"), (&application,))?;
+            callable::call_method(slf, "_declare", (&application,))?;
             let is_start = match scope.get_item(intern!(py, "type"))? {
                 Some(kind) => callable::is_text(&kind, intern!(py, "lifespan"))?,
                 None => false,

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use talea::{FloatCounter, FloatGauge};
 
+use crate::callable;
 use crate::region::Region;
 
 /// Wraps a function, so that each call of it runs within the block.
@@ -16,7 +17,8 @@ fn decorate<'py>(
     block: &Bound<'py, PyAny>,
     function: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    block.py().import("talea._decorate")?.call_method1("decorate", (block, function))
+    let module = block.py().import("talea._decorate")?;
+    callable::call_method(&module, "decorate", (block, function))
 }
 
 // Python aligns its objects to no more.
@@ -132,7 +134,8 @@ impl Timer {
         slf: &Bound<'py, Self>,
         function: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        slf.py().import("talea._decorate")?.call_method1("timed", (slf, function))
+        let module = slf.py().import("talea._decorate")?;
+        callable::call_method(&module, "timed", (slf, function))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

@@ -14,8 +14,8 @@ use std::ptr::null_mut;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::{PyNone, PyString};
-use pyo3::{Borrowed, PyClass, ffi, intern};
+use pyo3::types::{PyNone, PyString, PyTuple};
+use pyo3::{Borrowed, BoundObject, PyClass, ffi, intern};
 
 type Object = *mut ffi::PyObject;
 
@@ -148,7 +148,7 @@ fn guarded<T>(call: impl FnOnce() -> T) -> T {
 mod code {
     #[cfg(windows)]
     pub(super) use pyo3::ffi::{
-        PyIter_Send, PyObject_CallFunctionObjArgs, PyObject_CallMethodObjArgs,
+        PyIter_Send, PyObject_CallFunctionObjArgs, PyObject_CallMethodObjArgs, PyObject_CallObject,
     };
 
     #[cfg(not(windows))]
@@ -158,6 +158,10 @@ mod code {
             sent: super::Object,
             result: *mut super::Object,
         ) -> pyo3::ffi::PySendResult;
+        pub(super) fn PyObject_CallObject(
+            function: super::Object,
+            arguments: super::Object,
+        ) -> super::Object;
         pub(super) fn PyObject_CallFunctionObjArgs(function: super::Object, ...) -> super::Object;
         pub(super) fn PyObject_CallMethodObjArgs(
             object: super::Object,
@@ -218,6 +222,36 @@ pub(crate) fn call1<'py>(
     unsafe {
         let result = guarded(|| code::PyObject_CallFunctionObjArgs(function, argument, end));
         Bound::from_owned_ptr_or_err(object.py(), result)
+    }
+}
+
+#[inline]
+pub(crate) fn call0<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let (function, end) = (object.as_ptr(), null_mut::<ffi::PyObject>());
+    // SAFETY: the object lives as long as the call, and null ends its arguments.
+    unsafe {
+        let result = guarded(|| code::PyObject_CallFunctionObjArgs(function, end));
+        Bound::from_owned_ptr_or_err(object.py(), result)
+    }
+}
+
+/// Calls a method, which may be written in Python.
+pub(crate) fn call_method<'py, A>(
+    object: &Bound<'py, PyAny>,
+    name: &str,
+    arguments: A,
+) -> PyResult<Bound<'py, PyAny>>
+where
+    A: IntoPyObject<'py, Target = PyTuple>,
+    PyErr: From<A::Error>,
+{
+    let (py, method) = (object.py(), object.getattr(name)?);
+    let arguments = arguments.into_pyobject(py)?.into_bound();
+    let (method, arguments) = (method.as_ptr(), arguments.as_ptr());
+    // SAFETY: both objects live as long as the call.
+    unsafe {
+        let result = guarded(|| code::PyObject_CallObject(method, arguments));
+        Bound::from_owned_ptr_or_err(py, result)
     }
 }
 

@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyException, PyRuntimeError, PyStopIteration};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyIterator, PyString, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
 use talea_http::{Endpoint, ManualExchange};
 
 use crate::asgi::AsgiMiddleware;
@@ -243,7 +243,7 @@ impl HttpExchange {
     /// closed before.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let closed = match self.coroutine(py) {
-            Some(coroutine) => coroutine.call_method0(intern!(py, "close")).map(drop),
+            Some(coroutine) => callable::call_method(&coroutine, "close", ()).map(drop),
             None => Ok(()),
         };
         self.end(py);
@@ -270,7 +270,7 @@ impl HttpExchange {
 
     /// `await` calls this in place of `__next__` if it has a value; ASGI's futures have none.
     fn send<'py>(slf: &Bound<'py, Self>, value: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        delegated(slf, intern!(slf.py(), "send"), (value,))
+        delegated(slf, "send", (value,).into_pyobject(slf.py())?)
     }
 
     #[pyo3(signature = (*exception))]
@@ -278,7 +278,7 @@ impl HttpExchange {
         slf: &Bound<'py, Self>,
         exception: &Bound<'py, PyTuple>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        delegated(slf, intern!(slf.py(), "throw"), exception)
+        delegated(slf, "throw", exception.clone())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -379,17 +379,16 @@ fn next<'py>(exchange: &Bound<'py, HttpExchange>) -> PyResult<Option<Bound<'py, 
 /// Calls a method of the application's coroutine.
 fn delegated<'py>(
     exchange: &Bound<'py, HttpExchange>,
-    method: &Bound<'py, PyString>,
-    arguments: impl pyo3::call::PyCallArgs<'py>,
+    method: &str,
+    arguments: Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = exchange.py();
     // The application ends by an exception, StopIteration if it returned.
-    coroutine(exchange)?.call_method1(method, arguments).inspect_err(|error| match error
-        .is_instance_of::<PyStopIteration>(
-        py,
-    ) {
-        true => exchange.get().end(py),
-        false => ended(py, exchange.get(), error),
+    callable::call_method(&coroutine(exchange)?, method, arguments).inspect_err(|error| {
+        match error.is_instance_of::<PyStopIteration>(py) {
+            true => exchange.get().end(py),
+            false => ended(py, exchange.get(), error),
+        }
     })
 }
 
@@ -430,7 +429,7 @@ impl WsgiBody {
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let body = self.body.bind(py);
         let closed = match body.getattr_opt(intern!(py, "close"))? {
-            Some(close) => close.call0().map(drop),
+            Some(close) => callable::call0(&close).map(drop),
             None => Ok(()),
         };
         self.exchange.get().end(py);

@@ -13,6 +13,7 @@ use talea::{
 };
 
 use crate::blocks::{CountedExceptions, InProgress, Timer};
+use crate::callable;
 use crate::family::{Defined, Parts, no_such_state};
 use crate::region::{Region, help, with_room};
 
@@ -51,7 +52,7 @@ fn region_of(
 ) -> PyResult<Py<Region>> {
     match registry {
         Some(registry) if registry.hasattr("_region_for")? => {
-            Ok(registry.call_method1("_region_for", (kind, name))?.extract()?)
+            Ok(callable::call_method(registry, "_region_for", (kind, name))?.extract()?)
         }
         _ => Py::new(py, Region::private()?),
     }
@@ -155,7 +156,7 @@ macro_rules! class {
                 };
                 let labelnames: Vec<String> = labelnames?;
                 let validation = py.import("talea.validation")?;
-                validation.call_method1("check_names", (&name, &labelnames))?;
+                callable::call_method(&validation, "check_names", (&name, &labelnames))?;
                 let states: Vec<String> = $states?;
                 let states_of_opts: Vec<&str> = states.iter().map(String::as_str).collect();
                 let $opts = Opts::new(&name, help(documentation)).lenient_names(true).utf8_names(true);
@@ -194,7 +195,7 @@ macro_rules! class {
                     ($begin)(series);
                 }
                 if let Some(registry) = registry {
-                    registry.call_method1("register", (slf,))?;
+                    callable::call_method(&registry, "register", (slf,))?;
                 }
                 Ok(())
             }
@@ -229,12 +230,12 @@ macro_rules! class {
 
             /// The metric without samples.
             fn describe<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                slf.py().import("talea.metrics")?.call_method1("_describe", (slf,))
+                callable::call_method(slf.py().import("talea.metrics")?.as_any(), "_describe", (slf,))
             }
 
             /// The metric with its samples.
             fn collect<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                slf.py().import("talea.metrics")?.call_method1("_collect", (slf,))
+                callable::call_method(slf.py().import("talea.metrics")?.as_any(), "_collect", (slf,))
             }
 
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

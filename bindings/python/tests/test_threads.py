@@ -230,12 +230,12 @@ PROGRAM = """
 import asyncio, threading, time
 import talea
 
-pieces_read = threading.Semaphore(0)
+turns = threading.Semaphore(0)
 
 def pieces():
     while True:
         yield b"x"
-        pieces_read.release()
+        turns.release()
         time.sleep(0)
 
 def wsgi():
@@ -254,13 +254,19 @@ def asgi():
 
     asyncio.run(main())
 
+def define():
+    registry = talea.CollectorRegistry()
+    while True:
+        registry.unregister(talea.Counter("orders", "Orders.", registry=registry))
+        turns.release()
+
 for _ in range(4):
     threading.Thread(target=%s, daemon=True).start()
 for _ in range(100):
-    pieces_read.acquire()
+    turns.acquire()
 """
 
 
-@pytest.mark.parametrize("interface", ["wsgi", "asgi"])
-def test_a_program_ends_while_daemon_threads_answer_requests(interface):
-    subprocess.run([sys.executable, "-c", PROGRAM % interface], check=True, timeout=60)
+@pytest.mark.parametrize("work", ["wsgi", "asgi", "define"])
+def test_a_program_ends_while_daemon_threads_work(work):
+    subprocess.run([sys.executable, "-c", PROGRAM % work], check=True, timeout=60)
