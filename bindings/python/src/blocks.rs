@@ -17,7 +17,7 @@ fn decorate<'py>(
     block: &Bound<'py, PyAny>,
     function: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let module = block.py().import("talea._decorate")?;
+    let module = callable::import(block.py(), "talea._decorate")?;
     callable::call_method(&module, "decorate", (block, function))
 }
 
@@ -134,7 +134,7 @@ impl Timer {
         slf: &Bound<'py, Self>,
         function: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let module = slf.py().import("talea._decorate")?;
+        let module = callable::import(slf.py(), "talea._decorate")?;
         callable::call_method(&module, "timed", (slf, function))
     }
 

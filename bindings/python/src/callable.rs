@@ -148,7 +148,8 @@ fn guarded<T>(call: impl FnOnce() -> T) -> T {
 mod code {
     #[cfg(windows)]
     pub(super) use pyo3::ffi::{
-        PyIter_Send, PyObject_CallFunctionObjArgs, PyObject_CallMethodObjArgs, PyObject_CallObject,
+        PyImport_Import, PyIter_Send, PyObject_CallFunctionObjArgs, PyObject_CallMethodObjArgs,
+        PyObject_CallObject,
     };
 
     #[cfg(not(windows))]
@@ -158,6 +159,7 @@ mod code {
             sent: super::Object,
             result: *mut super::Object,
         ) -> pyo3::ffi::PySendResult;
+        pub(super) fn PyImport_Import(name: super::Object) -> super::Object;
         pub(super) fn PyObject_CallObject(
             function: super::Object,
             arguments: super::Object,
@@ -253,6 +255,14 @@ where
         let result = guarded(|| code::PyObject_CallObject(method, arguments));
         Bound::from_owned_ptr_or_err(py, result)
     }
+}
+
+/// A module of Python, which may wait for another import.
+pub(crate) fn import<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    let name = PyString::new(py, name);
+    let name = name.as_ptr();
+    // SAFETY: the name lives as long as the call.
+    unsafe { Bound::from_owned_ptr_or_err(py, guarded(|| code::PyImport_Import(name))) }
 }
 
 /// The outcome of one step of a coroutine or an iterator.

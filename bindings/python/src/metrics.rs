@@ -35,7 +35,7 @@ impl<'py> FromPyObject<'_, 'py> for Wanted<'py> {
 impl<'py> Wanted<'py> {
     fn registry(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(match self {
-            Self::Default => Some(py.import("talea.registry")?.getattr("REGISTRY")?),
+            Self::Default => Some(callable::import(py, "talea.registry")?.getattr("REGISTRY")?),
             Self::None => None,
             Self::Registry(registry) => Some(registry),
         })
@@ -155,7 +155,7 @@ macro_rules! class {
                     None => Ok(Vec::new()),
                 };
                 let labelnames: Vec<String> = labelnames?;
-                let validation = py.import("talea.validation")?;
+                let validation = callable::import(py, "talea.validation")?;
                 callable::call_method(&validation, "check_names", (&name, &labelnames))?;
                 let states: Vec<String> = $states?;
                 let states_of_opts: Vec<&str> = states.iter().map(String::as_str).collect();
@@ -230,12 +230,12 @@ macro_rules! class {
 
             /// The metric without samples.
             fn describe<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                callable::call_method(slf.py().import("talea.metrics")?.as_any(), "_describe", (slf,))
+                callable::call_method(&callable::import(slf.py(), "talea.metrics")?, "_describe", (slf,))
             }
 
             /// The metric with its samples.
             fn collect<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                callable::call_method(slf.py().import("talea.metrics")?.as_any(), "_collect", (slf,))
+                callable::call_method(&callable::import(slf.py(), "talea.metrics")?, "_collect", (slf,))
             }
 
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
