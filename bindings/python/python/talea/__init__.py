@@ -110,7 +110,7 @@ def install_as_prometheus_client() -> None:
 
 
 def __getattr__(name: str) -> Any:
-    # What takes long to import, and what few programs use.
+    # Modules that take long to import and that few programs use.
     if name in LAZY:
         from talea import exposition
 

@@ -21,7 +21,7 @@ pub(crate) struct Series {
     pub(crate) value: Value,
 }
 
-/// What a series counts.
+/// The value of a series, by its meaning.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Value {
     /// In seconds, whatever the unit of the metric; of responses of one status, where the family has those.

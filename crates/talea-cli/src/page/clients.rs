@@ -28,7 +28,7 @@ pub(super) fn clients(families: &[MetricFamily]) -> Option<Clients> {
     Some([Value::Durations { family, status, times }, Value::Status("failed".to_owned(), failed)])
 }
 
-/// What they have seen since an earlier reading.
+/// The observations since an earlier reading.
 pub(super) fn clients_grown(before: Option<&Clients>, now: &Clients) -> Counts {
     let mut grown = Counts::default();
     for (number, now) in now.iter().enumerate() {
