@@ -50,7 +50,7 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let extent = Extent {
         seconds: arguments.keep_seconds,
         minutes: arguments.keep_minutes,
-        bytes: usize::try_from(arguments.history_mib << 20).unwrap_or(usize::MAX),
+        bytes: usize::try_from(arguments.history_mib.saturating_mul(1 << 20)).unwrap_or(usize::MAX),
     };
     ignore_hangups(signal(SignalKind::hangup())?);
     let history = match &arguments.history {
