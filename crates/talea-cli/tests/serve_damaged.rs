@@ -14,7 +14,7 @@ use talea::{
     LabelValue, Labels, Opts, Registry, Scraper, Seconds, StateSet, Summary,
 };
 use talea_cli::serve::{Agent, Sources};
-use talea_parse::{Severity, Syntax, check, families};
+use talea_parse::{Finding, Severity, Syntax, check, families};
 
 const LEN: u64 = 1 << 20;
 /// How much a damaged region may cost in memory, of what its file has.
@@ -22,10 +22,8 @@ const MOST: u64 = 16 * LEN;
 
 /// The faults of a page in which numbers are wrong, or records occur twice. A scraper takes
 /// the page all the same.
-const OF_VALUES: [&str; 7] = [
+const OF_VALUES: [&str; 6] = [
     "bucket-cumulative",
-    // Of a histogram whose record stands in two places: its buckets are there twice.
-    "bucket-order",
     "exemplar-value",
     "reserved-name",
     "series-apart",
@@ -169,6 +167,12 @@ fn of_good(text: &str) -> Vec<&str> {
     text.lines().filter(is_own).filter(|line| !line.starts_with("talea_agent")).collect()
 }
 
+/// Whether the sample of a line is on the page in another line too: its record stands in two places.
+fn is_twice(page: &str, line: usize) -> bool {
+    let sample = page.lines().nth(line - 1).and_then(|line| Some(line.split_once("} ")?.0));
+    sample.is_some_and(|sample| page.lines().filter(|line| line.starts_with(sample)).count() > 1)
+}
+
 #[test]
 fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
     let times: u64 = std::env::var("TALEA_MUTATIONS").map_or(1_000, |times| times.parse().unwrap());
@@ -226,7 +230,11 @@ fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
             left_out += u64::from(!page.contains("region_conflicts{region=\"bad\"} 0"));
             let sample = if n % 4 == 0 { check(page, *syntax) } else { Vec::new() };
             let mut violations = sample.iter().filter(|one| one.severity == Severity::Violation);
-            let wrong = violations.find(|found| !OF_VALUES.contains(&found.rule));
+            let is_allowed = |found: &Finding| {
+                OF_VALUES.contains(&found.rule)
+                    || found.rule == "bucket-order" && is_twice(page, found.line)
+            };
+            let wrong = violations.find(|found| !is_allowed(found));
             assert!(wrong.is_none(), "{wrong:?}: {damage_done}\n{page}");
         }
         assert!(slowest < Duration::from_secs(2), "{slowest:?}: {damage_done}");
