@@ -78,7 +78,7 @@ impl AsgiMiddleware {
         }
         let exchange = HttpMeter::asgi(meter.bind(py), scope, send)?;
         if this.declared.get().is_some() {
-            exchange.get().arrived_at(slf, scope);
+            exchange.get().arrived_at(slf.clone().into_any(), scope);
         }
         scope.set_item(key(py), &exchange)?;
         let send = callable::of_one(&exchange)?;
@@ -99,6 +99,12 @@ impl AsgiMiddleware {
         }
     }
 
+    /// The application whose routes were read at its first request.
+    #[getter]
+    fn _declared(&self) -> Option<&Py<PyAny>> {
+        self.declared.get()
+    }
+
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         if let Some(Inside { app, meter, coroutine }) = self.inside.get() {
             app.traverse(&visit)?;
@@ -110,18 +116,6 @@ impl AsgiMiddleware {
 }
 
 impl AsgiMiddleware {
-    /// Has the routes read again after a request that none of them took, if the scope has an endpoint: a route
-    /// may have been added since.
-    pub(crate) fn declare_added(slf: &Bound<'_, Self>, scope: &Bound<'_, PyDict>) -> PyResult<()> {
-        let py = slf.py();
-        if let (Some(application), Some(endpoint)) =
-            (slf.get().declared.get(), scope.get_item(intern!(py, "endpoint"))?)
-        {
-            callable::call_method(slf, "_declare_added", (application, endpoint))?;
-        }
-        Ok(())
-    }
-
     /// Has the routes of the application declared, unless a middleware outside has done that: it records. That is
     /// done at the first message, and at the first request: the application may add routes as it starts.
     #[cold]

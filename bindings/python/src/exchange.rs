@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
 use talea_http::{Endpoint, ManualExchange};
 
-use crate::asgi::AsgiMiddleware;
 use crate::callable::{self, OneArgument, Step};
 use crate::lock::StateLock;
 use crate::route::HttpRoute;
@@ -41,7 +40,7 @@ struct State {
     /// The coroutine of the application inside, likewise.
     coroutine: Option<Py<PyAny>>,
     /// The middleware and the scope of a request, likewise, if the routes of its application were read.
-    origin: Option<(Py<AsgiMiddleware>, Py<PyDict>)>,
+    origin: Option<(Py<PyAny>, Py<PyDict>)>,
     /// The status of a head whose body has not begun.
     status: Option<u16>,
     is_closed: bool,
@@ -147,22 +146,20 @@ impl HttpExchange {
         Self { reader, state: StateLock::new(state) }
     }
 
-    pub(crate) fn arrived_at(
-        &self,
-        middleware: &Bound<'_, AsgiMiddleware>,
-        scope: &Bound<'_, PyDict>,
-    ) {
-        let origin = (middleware.clone().unbind(), scope.clone().unbind());
+    pub(crate) fn arrived_at(&self, middleware: Bound<'_, PyAny>, scope: &Bound<'_, PyDict>) {
+        let origin = (middleware.unbind(), scope.clone().unbind());
         self.state.lock(scope.py()).origin = Some(origin);
     }
 
-    /// Has the routes read again if one that was added since they were read took this request.
+    /// Has the routes read again if the scope has an endpoint: a route that was added since they were read may
+    /// have taken this request.
     #[cold]
     fn look_for_route(&self, py: Python<'_>) -> PyResult<()> {
-        let origin = self.state.lock(py).origin.take();
-        origin.map_or(Ok(()), |(middleware, scope)| {
-            AsgiMiddleware::declare_added(middleware.bind(py), scope.bind(py))
-        })
+        let Some((middleware, scope)) = self.state.lock(py).origin.take() else { return Ok(()) };
+        if let Some(endpoint) = scope.bind(py).get_item(intern!(py, "endpoint"))? {
+            callable::call_method(middleware.bind(py), "_declare_added", (endpoint,))?;
+        }
+        Ok(())
     }
 
     pub(crate) fn begin(&self, coroutine: Bound<'_, PyAny>) {

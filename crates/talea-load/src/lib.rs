@@ -15,6 +15,7 @@ pub mod connect;
 mod connection;
 mod dispatch;
 mod duration;
+mod fetch;
 pub mod figures;
 mod health;
 mod meters;
@@ -36,6 +37,7 @@ mod time_limit;
 
 pub use self::connection::Protocol;
 pub use self::duration::parse_duration;
+pub use self::fetch::fetch;
 pub use self::meters::{Meters, Window};
 pub use self::model::{Arrivals, Model, Rate, Stage, Until};
 pub use self::outcome::{Outcome, Phases};

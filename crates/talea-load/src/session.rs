@@ -118,7 +118,7 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::connect::fetch;
+    use crate::fetch::fetch;
 
     /// A server that does so with each connection.
     fn server(answer: fn(&mut TcpStream)) -> String {

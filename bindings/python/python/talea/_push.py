@@ -9,7 +9,7 @@ from typing import Any, Optional, Union
 from urllib.parse import quote_plus
 from urllib.request import BaseHandler, HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from talea.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from talea._page import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
 from talea.registry import REGISTRY
 
 Headers = list[tuple[str, str]]

@@ -11,7 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Optional
 from urllib.parse import parse_qs
 
-from talea import exposition
+from talea import _page
 from talea.registry import REGISTRY
 
 Headers = list[tuple[str, str]]
@@ -25,7 +25,7 @@ def respond(
         return "200 OK", [("Allow", "OPTIONS,GET,HEAD")], b""
     if method not in ("GET", "HEAD"):
         return "405 Method Not Allowed", [("Allow", "OPTIONS,GET,HEAD")], b"metrics are read by GET\n"
-    status, headers, body = exposition._bake_output(
+    status, headers, body = _page._bake_output(
         registry, accept, accept_encoding, parse_qs(query), not compress
     )
     return status, headers, b"" if method == "HEAD" else body

@@ -88,11 +88,11 @@ class Middleware(AsgiMiddleware):
         with _LOCK:
             self._declare_routes("", getattr(application, "routes", ()))
 
-    def _declare_added(self, application: Any, endpoint: Any) -> None:
+    def _declare_added(self, endpoint: Any) -> None:
         """Called when no known route took a request, with the endpoint that the framework found."""
         if id(endpoint) not in self._others:
             before = self._count()
-            self._declare(application)
+            self._declare(self._declared)
             if self._count() == before:
                 # Such as that of a mount, whose routes did not match, or whose own middleware answered.
                 self._others[id(endpoint)] = endpoint

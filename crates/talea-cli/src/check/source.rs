@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Context, Result, bail};
-use talea_load::{Target, connect};
+use talea_load::Target;
 use talea_parse::Syntax;
 
 use crate::arguments::connection::Tls;
@@ -49,7 +49,7 @@ async fn fetch(
     wanted: Option<Syntax>,
     tls: &Tls,
 ) -> Result<(Vec<u8>, Option<Syntax>)> {
-    let answer = connect::fetch(&tls.to(url, "http/1.1")?, accept(wanted)).await?;
+    let answer = talea_load::fetch(&tls.to(url, "http/1.1")?, accept(wanted)).await?;
     let syntax = answer.content_type.as_deref().and_then(Syntax::of_content_type);
     if syntax.or(wanted).is_none() {
         bail!(

@@ -4,17 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::regions::{CREATED, KnownRegions};
-use crate::families::protobuf::{Metric, MetricFamily};
+use super::regions::{ANSWERED, CREATED, KnownRegions, UP, by_region};
+use crate::families::protobuf::MetricFamily;
 
 /// How many processes of a region live.
 pub(crate) const PROCESSES: &str = "talea_region_processes";
 pub(crate) const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
-/// Whether the agent can read a region.
-pub(crate) const UP: &str = "talea_agent_region_up";
-/// Whether a service answered when it was asked for its metrics, as Prometheus names it.
-pub(crate) const ANSWERED: &str = "up";
-pub(crate) const REGION: &str = "region";
 /// A service's own, where there is no agent.
 const STARTED: &str = "process_start_time_seconds";
 
@@ -67,26 +62,9 @@ impl Found {
     }
 }
 
-/// The greatest value of each region.
-pub(super) fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
-    let mut found = BTreeMap::new();
-    let of_name = families.iter().filter(|family| family.name == name);
-    for metric in of_name.flat_map(|family| &family.metric) {
-        let Some(value) = metric.value() else { continue };
-        let greatest = found.entry(named_region(metric)).or_insert(value);
-        *greatest = greatest.max(value);
-    }
-    found
-}
-
 /// Whether the agent knows a region and cannot read it.
 fn is_unreadable(families: &[MetricFamily], region: &str) -> bool {
     by_region(families, UP).get(region) == Some(&0.0)
-}
-
-fn named_region(metric: &Metric) -> String {
-    let label = metric.label.iter().find(|pair| pair.name == REGION);
-    label.map(|pair| pair.value.clone()).unwrap_or_default()
 }
 
 impl Watch {

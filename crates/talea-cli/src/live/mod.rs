@@ -13,8 +13,8 @@ mod step;
 mod window;
 pub(crate) mod words;
 
-pub(crate) use self::marks::{ANSWERED, Kind, Mark, PROCESSES, REGION, UP, Watch, is_of_marks};
-pub(crate) use self::regions::{CREATED, KnownRegions, region_of};
+pub(crate) use self::marks::{Kind, Mark, PROCESSES, Watch, is_of_marks};
+pub(crate) use self::regions::{ANSWERED, CREATED, KnownRegions, REGION, UP, region_of};
 pub(crate) use self::requests::{Counts, Value};
 pub(crate) use self::source::{Reading, Source, unix_millis};
 pub(crate) use self::step::{Moment, Step};

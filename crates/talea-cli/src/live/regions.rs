@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::marks::{ANSWERED, UP, by_region};
-use crate::families::protobuf::{LabelPair, MetricFamily};
+use crate::families::protobuf::{LabelPair, Metric, MetricFamily};
 
+/// Whether the agent can read a region.
+pub(crate) const UP: &str = "talea_agent_region_up";
+/// Whether a service answered when it was asked for its metrics, as Prometheus names it.
+pub(crate) const ANSWERED: &str = "up";
+pub(crate) const REGION: &str = "region";
 /// When a region that an agent can read was made.
 pub(crate) const CREATED: &str = "talea_region_created_timestamp_seconds";
 
@@ -92,4 +96,21 @@ impl Regions {
 /// The region that a series is of where there are several: an agent puts the label of regions before others.
 pub(crate) fn region_of(labels: &[LabelPair]) -> &str {
     labels.first().map_or("", |first| &first.value)
+}
+
+/// The greatest value of each region.
+pub(super) fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    let of_name = families.iter().filter(|family| family.name == name);
+    for metric in of_name.flat_map(|family| &family.metric) {
+        let Some(value) = metric.value() else { continue };
+        let greatest = found.entry(named_region(metric)).or_insert(value);
+        *greatest = greatest.max(value);
+    }
+    found
+}
+
+fn named_region(metric: &Metric) -> String {
+    let label = metric.label.iter().find(|pair| pair.name == REGION);
+    label.map(|pair| pair.value.clone()).unwrap_or_default()
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use anyhow::{Context, Result};
 use talea::Snapshot;
 use talea::outside::{Reader, Standing};
-use talea_load::{Target, connect};
+use talea_load::Target;
 
 use crate::arguments::connection::Tls;
 use crate::families;
@@ -67,7 +67,7 @@ impl Source {
         match &self.place {
             Place::Url(url) => {
                 let began = Instant::now();
-                let answer = connect::fetch(url, families::ACCEPT).await;
+                let answer = talea_load::fetch(url, families::ACCEPT).await;
                 let ended = Instant::now();
                 let families = answer.and_then(|answer| families::read(&answer.body));
                 let families = families.with_context(|| self.to_string())?;

@@ -131,8 +131,7 @@ impl Step {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::super::marks::UP;
-    use super::super::regions::CREATED;
+    use super::super::regions::{CREATED, UP};
     use super::*;
     use crate::families::pages::{self, gauge, requests};
     use crate::families::protobuf::MetricFamily;

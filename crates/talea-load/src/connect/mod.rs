@@ -1,10 +1,8 @@
 //! Connections to services, over TLS where their URL says so.
 
-mod fetch;
 mod port;
 mod tls;
 
-pub use self::fetch::fetch;
 pub(crate) use self::port::port;
 pub use self::tls::{Trust, config};
 

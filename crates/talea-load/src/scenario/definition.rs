@@ -8,6 +8,7 @@ use hyper::{Method, StatusCode};
 
 use super::names::Names;
 use super::template::Template;
+use super::value::Variable;
 
 /// The requests of one iteration.
 #[derive(Clone, Debug)]
@@ -20,26 +21,6 @@ pub struct Scenario {
     pub steps: Vec<Step>,
     /// The names of the metrics of the service.
     pub metrics: Metrics,
-}
-
-/// A variable of a scenario.
-#[derive(Clone, Debug)]
-pub struct Variable {
-    /// Its name, which stands in braces where its value is to stand.
-    pub name: String,
-    /// Where its value comes from.
-    pub source: Source,
-}
-
-#[derive(Clone, Debug)]
-pub enum Source {
-    Fixed(String),
-    /// A whole number from the one to the other, anew for each iteration.
-    Random(RangeInclusive<i64>),
-    /// One of these, anew for each iteration.
-    Choice(Vec<String>),
-    /// An answer of this iteration, once it is there.
-    Captured,
 }
 
 /// The settings of a scenario for the names of the service's metrics.

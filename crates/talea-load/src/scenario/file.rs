@@ -10,9 +10,10 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Source, Step, Variable};
+use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Step};
 use super::names::Names;
 use super::template::{Form, Template};
+use super::value::{Source, Variable};
 use crate::duration::parse_duration;
 
 impl Scenario {

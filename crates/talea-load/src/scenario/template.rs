@@ -146,8 +146,7 @@ fn push_percent_encoded(text: &str, into: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::{Source, Variable};
-    use super::super::value::CapturedValue;
+    use super::super::value::{CapturedValue, Source, Variable};
     use super::*;
 
     fn template(text: &str, form: Form) -> Result<Template, String> {

@@ -1,11 +1,29 @@
-//! The values of variables, one client's.
+//! Variables, and their values, one client's.
 
 use std::ops::RangeInclusive;
 
 use fastrand::Rng;
 use serde_json::Value as Json;
 
-use super::definition::{Source, Variable};
+/// A variable of a scenario.
+#[derive(Clone, Debug)]
+pub struct Variable {
+    /// Its name, which stands in braces where its value is to stand.
+    pub name: String,
+    /// Where its value comes from.
+    pub source: Source,
+}
+
+#[derive(Clone, Debug)]
+pub enum Source {
+    Fixed(String),
+    /// A whole number from the one to the other, anew for each iteration.
+    Random(RangeInclusive<i64>),
+    /// One of these, anew for each iteration.
+    Choice(Vec<String>),
+    /// An answer of this iteration, once it is there.
+    Captured,
+}
 
 /// The values of a client's variables during an iteration.
 #[derive(Clone, Debug)]

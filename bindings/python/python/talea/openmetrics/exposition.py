@@ -3,7 +3,7 @@
 from typing import Any
 
 from talea._talea import escape_name
-from talea.exposition import page
+from talea._page import page
 
 CONTENT_TYPE_LATEST = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 

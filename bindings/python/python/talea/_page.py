@@ -1,0 +1,116 @@
+"""Pages: the values of a registry as bytes."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Optional
+
+from talea import _encode
+from talea.registry import REGISTRY, CollectorRegistry, refresh
+
+CONTENT_TYPE_PLAIN_0_0_4 = "text/plain; version=0.0.4; charset=utf-8"
+CONTENT_TYPE_PLAIN_1_0_0 = "text/plain; version=1.0.0; charset=utf-8"
+CONTENT_TYPE_LATEST = CONTENT_TYPE_PLAIN_1_0_0
+
+
+def page(
+    registry: Any, accept: str = "", names: Optional[Sequence[str]] = None
+) -> tuple[bytes, str]:
+    """The page of a registry in the format that an ``Accept`` header asks for, and its content type.
+
+    ``names`` restricts it to samples of these names. Any object with ``collect`` is a registry.
+    """
+    regions: list[Any] = []
+    custom: list[Any] = []
+    target: Iterable[Any] = ()
+    if isinstance(registry, CollectorRegistry):
+        regions, custom = registry._regions(), registry._others()
+        with registry._lock:
+            target = [registry._target_info_metric()] if registry._target_info else ()
+    else:
+        custom = [registry]
+    for region in regions:
+        refresh(region)
+    is_native = len(regions) == 1 and not custom and not target
+    if is_native:
+        native, content_type = regions[0].render(accept, True, names or [])
+        return bytes(native), content_type
+    families = [*target, *(family for one in custom for family in one.collect())]
+    if names:
+        restricted = (family._restricted_metric(names) for family in families)
+        families = [family for family in restricted if family]
+    rendered = [region.render(accept, False, names or []) for region in regions]
+    if not rendered:
+        from talea._talea import negotiate
+
+        content_type = negotiate(accept)
+    else:
+        content_type = rendered[0][1]
+    quoted = "escaping=allow-utf-8" in content_type
+    if not content_type.startswith("application/openmetrics-text"):
+        return b"".join([*(part for part, _ in rendered), _encode.text(families, quoted).encode()]), content_type
+    end = b"# EOF\n"
+    parts = [part[: -len(end)] for part, _ in rendered]
+    return b"".join([*parts, _encode.openmetrics(families, quoted).encode(), end]), content_type
+
+
+def _accepts_gzip(header: str) -> bool:
+    for entry in header.split(","):
+        coding, *parameters = entry.replace(" ", "").lower().split(";")
+        if coding in ("gzip", "*"):
+            return not any(parameter in ("q=0", "q=0.0", "q=0.00", "q=0.000") for parameter in parameters)
+    return False
+
+
+def _bake_output(
+    registry: Any,
+    accept_header: str,
+    accept_encoding_header: str,
+    params: Mapping[str, Sequence[str]],
+    disable_compression: bool,
+) -> tuple[str, list[tuple[str, str]], bytes]:
+    """Status, headers and body of an answer with a page: the headers that the official client sends."""
+    body, content_type = page(registry, accept_header or "", params.get("name[]"))
+    headers = [("Content-Type", content_type)]
+    if not disable_compression and _accepts_gzip(accept_encoding_header or ""):
+        import gzip
+
+        body = gzip.compress(body, 1)
+        headers.append(("Content-Encoding", "gzip"))
+    return "200 OK", headers, body
+
+
+def generate_latest(registry: Any = REGISTRY, escaping: str = "underscores") -> bytes:
+    """The page of a registry in Prometheus' text format.
+
+    ``escaping`` says how names with other characters than letters, digits and underscores are shown:
+    ``underscores``, ``allow-utf-8``, ``dots`` or ``values``.
+    """
+    version = "0.0.4" if escaping == "underscores" else "1.0.0"
+    return page(registry, f"text/plain;version={version};escaping={escaping}")[0]
+
+
+def choose_encoder(accept_header: Optional[str]) -> tuple[Any, str]:
+    """A function from a registry to a page in the format that the header asks for, and its content type."""
+    accept = accept_header or ""
+    from talea._talea import negotiate
+
+    return (lambda registry: page(registry, accept)[0]), negotiate(accept)
+
+
+def write_to_textfile(
+    path: str, registry: Any, escaping: str = "allow-utf-8", tmpdir: Optional[str] = None
+) -> None:
+    """Writes the page to a file, which is replaced at once: for the node exporter's textfile collector."""
+    import tempfile
+
+    folder = tmpdir or os.path.dirname(path) or "."
+    handle, temporary = tempfile.mkstemp(prefix=os.path.basename(path), dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(generate_latest(registry, escaping))
+        # As a file that `open` makes: others may read it.
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
