@@ -160,9 +160,8 @@ bench: setup ## Compare Talea with other libraries (ONLY=counter-kept: one group
 	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
 
 bench-http: setup ## Measure services under load, metered or not (short: ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0)
-	@scripts/setup --bench-http
-	@$(CARGO) build --release --locked --quiet -p talea-bench-http
-	$(CARGO) run --release --locked --quiet -p talea-bench-http -- metering $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS)) $(if $(REFERENCE_ROUNDS),--reference-rounds $(REFERENCE_ROUNDS))
+	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
+	scripts/bench-http $(or $(ROUNDS),20) $(or $(SECONDS),3) $(or $(REFERENCE_ROUNDS),7)
 
 bench-build: setup ## Measure what metrics cost an axum service to compile, beside other libraries
 	@scripts/bench-build
@@ -170,7 +169,7 @@ bench-build: setup ## Measure what metrics cost an axum service to compile, besi
 bench-load: setup ## Compare the load generator with wrk (short: ROUNDS=2 SECONDS=1)
 	@scripts/setup --bench-http
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
-	$(CARGO) run --release --locked --quiet -p talea-bench-http -- generators $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
+	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
 
 # Without rustup it leaves out the subject with musl.
 bench-scale: setup ## Measure one counter that more and more threads add to (THREADS=1,2,64 ROUNDS=5)

@@ -14,7 +14,7 @@ pub(crate) struct Pair {
 }
 
 /// The cores that this process may run on.
-pub(crate) fn allowed() -> io::Result<Vec<usize>> {
+fn allowed() -> io::Result<Vec<usize>> {
     let allowed = sched_getaffinity(None)?;
     Ok((0..CpuSet::MAX_CPU).filter(|&core| allowed.is_set(core)).collect())
 }
@@ -26,9 +26,8 @@ pub(crate) fn pair() -> Result<Pair> {
     }
 }
 
-/// Starts a child on this core, or on any if there is none. All its threads stay there.
-pub(crate) fn start_on(core: Option<usize>, command: &mut Command) -> io::Result<Child> {
-    let Some(core) = core else { return command.spawn() };
+/// Starts a child on this core. All its threads stay there.
+pub(crate) fn start_on(core: usize, command: &mut Command) -> io::Result<Child> {
     // It inherits the cores of this thread, so it never runs elsewhere.
     let before = sched_getaffinity(None)?;
     let mut only = CpuSet::new();
@@ -51,7 +50,7 @@ mod tests {
         let mut command = Command::new("cat");
         command.arg("/proc/self/status").stdout(Stdio::piped()).kill_on_drop(true);
         for &core in &before {
-            let child = start_on(Some(core), &mut command).unwrap();
+            let child = start_on(core, &mut command).unwrap();
             let output = child.wait_with_output().await.unwrap();
             let status = String::from_utf8(output.stdout).unwrap();
             let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:"));

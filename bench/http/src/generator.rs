@@ -22,11 +22,8 @@ pub(crate) enum Generator {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Load {
     pub(crate) connections: u64,
-    /// Threads of the server; of wrk as well.
-    pub(crate) threads: usize,
     pub(crate) seconds: u32,
-    /// A core for each side, or any for both.
-    pub(crate) cores: Option<Pair>,
+    pub(crate) cores: Pair,
 }
 
 /// The time that it may take beyond its own limit: many connections are slow to open and close.
@@ -38,17 +35,13 @@ const SCENARIO: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/hello.toml");
 
 impl Generator {
     /// Makes load. A request that failed makes it an error.
-    pub(crate) async fn run(
-        self,
-        server: SocketAddr,
-        load: Load,
-        core: Option<usize>,
-    ) -> Result<LoadReport> {
+    pub(crate) async fn run(self, server: SocketAddr, load: Load) -> Result<LoadReport> {
         let mut command = self.command(server, load)?;
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let child = cores::start_on(core, command.kill_on_drop(true)).with_context(|| {
-            format!("starting {self:?}; wrk is in Debian's package wrk: apt-get install wrk")
-        })?;
+        let child = cores::start_on(load.cores.generator, command.kill_on_drop(true))
+            .with_context(|| {
+                format!("starting {self:?}; wrk is in Debian's package wrk: apt-get install wrk")
+            })?;
         let id = child.id().context("it has ended")?;
         let mut memory = 0;
         let polling = async {
@@ -75,9 +68,9 @@ impl Generator {
     }
 
     fn command(self, server: SocketAddr, load: Load) -> Result<Command> {
-        let Load { connections, threads, seconds, .. } = load;
+        let Load { connections, seconds, .. } = load;
         if self == Self::Wrk {
-            return Ok(wrk::command(server, threads, connections, seconds));
+            return Ok(wrk::command(server, connections, seconds));
         }
         let program = std::env::current_exe()?.with_file_name("talea");
         let mut command = Command::new(program);
@@ -104,7 +97,7 @@ fn read_summary(text: &str, connections: u64) -> Result<LoadReport> {
     ensure!(requests > 0 && whole("requests_sent")? == requests, "not all were answered");
     ensure!(whole("connections")? == connections, "not as many connections as asked for");
     let per_second = summary["mean_rate"].as_f64().context("mean_rate is missing")?;
-    Ok(LoadReport { requests, per_second, latency: None, memory: 0 })
+    Ok(LoadReport { requests, per_second, memory: 0 })
 }
 
 #[cfg(test)]

@@ -1,30 +1,29 @@
-//! The cost of metering for an HTTP service under load (`metering/`), and the cost of making that
-//! load (`generators/`).
+//! The cost of making load: `talea load` beside wrk, on the service that studies of metering load too.
 //!
-//! `talea-hello` (`hello/`) is the service. `turns.rs` lets subjects take turns, `measurement.rs`
-//! makes one measurement, `accounting.rs` reads CPU times, `statistics.rs` computes intervals,
-//! `verdict.rs` compares with budgets, `report.rs` has the parts that both outputs share.
+//! `talea-hello` (`hello/`) is the service. `turns.rs` lets generators take turns, `measurement.rs`
+//! makes one measurement, `accounting.rs` reads CPU times, `comparison.rs` and `memory.rs` are the two
+//! experiments.
 
 mod accounting;
 mod arguments;
+mod comparison;
 mod cores;
 mod generator;
-mod generators;
 mod load_report;
 mod measurement;
-mod metering;
+mod memory;
 mod report;
 mod server;
-mod statistics;
 mod turns;
-mod verdict;
 mod wrk;
 
 use anyhow::{Result, bail};
 use clap::Parser;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::{Arguments, Experiment};
+use crate::arguments::Arguments;
+use crate::comparison::Comparison;
+use crate::generator::Load;
 
 // One thread: children inherit the cores of the thread that starts them.
 #[tokio::main(flavor = "current_thread")]
@@ -33,15 +32,26 @@ async fn main() -> Result<()> {
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     // When this ends, running children are dropped and so killed.
-    let run = async {
-        match &arguments.experiment {
-            Experiment::Metering(arguments) => metering::run(arguments).await,
-            Experiment::Generators(arguments) => generators::run(arguments).await,
-        }
-    };
     tokio::select! {
-        done = run => done,
+        ran = run(&arguments) => ran,
         _ = interrupt.recv() => bail!("interrupted"),
         _ = terminate.recv() => bail!("terminated"),
     }
+}
+
+async fn run(arguments: &Arguments) -> Result<()> {
+    let Arguments { rounds, seconds, .. } = *arguments;
+    let load = Load { connections: 0, seconds, cores: cores::pair()? };
+    let mut all = Vec::new();
+    for connections in [50, 500] {
+        let comparison = Comparison::measure(Load { connections, ..load }, rounds).await?;
+        report::print(&comparison);
+        all.push(comparison);
+    }
+    let memory = match arguments.open {
+        0 => Vec::new(),
+        many => memory::measure(many, load).await?,
+    };
+    report::print_memory(&memory);
+    report::write(&arguments.results, &all, &memory)
 }

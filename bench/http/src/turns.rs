@@ -18,11 +18,6 @@ impl Rounds {
         self.0[subject].iter().map(figure).collect()
     }
 
-    /// A percentile of one subject's latency, by its place and by round.
-    pub(crate) fn latency(&self, subject: usize, percentile: usize) -> Vec<f64> {
-        self.0[subject].iter().filter_map(|found| Some(found.load.latency?[percentile])).collect()
-    }
-
     pub(crate) fn of_all(&self, figure: fn(&Measurement) -> f64) -> Vec<f64> {
         self.0.iter().flatten().map(figure).collect()
     }

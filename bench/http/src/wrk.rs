@@ -2,20 +2,15 @@
 
 use std::net::SocketAddr;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use tokio::process::Command;
 
-use crate::load_report::{LoadReport, PERCENTILES};
+use crate::load_report::LoadReport;
 
-pub(crate) fn command(
-    server: SocketAddr,
-    threads: usize,
-    connections: u64,
-    seconds: u32,
-) -> Command {
+pub(crate) fn command(server: SocketAddr, connections: u64, seconds: u32) -> Command {
     let mut command = Command::new("wrk");
     command
-        .args(["--threads", &threads.to_string()])
+        .args(["--threads", "1"])
         .args(["--connections", &connections.to_string()])
         .args(["--duration", &format!("{seconds}s")])
         // The timeout of `talea load`: opening many connections takes time.
@@ -28,36 +23,21 @@ pub(crate) fn command(
 pub(crate) fn read(text: &str) -> Result<LoadReport> {
     let mut requests = None;
     let mut per_second = None;
-    let mut latency = [None; PERCENTILES.len()];
     for line in text.lines() {
         let words: Vec<_> = line.split_whitespace().collect();
         match words[..] {
             ["Socket", "errors:", ..] | ["Non-2xx", ..] => bail!("requests failed"),
             ["Requests/sec:", rate] => per_second = Some(rate.parse()?),
             [count, "requests", "in", ..] => requests = Some(count.parse()?),
-            [percent, time] => {
-                let percent = percent.strip_suffix('%').and_then(|percent| percent.parse().ok());
-                let place = PERCENTILES.iter().position(|&one| Some(one) == percent);
-                if let Some(place) = place {
-                    latency[place] = Some(microseconds(time)?);
-                }
-            }
             _ => {}
         }
     }
-    match (requests, per_second, latency) {
-        (Some(requests @ 1..), Some(per_second), [Some(a), Some(b), Some(c), Some(d)]) => {
-            Ok(LoadReport { requests, per_second, latency: Some([a, b, c, d]), memory: 0 })
+    match (requests, per_second) {
+        (Some(requests @ 1..), Some(per_second)) => {
+            Ok(LoadReport { requests, per_second, memory: 0 })
         }
         _ => bail!("a figure is missing"),
     }
-}
-
-/// A time as wrk writes it: `494.00us`, `1.11ms`, `2.01s`, `1.50m`.
-fn microseconds(text: &str) -> Result<f64> {
-    let units = [("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 60e6), ("h", 3600e6)];
-    let read = |(unit, scale)| Some(text.strip_suffix(unit)?.parse::<f64>().ok()? * scale);
-    units.into_iter().find_map(read).with_context(|| format!("{text:?} is no time"))
 }
 
 #[cfg(test)]
@@ -82,8 +62,7 @@ Transfer/sec:      6.70MB
 
     #[test]
     fn a_report_is_read() {
-        let latency = Some([494.0, 760.0, 1110.0, 2950.0]);
-        let expected = LoadReport { requests: 822_628, per_second: 40923.58, latency, memory: 0 };
+        let expected = LoadReport { requests: 822_628, per_second: 40923.58, memory: 0 };
         assert_eq!(read(PRINTED).unwrap(), expected);
     }
 
@@ -100,20 +79,10 @@ Transfer/sec:      6.70MB
 
     #[test]
     fn a_figure_that_is_missing_is_an_error() {
-        for gone in ["822628 requests", "Requests/sec", "90%"] {
+        for gone in ["822628 requests", "Requests/sec"] {
             let printed: Vec<_> = PRINTED.lines().filter(|line| !line.contains(gone)).collect();
             assert!(read(&printed.join("\n")).is_err(), "{gone}");
         }
         assert!(read(&PRINTED.replace("822628", "0")).is_err());
-    }
-
-    #[test]
-    fn times_have_units() {
-        for (text, expected) in
-            [("494.00us", 494.0), ("1.25ms", 1250.0), ("2.00s", 2e6), ("1.50m", 90e6)]
-        {
-            assert_eq!(microseconds(text).unwrap(), expected);
-        }
-        assert!(microseconds("12.00").is_err());
     }
 }

@@ -35,7 +35,7 @@ struct Server {
 impl Server {
     fn start(variant: &str) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_talea-hello"))
-            .arg(variant)
+            .args([variant, "--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

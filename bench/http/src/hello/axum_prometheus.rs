@@ -1,5 +1,7 @@
 //! Metered by axum-prometheus, as its documentation begins.
 
+use std::sync::Arc;
+
 use axum::Router;
 use axum::routing::get;
 use axum_prometheus::PrometheusMetricLayer;
@@ -11,8 +13,9 @@ pub(crate) fn service() -> Service {
     let app = Router::new().route(ROUTE, get(hello)).layer(layer);
     let counted = move || {
         let text = handle.render();
-        let line = text.lines().find(|line| line.starts_with("axum_http_requests_total{"))?;
-        line.rsplit(' ').next()?.parse().ok()
+        let line = text.lines().find(|line| line.starts_with("axum_http_requests_total{"));
+        // It has no line before the first request.
+        line.map_or(Some(0), |line| line.rsplit(' ').next()?.parse().ok())
     };
-    Service { app, counted: Box::new(counted) }
+    Service { app, counted: Arc::new(counted) }
 }

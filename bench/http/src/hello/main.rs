@@ -1,16 +1,18 @@
 //! The service under load: `GET /hello/{name}`, in a variant of metering.
 //!
-//!     talea-hello VARIANT --threads N
+//!     talea-hello VARIANT [--listen ADDRESS] [--metrics-listen ADDRESS] [--threads N]
 //!
 //! prints its address, serves until its standard input ends, and then prints the number of
 //! requests that it has counted, if it counts them.
 
 mod axum_prometheus;
 mod metered;
+mod page;
 mod prometheus_client;
 mod service;
 
-use std::net::Ipv4Addr;
+use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::Result;
 use axum::Router;
@@ -28,6 +30,12 @@ use crate::service::{ROUTE, Service, hello};
 #[derive(Debug, Parser)]
 struct Arguments {
     variant: Variant,
+    /// The address for requests; port 0 picks a free one
+    #[arg(long, default_value = "127.0.0.1:4320")]
+    listen: SocketAddr,
+    /// The address of the page that a study reads
+    #[arg(long, default_value = "127.0.0.1:4321")]
+    metrics_listen: SocketAddr,
     /// Threads that answer requests
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     threads: u16,
@@ -43,19 +51,19 @@ enum Variant {
 }
 
 fn main() -> Result<()> {
-    let Arguments { variant, threads } = Arguments::parse();
+    let arguments = Arguments::parse();
     // The runtime of `#[tokio::main]`, as services have it.
     runtime::Builder::new_multi_thread()
-        .worker_threads(threads.into())
+        .worker_threads(arguments.threads.into())
         .enable_all()
         .build()?
-        .block_on(serve(variant))
+        .block_on(serve(&arguments))
 }
 
-async fn serve(variant: Variant) -> Result<()> {
-    let Service { app, counted } = match variant {
+async fn serve(arguments: &Arguments) -> Result<()> {
+    let Service { app, counted } = match arguments.variant {
         Variant::Plain => {
-            Service { app: Router::new().route(ROUTE, get(hello)), counted: Box::new(|| None) }
+            Service { app: Router::new().route(ROUTE, get(hello)), counted: Arc::new(|| None) }
         }
         Variant::Metered => metered::service(Opts::new().bucketing(Bucketing::Classic))?,
         // Of the last ten minutes: the registry keeps their windows on a thread of its own.
@@ -65,7 +73,8 @@ async fn serve(variant: Variant) -> Result<()> {
         Variant::PrometheusClient => prometheus_client::service(),
         Variant::AxumPrometheus => axum_prometheus::service(),
     };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let _page = page::serve(arguments.metrics_listen, &counted)?;
+    let listener = TcpListener::bind(arguments.listen).await?;
     println!("{}", listener.local_addr()?);
     let listener = listener.tap_io(|stream| {
         // If this fails, an answer may only leave later.

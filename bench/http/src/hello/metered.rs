@@ -1,5 +1,7 @@
 //! Metered by Talea from its declaration.
 
+use std::sync::Arc;
+
 use anyhow::Result;
 use talea::Registry;
 use talea_http::Opts;
@@ -14,5 +16,5 @@ pub(crate) fn service(opts: Opts) -> Result<Service> {
         let labels = [("method", "GET"), ("route", ROUTE), ("status", "2xx")];
         registry.snapshot().value("http_requests_total", &labels).map(|count| count as u64)
     };
-    Ok(Service { app, counted: Box::new(counted) })
+    Ok(Service { app, counted: Arc::new(counted) })
 }

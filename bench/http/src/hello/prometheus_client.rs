@@ -1,6 +1,7 @@
 //! Metered by hand with prometheus-client: a counter and a histogram, looked up by their
 //! labels for each request.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use axum::Router;
@@ -56,7 +57,7 @@ pub(crate) fn service() -> Service {
         let _ = &registry;
         Some(metrics.requests.get_or_create(&outcome).get())
     };
-    Service { app, counted: Box::new(counted) }
+    Service { app, counted: Arc::new(counted) }
 }
 
 async fn meter(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {

@@ -201,7 +201,7 @@ pub(crate) struct StudyArguments {
     /// The URL of a service that runs already; the scenario's paths are appended to it
     #[arg(long, value_name = "URL", conflicts_with = "api")]
     pub url: Option<Target>,
-    /// Where that service has its metrics, in the Prometheus text format
+    /// Where that service has its metrics, in the Prometheus text format; so has each command line of --ab
     #[arg(long, value_name = "URL", requires = "url", value_parser = Target::page)]
     pub metrics_url: Option<Target>,
     /// The names of its metrics: talea, phoenix (on Cowboy) or opentelemetry; otherwise as the
@@ -245,7 +245,7 @@ pub(crate) struct StudyArguments {
     pub rounds: Option<u64>,
     /// Variants to run side by side, round by round, each compared with the first: environment and arguments of the items API ('ITEMS_METRICS=off', '--pool 5'), command
     /// lines, or URLs of services, each with its metrics' ('http://… http://…')
-    #[arg(long, value_name = "VARIANT", num_args = 2.., conflicts_with = "metrics_url")]
+    #[arg(long, value_name = "VARIANT", num_args = 2..)]
     pub ab: Vec<String>,
     /// Fail where this holds of a case: 'p99 > 1.1x' of the first variant's, 'p99 > 50ms', 'C:
     /// failed > 0'; with an interval, where all of it lies beyond. Known are rate, time, mean, p50,

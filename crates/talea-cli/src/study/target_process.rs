@@ -39,7 +39,10 @@ pub(super) struct TargetProcess {
 impl TargetProcess {
     pub(super) async fn start(program: &Program) -> Result<Self> {
         if let AddressSource::Beforehand(addresses) = &program.addresses {
-            ensure_free(&addresses.items).await?;
+            for target in [Some(&addresses.items), addresses.metrics.as_ref()].into_iter().flatten()
+            {
+                ensure_free(target).await?;
+            }
         }
         let mut command = Command::new(&program.path);
         command
@@ -82,6 +85,9 @@ impl TargetProcess {
                 }
                 AddressSource::Beforehand(addresses) => {
                     accepts(&addresses.items).await;
+                    if let Some(metrics) = &addresses.metrics {
+                        accepts(metrics).await;
+                    }
                     Ok(*addresses)
                 }
             }

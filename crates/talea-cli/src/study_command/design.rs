@@ -65,6 +65,10 @@ pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {
 
 pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service> {
     match (Variant::parse(text)?, service(arguments)?) {
+        (Variant::Urls(..), _) if arguments.metrics_url.is_some() => bail!(
+            "--ab {text:?} names a URL, behind which its metrics are named; --metrics-url is for \
+             variants that are command lines"
+        ),
         (Variant::Urls(items, metrics), _) => {
             let connection = &arguments.connection;
             let target = |url: &str, target: Result<Target, String>, alpn| -> Result<Target> {

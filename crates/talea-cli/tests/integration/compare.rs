@@ -93,11 +93,12 @@ fn variants_are_environments_and_arguments_of_the_service() {
 /// By a script that knows nothing of `--version`, and passes no signal on, as `npm start`.
 #[test]
 fn a_variant_is_a_command_line_that_serves_at_a_url_and_ends_with_all_that_it_started() {
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let [port, page] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [port, page] = [port, page].map(|listener| listener.local_addr().unwrap().port());
     let folder = tempfile::tempdir().unwrap();
     let [script, log] = ["start", "log"].map(|name| folder.path().join(name));
     let lines = format!(
-        "#!/bin/sh\necho $N$1 >> '{}'\n{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:0\n:\n",
+        "#!/bin/sh\necho $N$1 >> '{}'\n{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:{page}\n:\n",
         log.display(),
         items_api::program().display(),
     );
@@ -106,11 +107,16 @@ fn a_variant_is_a_command_line_that_serves_at_a_url_and_ends_with_all_that_it_st
     let script = script.display();
     let variants = [format!("{script} 1"), format!("N=2 {script}")];
     let url = format!("http://127.0.0.1:{port}/api/items");
-    let load =
-        ["--cases", "2x5", "--rounds", "2", "--url", &url, "--ab", &variants[0], &variants[1]];
+    let metrics = format!("http://127.0.0.1:{page}/metrics");
+    let load = ["--cases=2x5", "--rounds=2", "--url", &url, "--metrics-url", &metrics, "--ab"];
+    let load = [&load[..], &[&variants[0], &variants[1]]].concat();
     let output = study(&load, Some(&folder.path().join("out")));
     assert_ends(&output, 0, &[]);
-    assert!(stdout(&output).contains("Requests a second"), "{output:?}");
+    assert!(stdout(&output).contains("Server CPU a request"), "{output:?}");
+    for n in ["1", "2"] {
+        let report = json_file(&folder.path().join("out").join(n).join("report.json"));
+        assert_eq!(report["cases"][0]["server"]["requests_received"], 50);
+    }
     assert_eq!(fs::read_to_string(&log).unwrap(), "1\n2\n2\n1\n");
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "all have ended");
 }
@@ -124,6 +130,11 @@ fn a_variant_is_not_started_where_another_service_serves() {
     let arguments = ["--cases", "2x5", "--url", &url, "--ab", "sleep 60", "sleep 61"];
     let output = study(&arguments, Some(folder.path()));
     assert_ends(&output, 2, &[&format!("another service serves at {url} already")]);
+    let beside = ["--cases=2x5", "--url=http://127.0.0.1:9/", "--metrics-url", &url, "--ab"];
+    let output = study(&[&beside[..], &["sleep 60", "sleep 61"]].concat(), Some(folder.path()));
+    assert_ends(&output, 2, &[&format!("another service serves at {url} already")]);
+    let output = study(&[&beside[..], &[&url, &url]].concat(), Some(folder.path()));
+    assert_ends(&output, 2, &["--metrics-url is for variants that are command lines"]);
 }
 
 #[test]

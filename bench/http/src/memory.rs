@@ -4,8 +4,9 @@ use anyhow::{Result, bail};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::Serialize;
 
-use super::comparison::{self, GENERATORS, TALEA, WRK};
+use crate::comparison::{GENERATORS, TALEA, WRK};
 use crate::generator::Load;
+use crate::measurement;
 
 /// The number of connections that many are compared with.
 const FEW: u64 = 100;
@@ -16,29 +17,29 @@ const AT_LEAST: u32 = 15;
 
 /// Bytes of one generator.
 #[derive(Debug, Serialize)]
-pub(super) struct MemoryRow {
-    pub(super) generator: &'static str,
-    pub(super) connections: [u64; 2],
+pub(crate) struct MemoryRow {
+    pub(crate) generator: &'static str,
+    pub(crate) connections: [u64; 2],
     /// The most memory that it had with so many.
-    pub(super) peak: [u64; 2],
-    pub(super) a_connection: f64,
+    pub(crate) peak: [u64; 2],
+    pub(crate) a_connection: f64,
 }
 
 /// Measures wrk and `talea load` with a few connections and with many.
-pub(super) async fn measure(many: u64, load: Load) -> Result<Vec<MemoryRow>> {
+pub(crate) async fn measure(many: u64, load: Load) -> Result<Vec<MemoryRow>> {
     allow(many + BESIDE)?;
     let seconds = load.seconds.max(AT_LEAST);
     let mut rows = Vec::new();
     for place in [WRK, TALEA] {
-        let (generator, _) = GENERATORS[place];
+        let (name, generator) = GENERATORS[place];
         let mut peak = [0; 2];
         for (peak, connections) in peak.iter_mut().zip([FEW, many]) {
-            eprintln!("memory of {generator} with {connections} connections");
+            eprintln!("memory of {name} with {connections} connections");
             let load = Load { connections, seconds, ..load };
-            *peak = comparison::measure(place, load).await?.load.memory;
+            *peak = measurement::measure(generator, load).await?.load.memory;
         }
         let a_connection = (peak[1] as f64 - peak[0] as f64) / (many - FEW) as f64;
-        rows.push(MemoryRow { generator, connections: [FEW, many], peak, a_connection });
+        rows.push(MemoryRow { generator: name, connections: [FEW, many], peak, a_connection });
     }
     Ok(rows)
 }
