@@ -105,7 +105,7 @@ fn a_variant_is_a_command_line_that_serves_at_a_url_and_ends_with_all_that_it_st
     fs::write(&script, lines).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
     let script = script.display();
-    let variants = [format!("{script} 1"), format!("N=2 {script}")];
+    let variants = [format!("{script} --study"), format!("N=2 {script}")];
     let url = format!("http://127.0.0.1:{port}/api/items");
     let metrics = format!("http://127.0.0.1:{page}/metrics");
     let load = ["--cases=2x5", "--rounds=2", "--url", &url, "--metrics-url", &metrics, "--ab"];
@@ -113,11 +113,13 @@ fn a_variant_is_a_command_line_that_serves_at_a_url_and_ends_with_all_that_it_st
     let output = study(&load, Some(&folder.path().join("out")));
     assert_ends(&output, 0, &[]);
     assert!(stdout(&output).contains("Server CPU a request"), "{output:?}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("start --study\n"), "a variant is named by all its words: {stderr}");
     for n in ["1", "2"] {
         let report = json_file(&folder.path().join("out").join(n).join("report.json"));
         assert_eq!(report["cases"][0]["server"]["requests_received"], 50);
     }
-    assert_eq!(fs::read_to_string(&log).unwrap(), "1\n2\n2\n1\n");
+    assert_eq!(fs::read_to_string(&log).unwrap(), "--study\n2\n2\n--study\n");
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err(), "all have ended");
 }
 
