@@ -246,7 +246,7 @@ export class Server {
   }
 }
 
-/** What the clients of a study see: the requests to the first endpoint. */
+/** Adds the clients of a study: the requests to the first endpoint. */
 function addClients(point) {
   if (!point.e.length) return;
   const [, count, sum, , statuses, buckets, outcomes] = point.e[0];

@@ -165,7 +165,7 @@ export class Traffic {
     };
   }
 
-  /** What happened in `steps` seconds up to `t`, drawn from the last of them. */
+  /** The events of `steps` seconds up to `t`, drawn from the last of them. */
   point(t, steps = 1) {
     const ended = Math.floor(t / SECOND) * SECOND;
     const e = this.endpoints

@@ -195,7 +195,7 @@ describe('any server', () => {
     await page.locator('table.endpoints tbody tr td').first().click();
     await page.getByRole('heading', { name: first, exact: true }).waitFor();
     await page.getByRole('heading', { name: 'Statuses' }).waitFor();
-    await page.getByRole('heading', { name: 'What ended how' }).waitFor();
+    await page.getByRole('heading', { name: 'Outcomes' }).waitFor();
     assert.ok(hash(page).includes(`endpoint=${first}`), page.url());
     await page.keyboard.press('Escape');
     await hasRows(page);

@@ -76,7 +76,7 @@ impl<'a> Build<'a> {
 /// [`Registry::register`].
 pub fn register(registry: &Registry, build: Build<'_>) -> Result<(), Error> {
     let name = format!("{}_build_info", build.program.replace('-', "_"));
-    let opts = Opts::new(&name, "What the program was built from.");
+    let opts = Opts::new(&name, "The source and the compiler of the program.");
     let info: Info<Said<'static>> = registry.register(opts)?;
     info.set(Said {
         version: build.version,

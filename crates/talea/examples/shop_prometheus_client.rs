@@ -49,7 +49,7 @@ impl Shop {
         );
         registry.register("in_flight", "Orders that are being priced", shop.in_flight.clone());
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        registry.register("build", "What the program was built from", build);
+        registry.register("build", "The source and the compiler of the program", build);
         shop
     }
 }

@@ -9,7 +9,7 @@ import * as cursor from './cursor.ts';
 import { type Parts, type Surroundings, frame } from './frame.ts';
 
 export interface PlotProps {
-  /** What the chart says, for those who cannot see it. */
+  /** The chart in words, for those who cannot see it. */
   label: string;
   data: uPlot.AlignedData;
   around: Surroundings;

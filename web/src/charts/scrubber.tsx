@@ -19,7 +19,7 @@ export function Scrubber({
   zoom,
 }: {
   window: Span;
-  /** What the charts show at a time, or null where nothing was recorded. */
+  /** The charts at a time in words, or null where nothing was recorded. */
   describe: (at: number) => string | null;
   zoom: (span: Span) => void;
 }) {

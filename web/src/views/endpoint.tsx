@@ -81,7 +81,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
             none="The service shows no statuses of this endpoint, or none in this time."
           />
           <Counts
-            title="What ended how"
+            title="Outcomes"
             counts={sum.outcomes}
             seconds={timeline.seconds}
             isWrong={(outcome) => outcome !== 'complete'}

@@ -87,7 +87,7 @@ interface TableProps {
 /** At every fifth time rows are sorted anew, and each row that cannot be seen is made anew. */
 const TURNS = 5;
 
-/** What a table keeps as long as the same is to be seen. */
+/** The state of a table, kept as long as the same is to be seen. */
 interface Kept {
   address: Address;
   isNarrow: boolean;

@@ -102,7 +102,7 @@ export function Showing({ page, timeline }: { page: Page; timeline: Timeline }) 
   );
 }
 
-/** What happened to processes in the time that is seen, the latest first. */
+/** Starts and deaths of processes in the time that is seen, the latest first. */
 export function Marks({ page: { service }, around: { window, marks } }: { page: Page; around: Surroundings }) {
   const seen = marks.filter(({ t }) => t >= window.from && t <= window.to).reverse();
   if (!seen.length) return null;

@@ -17,8 +17,8 @@ pub struct PostgresServer {
 }
 
 impl PostgresServer {
-    /// The one that `url` names: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. What
-    /// the URL leaves out is what `psql` takes: PGHOST and so on, or its defaults.
+    /// The one that `url` names: `postgres://USER:PASSWORD@HOST:PORT/DATABASE`. For
+    /// parts that it leaves out PGHOST and so on count, as for `psql`, or its defaults.
     /// Fails when the URL is none. The error does not repeat it.
     pub(super) fn at(url: &str) -> Result<PostgresServer> {
         let (_, after_scheme) = url.split_once("://").context(NOT_UNDERSTOOD)?;

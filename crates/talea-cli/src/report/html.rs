@@ -145,7 +145,7 @@ fn conclusions(study: &Study) -> Markup {
     html! {
         @if !sentences.is_empty() {
             section {
-                h2 { "What the numbers say" }
+                h2 { "The numbers in words" }
                 div.card.words { @for sentence in &sentences { p { (sentence) } } }
             }
         }

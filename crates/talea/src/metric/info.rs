@@ -37,7 +37,7 @@ single_cell_metric!(pub(crate) InfoSeries, |opts| {
 ///
 /// let registry = Registry::for_test()?;
 /// let build: Info<Build<'static>> =
-///     registry.register(Opts::new("shop_build", "What this program was built from."))?;
+///     registry.register(Opts::new("shop_build", "The source and the compiler of this program."))?;
 /// build.set(Build { version: "1.4.0", revision: "f3a91c" });
 /// let labels = [("version", "1.4.0"), ("revision", "f3a91c")];
 /// assert_eq!(registry.snapshot().value("shop_build_info", &labels), Some(1.0));
