@@ -31,6 +31,8 @@ pub(crate) struct ItemsApi {
     pub(crate) items: String,
     /// Where it shows its metrics.
     pub(crate) metrics: String,
+    /// Its database: one that is killed leaves it there.
+    _temporary: tempfile::TempDir,
 }
 
 impl ItemsApi {
@@ -50,7 +52,9 @@ impl ItemsApi {
         region: Option<&Path>,
         more: &[&str],
     ) -> Self {
+        let temporary = tempfile::tempdir().unwrap();
         let mut child = Command::new(program())
+            .env("TMPDIR", temporary.path())
             .args(["--listen", items, "--metrics-listen", metrics])
             .args(more)
             .env_remove("DATABASE_URL")
@@ -67,7 +71,8 @@ impl ItemsApi {
             let url = line.split("http://").nth(1).unwrap();
             url.split('/').next().unwrap().to_owned()
         };
-        Self { items: address(), metrics: address(), process: Running(child) }
+        let (items, metrics) = (address(), address());
+        Self { process: Running(child), items, metrics, _temporary: temporary }
     }
 
     pub(crate) fn list(&self, times: usize) {
