@@ -251,3 +251,58 @@ const NO_RETURN: &str = "a line feed alone at the line's end, without a carriage
 fn fault<T>(expected: &'static str, at: usize) -> Result<T, Fault> {
     Err(Fault { expected, at })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::SampleRef;
+
+    #[test]
+    fn the_short_way_sees_what_the_long_one_sees() {
+        let lines = [
+            "x 1\n",
+            "x{} 1\n",
+            "x{a=\"1\"} 1.5\n",
+            "x{a=\"1\",b=\"ü {}\"} +Inf\n",
+            "xy{a=\"\"} -1e5\n",
+            "x{a=\"1\",} 1\n",
+            "x{a=\"\\n\"} 1\n",
+            "x{ a=\"1\"} 1\n",
+            "{\"x\"} 1\n",
+            "x  1\n",
+            "x 1 2\n",
+            "x 1 \n",
+            "x{a:b=\"1\"} 1\n",
+            "x{a=\"1\"}\n",
+            "x\n",
+            "x y\n",
+            "x 1",
+            "9 1\n",
+            " x 1\n",
+            "#x 1\n",
+            "x{a=\"1\"b=\"2\"} 1\n",
+            "x{a=\"\n\"} 1\n",
+            "xé 1\n",
+            "x{a=\"1\"} 1\r\n",
+        ];
+        let mut plain = 0;
+        // The name before matters too: the same, its beginning, another one.
+        for before in ["x 0\n", "xyz 0\n", "", "#\n"] {
+            for line in lines {
+                let text = format!("{before}{line}");
+                let mut short = Lexer::new(&text, Syntax::Text);
+                let mut long = Lexer::new(&text, Syntax::Text);
+                if before.ends_with("0\n") {
+                    assert!(short.plain().is_some() && long.line().is_some());
+                }
+                let Some(found) = short.plain() else { continue };
+                plain += 1;
+                let found = Line::Sample(SampleRef::from(found));
+                assert_eq!(long.line(), Some(Ok(found)), "{text}");
+                assert_eq!(short.places.line, long.places.line);
+                assert!(short.line() == long.line(), "{text}");
+            }
+        }
+        assert_eq!(plain, 12);
+    }
+}
