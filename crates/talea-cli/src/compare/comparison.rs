@@ -82,6 +82,10 @@ impl Comparison {
 fn compared(base: &CaseResult, study: &Study, paired: bool) -> Option<CaseComparison> {
     let other = study.cases.iter().find(|case| case.id == base.id && case.model == base.model)?;
     let lines = Measure::ALL.into_iter().filter_map(|(measure, ..)| {
+        if measure == Measure::Time && base.iterations.is_none() {
+            // It is that of the case.
+            return None;
+        }
         let (to, of) = (measure.of(&base.rounds)?, measure.of(&other.rounds)?);
         let paired = paired && to.len() == of.len();
         let ratio = measure.ratio(&of, &to, paired);
@@ -183,6 +187,21 @@ pub(crate) mod tests {
             (Measure::Failed, &[0.0, 0.0], &[3.0, 1.0], NotKnown),
         ] {
             assert_eq!(verdict(measure, base, other), expected, "{measure}: {base:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn the_time_of_a_case_that_lasts_for_a_time_is_not_compared() {
+        for (iterations, lines) in [(Some(5), 1), (None, 0)] {
+            let with = |seconds: &[f64]| {
+                let mut study = study(Measure::Time, seconds);
+                study.cases[0].iterations = iterations;
+                study
+            };
+            let studies =
+                [("a".to_owned(), with(&[1.0, 1.0])), ("b".to_owned(), with(&[1.1, 1.1]))];
+            let comparison = Comparison::of(&studies, true).unwrap();
+            assert_eq!(comparison.others[0].cases[0].lines.len(), lines, "{iterations:?}");
         }
     }
 

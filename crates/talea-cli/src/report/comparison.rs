@@ -23,14 +23,14 @@ pub(crate) fn comparison_page(
                     "Each variant ran in each of " (rounds) ", in turns, so that what \
                      changes with time changes for all of them. "
                 }
-                "A ratio is how many times the first variant's number the other's is, \
+                "A ratio is how many times the first variant's number that of this one is, \
                  with the interval that holds the true one in 95 of 100 such \
                  experiments. Where the interval holds 1, no difference is shown."
             }
             div.card.words { @for line in in_words(comparison) { p { (line) } } }
             (thresholds(judgements))
         }
-        @for other in &comparison.others { (table(comparison, other)) }
+        @for other in &comparison.others { (table(other)) }
         section {
             h2 { "Again" }
             p { code { (command) } }
@@ -39,14 +39,12 @@ pub(crate) fn comparison_page(
     document(&format!("Load study: variants beside {}", comparison.base), &body)
 }
 
-fn table(comparison: &Comparison, other: &VariantComparison) -> Markup {
+fn table(other: &VariantComparison) -> Markup {
     let headings = html! {
         tr {
             th scope="col" { "Case" }
             th.first scope="col" { "" }
-            @for heading in
-                [&comparison.base, &other.name, "ratio", "95 % interval", "half … twice"]
-            {
+            @for heading in ["first", "this", "ratio", "95 % interval", "half … twice"] {
                 th scope="col" { (heading) }
             }
             th.first scope="col" { "" }
