@@ -12,6 +12,7 @@ use crate::ending::Ending;
 use crate::history::{Extent, History};
 use crate::region_command::print_result;
 use crate::region_place::RegionPlace;
+use crate::report::write_whole;
 use crate::screen::note;
 use crate::serve::region_name_of;
 
@@ -24,7 +25,7 @@ pub(crate) async fn run(arguments: PostmortemArguments, stop: Stop) -> Result<En
     print_result(stop, move || {
         let known = known(&arguments)?;
         if let Some(path) = &arguments.html {
-            let written = std::fs::write(path, known.html());
+            let written = write_whole(path, known.html().as_bytes());
             written.with_context(|| format!("{} cannot be written", path.display()))?;
         }
         Ok(if arguments.json { known.json()? } else { known.text() })

@@ -1,4 +1,4 @@
-//! The folder that a report is written to: whole or not at all.
+//! The files of reports, and their folder: each file is written whole or not at all.
 
 use std::fs;
 use std::io::Write;
@@ -43,9 +43,8 @@ impl ReportFolder {
             format!("the report cannot be written to {path}: name another folder with --out DIR")
         };
         fs::create_dir_all(path).with_context(cannot)?;
-        let folder = Self(path.to_owned());
-        folder.temporary().with_context(cannot)?;
-        Ok(folder)
+        temporary_in(path).with_context(cannot)?;
+        Ok(Self(path.to_owned()))
     }
 
     /// Writes `report.html` and `report.json`. A report of an earlier study is replaced when both
@@ -72,29 +71,43 @@ impl ReportFolder {
     fn write_both(&self, name: &str, mut json: Vec<u8>, html: &str) -> Result<ReportFiles> {
         let cannot = || format!("the report cannot be written to {}", self.0.display());
         json.push(b'\n');
-        let json = self.complete(&json).with_context(cannot)?;
-        let html = self.complete(html.as_bytes()).with_context(cannot)?;
+        let json = complete_in(&self.0, &json).with_context(cannot)?;
+        let html = complete_in(&self.0, html.as_bytes()).with_context(cannot)?;
         let path = |ending| self.0.join(format!("{name}.{ending}"));
         let written = ReportFiles { html: path("html"), json: path("json") };
         json.persist(&written.json).with_context(cannot)?;
         html.persist(&written.html).with_context(cannot)?;
         Ok(written)
     }
+}
 
-    /// A complete file under a temporary name.
-    fn complete(&self, content: &[u8]) -> std::io::Result<NamedTempFile> {
-        let mut file = self.temporary()?;
-        file.write_all(content)?;
-        file.as_file().sync_all()?;
-        Ok(file)
-    }
+/// Writes a file, or leaves the former one as it was. A pipe or a device is written to, and stays.
+#[cfg(target_os = "linux")]
+pub(crate) fn write_whole(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    let place = match fs::metadata(path) {
+        Ok(there) if !there.is_file() => return fs::write(path, content),
+        // A link stays too.
+        Ok(_) => fs::canonicalize(path)?,
+        Err(_) => path.to_owned(),
+    };
+    let folder = place.parent().unwrap_or(Path::new(""));
+    complete_in(folder, content)?.persist(place)?;
+    Ok(())
+}
 
-    fn temporary(&self) -> std::io::Result<NamedTempFile> {
-        let mut builder = Builder::new();
-        builder.prefix(".report-").suffix(".tmp");
-        // As any file that the user makes: the mask takes away what it takes away.
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        builder.tempfile_in(&self.0)
-    }
+/// A complete file under a temporary name.
+fn complete_in(folder: &Path, content: &[u8]) -> std::io::Result<NamedTempFile> {
+    let mut file = temporary_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    Ok(file)
+}
+
+fn temporary_in(folder: &Path) -> std::io::Result<NamedTempFile> {
+    let mut builder = Builder::new();
+    builder.prefix(".report-").suffix(".tmp");
+    // As any file that the user makes: the mask takes away what it takes away.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
 }

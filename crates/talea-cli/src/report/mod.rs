@@ -23,5 +23,7 @@ mod throughput;
 pub(crate) use self::chart::Chart;
 #[cfg(target_os = "linux")]
 pub(crate) use self::document::{STYLE, data_table, document, figure};
+#[cfg(target_os = "linux")]
+pub(crate) use self::folder::write_whole;
 pub(crate) use self::folder::{Judged, ReportFolder};
 pub(crate) use self::table::table;

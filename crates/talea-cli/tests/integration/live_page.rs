@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use talea::{Config, Counter, Opts, Registry};
 use crate::support::agent::{Agent, ask};
 use crate::support::event_stream::EventStream;
 use crate::support::items_api::{ItemsApi, is_listed};
-use crate::support::region_folder::RegionFolder;
+use crate::support::region_folder::{RegionFolder, count_orders};
 use crate::support::{TALEA, assert_ends, assert_refused, printed_json, stdout, talea, until};
 
 /// Requests by endpoint, as the counter of responses has them and as the histogram of durations has them.
@@ -272,6 +273,33 @@ fn a_postmortem_has_what_was_in_flight_and_the_latest_exemplars() {
     assert_ends(&output, 0, &["traced.talea.history: it is no history"]);
     assert_eq!(stdout(&output), text);
     assert_refused(&talea(["postmortem", path, "--history", history]), &["it is no history"]);
+}
+
+#[test]
+fn the_page_of_a_postmortem_is_written_whole_or_not_at_all() {
+    let folder = RegionFolder::new();
+    drop(count_orders(&folder.region(), 7));
+    let written = |file: &Path, kilobytes: &str| {
+        // A file that grows beyond the limit is as one on a full disk.
+        let script = "trap '' XFSZ; ulimit -f $1; exec timeout 300 $0 postmortem $2 --html $3";
+        let mut sh = Command::new("sh");
+        sh.args(["-c", script, TALEA, kilobytes]).arg(folder.region()).arg(file);
+        sh.output().unwrap()
+    };
+    let before = std::fs::read_dir(folder.0.path()).unwrap().count();
+    let (page, link) = (folder.at("page.html"), folder.at("link.html"));
+    assert_ends(&written(&page, "1"), 2, &["page.html cannot be written"]);
+    assert_eq!(std::fs::read_dir(folder.0.path()).unwrap().count(), before);
+    std::fs::write(&page, "the one before").unwrap();
+    std::os::unix::fs::symlink(&page, &link).unwrap();
+    assert_ends(&written(&link, "1"), 2, &["link.html cannot be written"]);
+    assert_eq!(std::fs::read_to_string(&page).unwrap(), "the one before");
+    assert_ends(&written(&link, "unlimited"), 0, &[]);
+    let text = std::fs::read_to_string(&page).unwrap();
+    assert!(text.ends_with("</html>") && link.is_symlink(), "{text}");
+    // Standard output is a pipe, which no file takes the place of.
+    let output = written(Path::new("/dev/stdout"), "unlimited");
+    assert!(stdout(&output).starts_with(&text), "{output:?}");
 }
 
 #[test]
