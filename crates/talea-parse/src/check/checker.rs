@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use super::family::{Family, Place};
 use super::finding::{Finding, Severity};
 use super::fingerprint::{Fingerprint, Fingerprints};
+use super::samples;
 use crate::error::{column, found, named};
 use crate::families::bases;
 use crate::lexer::Lexer;
@@ -68,7 +69,7 @@ impl<'a> Checker<'a> {
                     place,
                     "reserved-name",
                     format!("the name {name} begins with '_', which is reserved"),
-                    format!("write {}", name.trim_start_matches('_')),
+                    samples::without_reserved(&name),
                 );
             }
             self.families.push(Family::new(name, place));

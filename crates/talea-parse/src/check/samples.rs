@@ -109,10 +109,18 @@ fn names<'a>(
         let place = checker.place(labels_at + label.at);
         if name.starts_with(reserved) && checker.families[at].is_first("reserved-label", name) {
             let found = format!("the label {name} begins with '{reserved}', which is reserved");
-            let instead = format!("write {}", name.trim_start_matches('_'));
+            let instead = without_reserved(name);
             checker.violation(place, "reserved-label", found, instead);
         }
         super::advice::label(checker, at, name, place);
+    }
+}
+
+/// A correction of a name that begins with '_'.
+pub(super) fn without_reserved(name: &str) -> String {
+    match name.trim_start_matches('_') {
+        rest if rest.starts_with(|c: char| c.is_ascii_alphabetic()) => format!("write {rest}"),
+        _ => "begin it with a letter".to_owned(),
     }
 }
 
@@ -264,7 +272,7 @@ fn exemplar(
     }
     if let Some((name, _)) = exemplar.labels.iter().find(|(name, _)| name.starts_with('_')) {
         let found = format!("the exemplar's label {name} begins with '_', which is reserved");
-        let instead = format!("write {}", name.trim_start_matches('_'));
+        let instead = without_reserved(&name);
         checker.violation(place, "reserved-label", found, instead);
     }
     if let Some(twice) = Sorted::of(exemplar.labels).twice() {

@@ -306,4 +306,10 @@ fn a_finding_says_what_to_write_instead() {
         of("# HELP a A.\na{b=\"c\" d=\"e\"} 1\n", Text),
         "2:9: violation: found \"d=\\\"e\\\"} 1\"; expected ',' or '}' after a label"
     );
+    let reserved = "# TYPE _6 gauge\n# HELP _6 Six.\n_6{_b=\"c\",__=\"d\"} 1\n# EOF\n";
+    let found = check(reserved, OpenMetrics);
+    let corrections = found.iter().map(|finding| finding.to_string());
+    let corrections: Vec<_> =
+        corrections.map(|text| text.split_once("; ").unwrap().1.to_owned()).collect();
+    assert_eq!(corrections, ["begin it with a letter", "write b", "begin it with a letter"]);
 }
