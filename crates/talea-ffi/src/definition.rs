@@ -330,6 +330,14 @@ impl<'a> Definition<'a> {
         self.options.flags & flag != 0
     }
 
+    /// An error of Talea, with the flag that C has for an option. None for lenient names: those who
+    /// choose them cannot set flags.
+    pub(crate) fn message(&self, error: &talea::Error) -> String {
+        let lenient = self.has(TALEA_FAMILY_LENIENT_NAMES);
+        let advice = if lenient { "" } else { "; or set TALEA_FAMILY_UTF8_NAMES" };
+        error.to_string().replace("; or ask for `utf8_names`", advice)
+    }
+
     fn has_quantiles(&self) -> bool {
         !self.quantiles.is_empty() || self.has(TALEA_FAMILY_QUANTILES)
     }

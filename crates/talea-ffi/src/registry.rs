@@ -39,7 +39,7 @@ impl Registry {
         let found = AnyFamily::register(&self.registry, &definition).map_err(|error| {
             let is_full = matches!(error, talea::Error::Full { .. });
             let status = if is_full { Status::NoRoom } else { Status::CannotRegister };
-            Failure::new(status, error.to_string())
+            Failure::new(status, definition.message(&error))
         })?;
         let key = (found.number().unwrap_or(0), definition.kind, definition.unit);
         let mut families = self.families.lock().unwrap_or_else(PoisonError::into_inner);

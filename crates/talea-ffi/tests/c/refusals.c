@@ -119,7 +119,12 @@ static void registering(const talea_registry *registry) {
     talea_text reserved = talea_text_of("_method");
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "begin with '_'", bad.label_names = &reserved);
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "it is empty", bad.label_names = &NONE);
-    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "http.x", bad.name = talea_text_of("http.x"));
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "digit; or set TALEA_FAMILY_UTF8_NAMES",
+            bad.name = talea_text_of("http.x"));
+    // Those who choose lenient names cannot set flags.
+    REFUSES(TALEA_STATUS_CANNOT_REGISTER, "does not begin with a digit", bad.name = talea_text_of("http.x"),
+            bad.flags = TALEA_FAMILY_LENIENT_NAMES);
+    CHECK(strstr(message, "; or") == NULL);
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "twice", bad.label_names = twice, bad.label_count = 2);
     // The message says in what the definitions differ.
     REFUSES(TALEA_STATUS_CANNOT_REGISTER, "labels", bad.label_count = 0);
