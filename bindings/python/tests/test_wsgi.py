@@ -169,6 +169,14 @@ def broken_stream(request):
     return StreamingHttpResponse(pieces())
 
 
+async def broken_later(request):
+    async def pieces():
+        yield b"one"
+        raise RuntimeError("no")
+
+    return StreamingHttpResponse(pieces())
+
+
 def file(request):
     return FileResponse(open(__file__, "rb"))
 
@@ -200,6 +208,7 @@ urlpatterns = [
     path("missing/", missing),
     path("stream/", stream),
     path("broken-stream/", broken_stream),
+    path("broken-later/", broken_later),
     path("file/", file),
     path("later/", later),
 ]
@@ -247,8 +256,13 @@ def test_django_is_metered_at_its_routes(registry):
     for response in [client.get("/broken-stream/"), asyncio.run(AsyncClient().get("/broken-stream/"))]:
         with pytest.raises(RuntimeError):
             list(response.streaming_content)
-    sent = [("GET", "/broken-stream/", status) for status in ["2xx", "5xx"]]
-    assert [statuses(registry).get(key) for key in sent] == [1, 1]
+    # Django reads asynchronous pieces to their end before a server of WSGI sends one.
+    with pytest.warns(Warning, match="consume asynchronous iterators"), pytest.raises(RuntimeError):
+        list(client.get("/broken-later/"))
+    found = statuses(registry)
+    sent = [("/broken-stream/", "2xx"), ("/broken-stream/", "5xx"), ("/broken-later/", "2xx"), ("/broken-later/", "5xx")]
+    assert [found.get(("GET", *key)) for key in sent] == [1, 1, None, 1]
+    assert series(registry, "http_response_body_size_bytes_sum", "route").get(("/broken-later/",)) in (None, 0)
     found = {key[1:]: value for key, value in outcomes(registry).items()}
     assert found == {
         ("/items/<int:item>/", "complete"): 1,
@@ -256,6 +270,7 @@ def test_django_is_metered_at_its_routes(registry):
         ("/missing/", "complete"): 1,
         ("/stream/", "complete"): 1,
         ("/broken-stream/", "panicked"): 2,
+        ("/broken-later/", "panicked"): 1,
         ("/file/", "complete"): 2,
         ("/later/", "complete"): 2,
         ("_unmatched", "panicked"): 1,

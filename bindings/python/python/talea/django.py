@@ -88,7 +88,8 @@ class Middleware:
 
     def _watched(self, exchange: HttpExchange, request: Any, response: Any) -> Any:
         exchange.head(response.status_code)
-        if response.streaming and hasattr(request, "scope"):
+        is_asgi = hasattr(request, "scope")
+        if response.streaming and is_asgi:
             # Of ASGI, the head is on its way before the first piece. A server of WSGI sends both together.
             exchange.body(0, False)
         if not response.streaming:
@@ -97,31 +98,43 @@ class Middleware:
             # The server sends the file itself. Django hands the file over as long as the pieces are its own.
             exchange.body(_http.declared_length(response.get("Content-Length")), True)
         elif response.is_async:
-            response.streaming_content = self._async_pieces(exchange, response.streaming_content)
+            response.streaming_content = self._async_pieces(exchange, response.streaming_content, is_asgi)
         else:
-            response.streaming_content = self._pieces(exchange, response.streaming_content)
+            response.streaming_content = self._pieces(exchange, response.streaming_content, not is_asgi)
         # A stream that the server does not read to its end was aborted.
         response._resource_closers.append(exchange.close)
         return response
 
-    def _pieces(self, exchange: HttpExchange, pieces: Iterator[bytes]) -> Iterator[bytes]:
+    # Of a stream that is not of the server's kind, Django reads all before the server sends a piece.
+
+    def _pieces(
+        self, exchange: HttpExchange, pieces: Iterator[bytes], is_sent: bool
+    ) -> Iterator[bytes]:
+        unsent = 0
         try:
             for piece in pieces:
-                exchange.body(len(piece), False)
+                if is_sent:
+                    exchange.body(len(piece), False)
+                else:
+                    unsent += len(piece)
                 yield piece
         except Exception:
             exchange.failed()
             raise
-        exchange.body(0, True)
+        exchange.body(unsent, True)
 
     async def _async_pieces(
-        self, exchange: HttpExchange, pieces: AsyncIterator[bytes]
+        self, exchange: HttpExchange, pieces: AsyncIterator[bytes], is_sent: bool
     ) -> AsyncIterator[bytes]:
+        unsent = 0
         try:
             async for piece in pieces:
-                exchange.body(len(piece), False)
+                if is_sent:
+                    exchange.body(len(piece), False)
+                else:
+                    unsent += len(piece)
                 yield piece
         except Exception:
             exchange.failed()
             raise
-        exchange.body(0, True)
+        exchange.body(unsent, True)
