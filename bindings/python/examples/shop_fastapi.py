@@ -1,7 +1,7 @@
 """A shop on FastAPI. Four workers write into one region, and any of them answers scrapes for all:
 
     TALEA_REGION=/dev/shm/shop.talea uvicorn shop_fastapi:app --workers 4
-    curl http://127.0.0.1:8000/metrics
+    curl --location http://127.0.0.1:8000/metrics
 """
 
 import asyncio
