@@ -16,7 +16,7 @@ pub struct Family {
     pub(crate) family: AnyFamily,
     pub(crate) labels: usize,
     /// Kept series, by their label values.
-    kept: Mutex<HashMap<Vec<u8>, &'static Series>>,
+    kept: Mutex<HashMap<Vec<String>, &'static Series>>,
     overflow: OnceLock<&'static Series>,
 }
 
@@ -59,7 +59,7 @@ impl Family {
             return self.overflow();
         }
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = key(values);
+        let key = values.iter().map(|value| value.as_ref().to_owned()).collect();
         if let Some(series) = kept.get(&key) {
             return series;
         }
@@ -84,16 +84,6 @@ impl Series {
     fn new(metric: AnyMetric) -> Self {
         Self { record: metric.recorder(), metric }
     }
-}
-
-/// The key of label values: different for different values.
-fn key(values: &[Value]) -> Vec<u8> {
-    let mut key = Vec::new();
-    for value in values {
-        key.extend(value.as_ref().len().to_le_bytes());
-        key.extend(value.as_ref().as_bytes());
-    }
-    key
 }
 
 /// Finds or creates the series of some label values, in the order of the family's labels, and

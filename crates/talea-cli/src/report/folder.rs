@@ -36,7 +36,6 @@ pub(crate) struct Judged<'a, T> {
 impl ReportFolder {
     /// Makes the folder where it is missing, and tries whether a file can be written to it, so that
     /// a study that cannot be reported does not begin.
-    /// Names the folder.
     pub(crate) fn prepare(path: &Path) -> Result<Self> {
         let cannot = || {
             let path = path.display();
