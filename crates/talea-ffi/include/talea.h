@@ -282,10 +282,11 @@ typedef struct talea_open_options {
   // A file on tmpfs, such as /dev/shm/shop.talea; it is created if it is missing. Empty: memory
   // of this process, shared with children made by fork.
   struct talea_text path;
-  // The most bytes that a new region may use; pages are allocated as they are needed. 0: 64 MiB,
-  // or, if that is less, an eighth of the cgroup's memory limit, or the limit of ulimit -f.
+  // The most bytes that a new region may use, a multiple of 4,096 from 512 KiB to 1 TiB; pages are
+  // allocated as they are needed. 0: 64 MiB, or, if that is less, an eighth of the cgroup's memory
+  // limit, or the limit of ulimit -f.
   uint64_t len;
-  // Series that a new region can hold. 0: one for each 512 bytes.
+  // Series that a new region can hold, at most one for each 64 bytes. 0: one for each 512 bytes.
   uint64_t series;
   // TALEA_OPEN_READ_BY_GROUP, or 0.
   uint32_t flags;

@@ -27,10 +27,11 @@ pub struct OpenOptions {
     /// A file on tmpfs, such as /dev/shm/shop.talea; it is created if it is missing. Empty: memory
     /// of this process, shared with children made by fork.
     pub path: Text,
-    /// The most bytes that a new region may use; pages are allocated as they are needed. 0: 64 MiB,
-    /// or, if that is less, an eighth of the cgroup's memory limit, or the limit of ulimit -f.
+    /// The most bytes that a new region may use, a multiple of 4,096 from 512 KiB to 1 TiB; pages are
+    /// allocated as they are needed. 0: 64 MiB, or, if that is less, an eighth of the cgroup's memory
+    /// limit, or the limit of ulimit -f.
     pub len: u64,
-    /// Series that a new region can hold. 0: one for each 512 bytes.
+    /// Series that a new region can hold, at most one for each 64 bytes. 0: one for each 512 bytes.
     pub series: u64,
     /// TALEA_OPEN_READ_BY_GROUP, or 0.
     pub flags: u32,
