@@ -151,10 +151,12 @@ pub(crate) enum SeriesValue {
         /// Each upper bound, as a text since the last is +Inf, and how many were at most that.
         buckets: Vec<(String, u64)>,
     },
-    /// A summary, whose quantiles only its process knows.
     Summary {
         count: u64,
         sum: f64,
+        /// The quantiles of recent observations, if the region keeps those: others only its process
+        /// knows.
+        quantiles: Vec<(f64, f64)>,
     },
 }
 
@@ -292,7 +294,11 @@ impl SeriesValue {
                 p99: histogram.quantile(0.99),
                 buckets: histogram.cumulative().map(|(le, n)| (bound(le), n)).collect(),
             },
-            Value::Summary(summary) => Self::Summary { count: summary.count, sum: summary.sum },
+            Value::Summary(summary) => Self::Summary {
+                count: summary.count,
+                sum: summary.sum,
+                quantiles: summary.quantiles.into_iter().filter(|it| !it.1.is_nan()).collect(),
+            },
         }
     }
 }

@@ -172,7 +172,10 @@ fn cells(value: &SeriesValue, unit: Option<&str>) -> Vec<String> {
         SeriesValue::Signed { value } => vec![value.to_string()],
         SeriesValue::Float { value } => vec![value.to_string()],
         SeriesValue::Histogram { count, sum, p50, p99, .. } => counted(count, sum, [p50, p99]),
-        SeriesValue::Summary { count, sum } => counted(count, sum, [None, None]),
+        SeriesValue::Summary { count, sum, ref quantiles } => {
+            let of = |wanted| quantiles.iter().find(|it| it.0 == wanted).map(|it| it.1);
+            counted(count, sum, [of(0.5), of(0.99)])
+        }
     }
 }
 

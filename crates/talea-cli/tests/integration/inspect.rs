@@ -2,9 +2,11 @@
 
 use std::path::Path;
 use std::process::Output;
+use std::time::SystemTime;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
+use talea::{Config, Opts, Registry};
 
 use crate::support::items_api::ItemsApi;
 use crate::support::region_folder::RegionFolder;
@@ -166,6 +168,20 @@ fn a_person_reads_tables() {
         let digits = number.chars().filter(char::is_ascii_digit).count();
         assert!(digits == 3 && ["s", "ms", "µs", "ns"].contains(&unit), "{cell}: {times}");
     }
+}
+
+#[test]
+fn a_summary_that_keeps_samples_shows_its_quantiles() {
+    let folder = RegionFolder::new();
+    let registry = Registry::open_with(folder.region(), Config::with_len(1 << 20)).unwrap();
+    let opts = Opts::new("sizes", "Sizes.").quantiles(&[0.5, 0.9, 0.99]);
+    let sizes = registry.sampled_summary(opts, &[""; 0]).unwrap();
+    (1..=100).for_each(|n| sizes.observe(&[""; 0], f64::from(n), SystemTime::now()));
+    let quantiles = json(&folder.region(), &["--family", "sizes"])["series"][0]["quantiles"].take();
+    assert_eq!(quantiles, json!([[0.5, 50.0], [0.9, 90.0], [0.99, 99.0]]));
+    let shown = done(&["inspect", folder.region().to_str().unwrap(), "--family", "sizes"]);
+    let cells: Vec<&str> = shown.lines().nth_back(1).unwrap().split_whitespace().collect();
+    assert_eq!(cells, ["–", "100", "5,050", "50.5", "50.0", "99.0"], "{shown}");
 }
 
 #[test]
