@@ -1,6 +1,6 @@
 //! Memory that one scrape keeps for the next.
 
-use std::sync::{Mutex, TryLockError};
+use std::sync::Mutex;
 
 /// The memory of the last scrape: a snapshot, that is its values, the text of its labels, and the
 /// names and definitions of its families. To read ten thousand definitions anew would take longer
@@ -19,19 +19,12 @@ impl<T> Default for Kept<T> {
 
 impl<T> Kept<T> {
     pub(crate) fn take(&self) -> Option<T> {
-        self.open(|kept| kept.take()).flatten()
+        self.0.try_lock().ok()?.take()
     }
 
     pub(crate) fn put(&self, memory: T) {
         // The one before is dropped outside of the lock.
-        drop(self.open(|kept| kept.replace(memory)));
-    }
-
-    fn open<R>(&self, with: impl FnOnce(&mut Option<T>) -> R) -> Option<R> {
-        match self.0.try_lock() {
-            Ok(mut kept) => Some(with(&mut kept)),
-            Err(TryLockError::Poisoned(kept)) => Some(with(&mut kept.into_inner())),
-            Err(TryLockError::WouldBlock) => None,
-        }
+        let before = self.0.try_lock().ok().and_then(|mut kept| kept.replace(memory));
+        drop(before);
     }
 }
