@@ -23,11 +23,9 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Fresh zeroed memory of `len` bytes: on Linux a sealed memfd, which
-    /// children made by `fork` share; elsewhere the process's own heap.
-    pub(crate) fn anonymous(len: u64) -> io::Result<Self> {
-        let (backing, words) = Backing::anonymous(len)?;
-        Ok(Self { words, backing })
+    /// Maps `len` bytes of what backs them.
+    pub(crate) fn of(backing: Backing, len: u64) -> io::Result<Self> {
+        Ok(Self { words: backing.map(len)?, backing })
     }
 
     pub(crate) fn len(&self) -> u64 {
@@ -59,8 +57,7 @@ impl Mapping {
         (from < self.len()).then_some(from)
     }
 
-    /// Makes sure that the bytes from `at` on have pages, so that touching them
-    /// cannot raise SIGBUS.
+    /// See [`Backing::back`].
     pub(crate) fn back(&self, at: u64, len: u64) -> io::Result<()> {
         self.backing.back(at, len)
     }
@@ -107,10 +104,11 @@ std::thread_local! {
 /// Runs a test as on a tmpfs that is full: this thread is refused all pages, and asks how often it
 /// was so far.
 #[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
-pub(crate) fn refused_calls(work: impl FnOnce(&dyn Fn() -> u64)) {
+pub(crate) fn refused_calls<T>(work: impl FnOnce(&dyn Fn() -> u64) -> T) -> T {
     REFUSED.set(Some(0));
-    work(&|| REFUSED.get().unwrap_or(0));
+    let done = work(&|| REFUSED.get().unwrap_or(0));
     REFUSED.set(None);
+    done
 }
 
 #[cfg(all(test, target_os = "linux", not(loom)))]
@@ -233,7 +231,8 @@ mod linux {
             is_open && (found.st_dev, found.st_ino) == self.identity
         }
 
-        pub(super) fn anonymous(len: u64) -> io::Result<(Self, Words)> {
+        /// Fresh zeroed memory: a sealed memfd, which children made by `fork` share.
+        pub(crate) fn anonymous(len: u64) -> io::Result<Self> {
             let flags = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
             // SAFETY: the name is a NUL-terminated literal; the result is checked.
             let fd = checked(unsafe { libc::memfd_create(c"talea".as_ptr(), flags) })?;
@@ -242,11 +241,34 @@ mod linux {
             set_len(&file, len)?;
             // SAFETY: a call on an open descriptor with integers only.
             checked(unsafe { libc::fcntl(fd, libc::F_ADD_SEALS, SEALS) })?;
-            let words = map(&file, len)?;
-            Ok((Self::of(file)?, words))
+            Self::of(file)
         }
 
-        pub(super) fn back(&self, at: u64, len: u64) -> io::Result<()> {
+        /// `len` zeroed bytes of a file that has no name yet.
+        pub(crate) fn fresh(file: File, len: u64) -> io::Result<Self> {
+            set_len(&file, len)?;
+            Self::of(file)
+        }
+
+        pub(super) fn map(&self, len: u64) -> io::Result<Words> {
+            let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, self.file.as_raw_fd());
+            let (anywhere, shared) = (std::ptr::null_mut(), libc::MAP_SHARED);
+            // SAFETY: a fresh shared mapping at an address of the kernel's choice
+            // touches no memory of ours.
+            let base = unsafe { libc::mmap(anywhere, len as usize, access, shared, fd, 0) };
+            if base == libc::MAP_FAILED {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: the mapping is page-aligned, `len` bytes long, readable and
+            // writable, never unmapped, and reached only through these atomics (or
+            // by restartable sequences, which the compiler sees as opaque). Other
+            // processes may write to it at any time, which atomics allow.
+            Ok(unsafe { std::slice::from_raw_parts(base.cast(), (len / 8) as usize) })
+        }
+
+        /// Makes sure that the bytes from `at` on have pages, so that touching them
+        /// cannot raise SIGBUS.
+        pub(crate) fn back(&self, at: u64, len: u64) -> io::Result<()> {
             #[cfg(test)]
             if super::is_refused() {
                 return Err(io::ErrorKind::StorageFull.into());
@@ -328,18 +350,10 @@ mod linux {
     }
 
     impl Mapping {
-        /// `len` zeroed bytes of a file that has no name yet.
-        pub(crate) fn fresh(file: File, len: u64) -> io::Result<Self> {
-            set_len(&file, len)?;
-            let words = map(&file, len)?;
-            Ok(Self { words, backing: Backing::of(file)? })
-        }
-
         /// Maps a file that is open, if it is as long as a region can be.
         pub(crate) fn existing(file: File) -> io::Result<Self> {
             let len = region_len(&file)?;
-            let words = map(&file, len)?;
-            Ok(Self { words, backing: Backing::of(file)? })
+            Self::of(Backing::of(file)?, len)
         }
     }
 
@@ -401,22 +415,6 @@ mod linux {
         let base = unsafe { libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0) };
         (base != libc::MAP_FAILED).then_some(base.cast_const().cast())
     }
-
-    fn map(file: &File, len: u64) -> io::Result<Words> {
-        let (access, fd) = (libc::PROT_READ | libc::PROT_WRITE, file.as_raw_fd());
-        let anywhere = std::ptr::null_mut();
-        // SAFETY: a fresh shared mapping at an address of the kernel's choice
-        // touches no memory of ours.
-        let base = unsafe { libc::mmap(anywhere, len as usize, access, libc::MAP_SHARED, fd, 0) };
-        if base == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: the mapping is page-aligned, `len` bytes long, readable and
-        // writable, never unmapped, and reached only through these atomics (or
-        // by restartable sequences, which the compiler sees as opaque). Other
-        // processes may write to it at any time, which atomics allow.
-        Ok(unsafe { std::slice::from_raw_parts(base.cast(), (len / 8) as usize) })
-    }
 }
 
 #[cfg(all(target_os = "linux", not(loom)))]
@@ -459,10 +457,14 @@ mod portable {
 
     #[cfg_attr(target_os = "linux", allow(dead_code))]
     impl Backing {
+        /// Fresh zeroed memory of the process's own heap.
+        pub(crate) fn anonymous(_len: u64) -> io::Result<Self> {
+            Ok(Self::default())
+        }
+
         #[cfg(loom)]
-        pub(super) fn anonymous(len: u64) -> io::Result<(Self, Words)> {
-            let words = (0..len / 8).map(|_| AtomicU64::new(0)).collect();
-            Ok((Self::default(), Vec::leak(words)))
+        pub(super) fn map(&self, len: u64) -> io::Result<Words> {
+            Ok(Vec::leak((0..len / 8).map(|_| AtomicU64::new(0)).collect()))
         }
 
         #[cfg(loom)]
@@ -471,23 +473,22 @@ mod portable {
         }
 
         #[cfg(loom)]
-        pub(super) fn back(&self, at: u64, len: u64) -> io::Result<()> {
+        pub(crate) fn back(&self, at: u64, len: u64) -> io::Result<()> {
             use crate::layout::PAGE;
             self.pages.lock().unwrap().extend(at / PAGE..(at + len).div_ceil(PAGE));
             Ok(())
         }
 
         #[cfg(not(loom))]
-        pub(super) fn anonymous(len: u64) -> io::Result<(Self, Words)> {
+        pub(super) fn map(&self, len: u64) -> io::Result<Words> {
             let base = own_bytes(len as usize).ok_or(io::ErrorKind::OutOfMemory)?;
             // SAFETY: fresh, zeroed, aligned memory of this length that is never
             // freed; an atomic may hold any bits.
-            let words = unsafe { std::slice::from_raw_parts(base.cast(), (len / 8) as usize) };
-            Ok((Self::default(), words))
+            Ok(unsafe { std::slice::from_raw_parts(base.cast(), (len / 8) as usize) })
         }
 
         #[cfg(not(loom))]
-        pub(super) fn back(&self, _at: u64, _len: u64) -> io::Result<()> {
+        pub(crate) fn back(&self, _at: u64, _len: u64) -> io::Result<()> {
             Ok(())
         }
 
@@ -506,8 +507,9 @@ mod portable {
 
         #[test]
         fn heap_memory_comes_zeroed_and_whole() {
-            let (backing, words) = Backing::anonymous(1 << 20).unwrap();
+            let backing = Backing::anonymous(1 << 20).unwrap();
             backing.back(0, 1 << 20).unwrap();
+            let words = backing.map(1 << 20).unwrap();
             assert_eq!(words.len(), 1 << 17);
             assert_eq!(words[words.len() - 1].load(std::sync::atomic::Ordering::Relaxed), 0);
         }

@@ -13,7 +13,7 @@ use crate::files::descriptors::{descriptor_of_process, memory_of_descriptor};
 use crate::files::tmpfs::{is_tmpfs, unnamed};
 use crate::files::trust::{self, Distrust, NotOpened};
 use crate::layout::{SLOT_COUNT, Sections};
-use crate::memory::mapping::Mapping;
+use crate::memory::mapping::{Backing, Mapping};
 use crate::memory::path;
 use crate::region::Region;
 
@@ -122,9 +122,9 @@ impl Region {
                     Some(group) => OpenError::Group { group, path: candidate.clone(), source },
                     None => failed("set the mode of", &candidate)(source),
                 })?;
-                let map = Mapping::fresh(file, limits.len)
+                let backing = Backing::fresh(file, limits.len)
                     .map_err(failed("make a region in", directory))?;
-                let region = Self::initialise(map, sections, limits, Some(directory))?;
+                let region = Self::initialise(backing, sections, limits, Some(directory))?;
                 match region.memory.map.backing().publish(&candidate) {
                     Ok(()) => {
                         if candidate != path {

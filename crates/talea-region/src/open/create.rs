@@ -9,7 +9,7 @@ use crate::config::Config;
 use crate::error::OpenError;
 use crate::layout::*;
 use crate::memory::Memory;
-use crate::memory::mapping::Mapping;
+use crate::memory::mapping::{Backing, Mapping};
 use crate::memory::path;
 use crate::region::Region;
 
@@ -25,36 +25,44 @@ impl Region {
         path::choose_by_environment()?;
         let limits = config.limits();
         let s = Sections::new(limits).map_err(OpenError::Limits)?;
-        let map = Mapping::anonymous(limits.len).map_err(|source| OpenError::System {
+        let backing = Backing::anonymous(limits.len).map_err(|source| OpenError::System {
             doing: "make a region in memory",
             path: None,
             source,
         })?;
-        Self::initialise(map, s, limits, None)
+        Self::initialise(backing, s, limits, None)
     }
 
-    /// Fills in the header of a new mapping, of a file in a directory or of memory. The version is
-    /// written last.
+    /// Maps new memory, or a new file of a directory, and fills in its header. The version is written
+    /// last.
     pub(crate) fn initialise(
-        map: Mapping,
+        backing: Backing,
         s: Sections,
         limits: Limits,
         directory: Option<&Path>,
     ) -> Result<&'static Self, OpenError> {
-        let doing = match directory {
-            Some(_) => "back the tables of a region in",
-            None => "back the tables of a region",
+        let failed = |doing| {
+            let path = directory.map(Path::to_owned);
+            move |source| OpenError::System { doing, path, source }
         };
-        let path = || directory.map(Path::to_owned);
-        let no_memory = |source| OpenError::System { doing, path: path(), source };
+        let back = |at, len| {
+            let doing = match directory {
+                Some(_) => "back the tables of a region in",
+                None => "back the tables of a region",
+            };
+            backing.back(at, len).map_err(failed(doing))
+        };
         // The header, the slots, the index, the groups and the bits are read without asking;
-        // the rest is backed as it is handed out.
-        map.back(0, SLOTS + NEAR_SLOTS * SLOT_LEN).map_err(no_memory)?;
-        map.back(s.index, s.index_len * WORD).map_err(no_memory)?;
-        map.back(s.groups, s.groups_len()).map_err(no_memory)?;
+        // the rest is backed as it is handed out. What lacks room is not mapped, since that would be for good.
+        back(0, SLOTS + NEAR_SLOTS * SLOT_LEN)?;
+        back(s.index, s.index_len * WORD)?;
+        back(s.groups, s.groups_len())?;
         for (at, len) in s.parts_of(SLOT_COUNT) {
-            map.back(at, len).map_err(no_memory)?;
+            back(at, len)?;
         }
+        let doing =
+            if directory.is_some() { "make a region in" } else { "make a region in memory" };
+        let map = Mapping::of(backing, limits.len).map_err(failed(doing))?;
         let put = |at, value| {
             map.word(at).into_iter().for_each(|word| word.store(value, Relaxed));
         };
@@ -90,4 +98,28 @@ fn random_seed() -> u64 {
     use std::hash::{BuildHasher, Hasher, RandomState};
     // The model checker wants every run to be the same.
     if cfg!(loom) { 7 } else { RandomState::new().build_hasher().finish() }
+}
+
+#[cfg(all(test, target_os = "linux", not(loom), not(miri)))]
+mod tests {
+    use super::*;
+    use crate::memory::mapping::refused_calls;
+
+    #[test]
+    fn a_region_that_gets_no_memory_leaves_no_mapping() {
+        // No other test has a region of this length.
+        let len = (1 << 20) + 37 * PAGE;
+        let is_mapped = || {
+            std::fs::read_to_string("/proc/self/maps").unwrap().lines().any(|line| {
+                let (begin, rest) = line.split_once('-').unwrap();
+                let end = rest.split_once(' ').unwrap().0;
+                let [begin, end] = [begin, end].map(|at| u64::from_str_radix(at, 16).unwrap());
+                end - begin == len
+            })
+        };
+        refused_calls(|_| Region::anonymous(Config::with_len(len)).unwrap_err());
+        assert!(!is_mapped());
+        Region::anonymous(Config::with_len(len)).unwrap();
+        assert!(is_mapped());
+    }
 }
