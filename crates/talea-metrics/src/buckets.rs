@@ -23,7 +23,9 @@ impl Matcher {
     fn with_names_replaced(self) -> Self {
         match self {
             Self::Full(name) => Self::Full(names::metric(&name)),
-            Self::Prefix(name) => Self::Prefix(names::part_of_metric(&name)),
+            // Names that begin so have their first character replaced too.
+            Self::Prefix(name) if !name.is_empty() => Self::Prefix(names::metric(&name)),
+            Self::Prefix(name) => Self::Prefix(name),
             Self::Suffix(name) => Self::Suffix(names::part_of_metric(&name)),
         }
     }

@@ -92,7 +92,7 @@ impl<const STEPS: u64> HistogramFn for Series<Histogram<Fixed<STEPS>>> {
 }
 
 macro_rules! refused {
-    ($handle:ident: $what:ident { $($operation:ident($value:ty))* }) => {
+    ($handle:ident: $what:ident { $($operation:ident($($value:ty),*))* }) => {
         impl Make<metrics::$handle> for Refused {
             fn handle(self: Arc<Self>, _: String) -> metrics::$handle {
                 metrics::$handle::from_arc(self)
@@ -100,7 +100,7 @@ macro_rules! refused {
         }
 
         impl $what for Refused {
-            $(fn $operation(&self, _: $value) {
+            $(fn $operation(&self, $(_: $value),*) {
                 self.count();
             })*
         }
@@ -108,4 +108,4 @@ macro_rules! refused {
 }
 refused!(Counter: CounterFn { increment(u64) absolute(u64) });
 refused!(Gauge: GaugeFn { increment(f64) decrement(f64) set(f64) });
-refused!(Histogram: HistogramFn { record(f64) });
+refused!(Histogram: HistogramFn { record(f64) record_many(f64, usize) });

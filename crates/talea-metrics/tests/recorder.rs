@@ -118,7 +118,8 @@ fn names_that_prometheus_does_not_have_are_replaced_and_empty_ones_are_counted_a
         for empty in ["", "_", "__", "*"] {
             counter!(empty).increment(1);
             gauge!(empty).set(1.0);
-            histogram!(empty).record(1.0);
+            // At once, whatever the count.
+            histogram!(empty).record_many(1.0, usize::MAX);
         }
     });
     let labels = [("user_id", "7"), ("exported_le", "1")];
@@ -182,17 +183,23 @@ fn buckets_are_chosen_by_name_and_else_by_unit() {
             .buckets_for(Matcher::Suffix("_rows".into()), &[10.0])
             .buckets_for(Matcher::Prefix("db.".into()), &[20.0, 30.0])
             .buckets_for(Matcher::Full("db.read.rows".into()), &[40.0])
+            .buckets_for(Matcher::Prefix("2xx.".into()), &[60.0])
     };
     let program = || {
         describe_histogram!("wait", Unit::Milliseconds, "Time that jobs wait.");
-        for name in ["web_rows", "db.write_rows", "db.read.rows", "wait", "sent_bytes", "other"] {
+        for name in
+            ["web_rows", "db.write_rows", "db.read.rows", "2xx.wait", "wait", "sent_bytes", "other"]
+        {
             histogram!(name).record(25.0);
         }
     };
     let snapshot = after_with(choose, program);
-    for (name, buckets) in
-        [("web_rows", &[10.0][..]), ("db_write_rows", &[20.0, 30.0]), ("db_read_rows", &[40.0])]
-    {
+    for (name, buckets) in [
+        ("web_rows", &[10.0][..]),
+        ("db_write_rows", &[20.0, 30.0]),
+        ("db_read_rows", &[40.0]),
+        ("_xx_wait", &[60.0]),
+    ] {
         assert_eq!(bounds(&snapshot, name), buckets, "{name}");
     }
     assert_eq!(bounds(&snapshot, "wait")[..2], [5.0, 10.0]);
