@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::process;
 use std::sync::{Arc, mpsc};
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use ::axum::response::Html;
 use ::axum::routing::get;
@@ -193,7 +193,7 @@ impl MetricsServerBuilder {
             // A snapshot may wait for what the thread that stops the server holds.
             runtime.shutdown_background();
         };
-        let thread = std::thread::Builder::new().name("talea-metrics".to_owned()).spawn(run)?;
+        let thread = thread::Builder::new().name("talea-metrics".to_owned()).spawn(run)?;
         let bound = starts.recv().unwrap_or_else(|_| Err(io::Error::other("its thread ended")));
         let (address, counts) = match bound {
             Ok(bound) => bound,
@@ -221,7 +221,9 @@ impl Drop for MetricsServer {
             return std::mem::forget((self.stop.take(), self.thread.take()));
         }
         drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
+        // A route of its own drops it on that very thread, which cannot wait for itself.
+        let is_other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
+        if let Some(thread) = self.thread.take().filter(is_other) {
             let _ = thread.join();
         }
     }

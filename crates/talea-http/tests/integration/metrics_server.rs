@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io::{ErrorKind, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Mutex, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
 use futures_util::stream::repeat_with;
@@ -88,6 +88,25 @@ fn it_stops_while_a_snapshot_waits_for_the_program() {
     drop(server);
     let _ = stopped.send(());
     assert!(result.recv().unwrap(), "the server waited for the snapshot");
+}
+
+#[test]
+fn a_route_of_its_own_can_stop_it() {
+    let (hand_over, server) = mpsc::channel::<MetricsServer>();
+    let (stopped, is_stopped) = mpsc::channel();
+    let server = Arc::new(Mutex::new(server));
+    let quit = axum::routing::post(async move || {
+        drop(server.lock().unwrap().recv());
+        stopped.send(()).unwrap();
+    });
+    let routes = axum::Router::new().route("/quit", quit);
+    let server = MetricsServer::builder(Exposition::new(&registry())).routes(routes);
+    let server = server.bind(loopback()).unwrap();
+    let address = server.local_addr();
+    let mut client = TcpStream::connect(address).unwrap();
+    hand_over.send(server).unwrap();
+    client.write_all(b"POST /quit HTTP/1.0\r\n\r\n").unwrap();
+    is_stopped.recv().expect("no panic");
 }
 
 #[tokio::test]
