@@ -7,6 +7,7 @@ use ::axum::http::Method;
 use talea::HttpMethod;
 
 use super::future::watch_request;
+use super::method_router::MeteredParts;
 use crate::endpoints::Endpoints;
 use crate::exchange::request::Exchange;
 use crate::labels::endpoint::Methods;
@@ -64,7 +65,7 @@ pub(super) fn open(
 pub(super) struct RouteEndpoints {
     pub(super) declared: Vec<(HttpMethod, &'static DeclaredEndpoint)>,
     /// Endpoints for methods that are not declared. If routers were merged there may be several,
-    /// and one of them answers.
+    /// of which the first answers.
     pub(super) rest: Vec<&'static DeclaredEndpoint>,
     /// Whether methods that are not declared have a fallback; 405 otherwise.
     pub(super) has_fallback: bool,
@@ -79,10 +80,11 @@ impl RouteEndpoints {
         self.declared.iter().map(|&(_, endpoint)| endpoint).chain(self.rest.iter().copied())
     }
 
-    pub(super) fn merge(&mut self, other: Self) {
+    pub(super) fn merge(&mut self, mut other: Self) {
         // axum takes the fallback that is given, or else the default of the other.
         if !self.has_fallback || other.has_fallback {
             self.layers_rest = other.layers_rest;
+            std::mem::swap(&mut self.rest, &mut other.rest);
         }
         self.has_fallback |= other.has_fallback;
         self.layers = self.layers.max(other.layers);
@@ -97,7 +99,8 @@ impl RouteEndpoints {
         self.layers_rest = false;
     }
 
-    pub(super) fn by_method(&self) -> EndpointsByMethod {
+    /// The endpoints of some parts, by method.
+    pub(super) fn by_method(&self, parts: MeteredParts) -> EndpointsByMethod {
         let declared = |method| self.declared.iter().find(|(declared, _)| *declared == method);
         EndpointsByMethod(std::array::from_fn(|n| {
             let method = HttpMethod::ALL[n];
@@ -105,7 +108,10 @@ impl RouteEndpoints {
                 HttpMethod::Head => declared(HttpMethod::Get),
                 _ => None,
             });
-            found.map(|&(_, endpoint)| endpoint).or_else(|| self.rest.first().copied())
+            match found {
+                Some(&(_, endpoint)) => parts.declared.then_some(endpoint),
+                None => self.rest.first().copied().filter(|_| parts.rest),
+            }
         }))
     }
 }

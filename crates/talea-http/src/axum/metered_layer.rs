@@ -12,6 +12,7 @@ use tower_service::Service;
 
 use super::declared_endpoint::{EndpointsByMethod, RouteEndpoints};
 use super::future::ServiceFuture;
+use super::method_router::MeteredParts;
 use crate::exchange::request::Exchange;
 
 #[derive(Clone, Debug)]
@@ -21,9 +22,9 @@ pub(super) struct MeteredLayer<L> {
 }
 
 impl<L> MeteredLayer<L> {
-    pub(super) fn new(layer: L, endpoints: &RouteEndpoints) -> Self {
+    pub(super) fn new(layer: L, endpoints: &RouteEndpoints, parts: MeteredParts) -> Self {
         // Endpoints live as long as the program, and so does their index.
-        Self { layer, endpoints: Box::leak(Box::new(endpoints.by_method())) }
+        Self { layer, endpoints: Box::leak(Box::new(endpoints.by_method(parts))) }
     }
 }
 

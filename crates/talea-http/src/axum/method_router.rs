@@ -188,14 +188,7 @@ where
                     inner.layer(SharedLayer(layer))
                 }
                 MeteredParts { declared: false, rest: false } => inner.layer(layer),
-                MeteredParts { declared, rest } => inner.layer(MeteredLayer::new(
-                    layer,
-                    &RouteEndpoints {
-                        declared: if declared { around.declared } else { Vec::new() },
-                        rest: if rest { around.rest } else { Vec::new() },
-                        ..RouteEndpoints::default()
-                    },
-                )),
+                parts => inner.layer(MeteredLayer::new(layer, &around, parts)),
             }
         });
         Self { endpoints, build }
@@ -220,13 +213,14 @@ where
         );
         let Self { mut endpoints, build } = self;
         endpoints.layers += 1;
-        let around = RouteEndpoints { rest: Vec::new(), ..endpoints.clone() };
+        let around = endpoints.clone();
         let build: Build<S> = Box::new(move |MeteredParts { declared, rest }| {
             let inner = build(MeteredParts { declared: false, rest });
+            let parts = MeteredParts { declared, rest: false };
             match declared {
                 false if is_shared(around.layers) => inner.route_layer(SharedLayer(layer)),
                 false => inner.route_layer(layer),
-                true => inner.route_layer(MeteredLayer::new(layer, &around)),
+                true => inner.route_layer(MeteredLayer::new(layer, &around, parts)),
             }
         });
         Self { endpoints, build }

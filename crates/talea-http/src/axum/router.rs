@@ -423,7 +423,7 @@ where
         let build: Build<S> = Box::new(move |metered| match metered {
             false if is_shared(around.layers) => build(false).layer(SharedLayer(layer)),
             false => build(false).layer(layer),
-            true => build(false).layer(MeteredLayer::new(layer, &around)),
+            true => build(false).layer(MeteredLayer::new(layer, &around, MeteredParts::all(true))),
         });
         Self { route, endpoints, build }
     }

@@ -195,7 +195,7 @@ mirrors! {
         [] {
             Router::new()
                 .route("/x", get(named).layer(mark!("a")).post(named))
-                .route("/y", get(named).post(named).route_layer(mark!("b")).put(named))
+                .route("/y", get(named).layer(mark!("a")).route_layer(mark!("b")).put(named))
                 .route(
                     "/items/{id}",
                     get(named).fallback(named).layer(mark!("c")).layer(mark!("d")),
@@ -231,8 +231,9 @@ mirrors! {
                 .layer(mark!("o"))
         }
     method_routers_merge:
-        [] {
+        ["GET /items/{id} 2xx"] {
             Router::new()
+                .route("/items/{id}", post(named).layer(mark!("m")).merge(any(named)).layer(mark!("n")))
                 .route("/x", get(named).merge(post(named).layer(mark!("p"))))
                 .route("/y", get(named).layer(mark!("g")).merge(put(named).fallback(named)))
                 .layer(mark!("r"))
