@@ -44,8 +44,9 @@ use crate::labels::endpoint::{Methods, UNMATCHED};
 #[must_use = "a router does nothing until it is metered and served"]
 pub struct Router<S = ()> {
     routes: Vec<DeclaredRoute<S>>,
-    /// Answers requests that no route matches. Never merged while `own_fallback` is false.
-    unmatched: DeclaredRoute<S>,
+    /// Answer requests that no route matches: its own fallback or 404, and then the fallbacks of nested
+    /// routers.
+    unmatched: Vec<DeclaredRoute<S>>,
     own_fallback: bool,
 }
 
@@ -81,7 +82,7 @@ where
 {
     /// A router without routes; it answers 404.
     pub fn new() -> Self {
-        let unmatched = DeclaredRoute::not_found();
+        let unmatched = vec![DeclaredRoute::not_found()];
         Self { routes: Vec::new(), unmatched, own_fallback: false }
     }
 
@@ -138,20 +139,10 @@ where
     pub fn nest(mut self, prefix: &str, other: Self) -> Self {
         // Panics here if axum does not take the prefix.
         let _ = ::axum::Router::<S>::new().nest(prefix, ::axum::Router::new());
-        let own_fallback = other.own_fallback.then_some(other.unmatched);
-        for declared in other.routes.into_iter().chain(own_fallback) {
-            self.routes.push(DeclaredRoute {
-                route: match declared.route.as_str() {
-                    UNMATCHED => declared.route,
-                    "/" => prefix.to_owned(),
-                    route => format!("{}{route}", prefix.trim_end_matches('/')),
-                },
-                endpoints: declared.endpoints,
-                build: {
-                    let (prefix, build) = (prefix.to_owned(), declared.build);
-                    Box::new(move |metered| ::axum::Router::new().nest(&prefix, build(metered)))
-                },
-            });
+        self.routes.extend(other.routes.into_iter().map(|declared| declared.nested(prefix)));
+        // As axum has it: without a fallback of its own, it brings none of those nested in it either.
+        if other.own_fallback {
+            self.unmatched.push(DeclaredRoute::joined(other.unmatched).nested(prefix));
         }
         self
     }
@@ -185,11 +176,10 @@ where
     ///
     /// Both declare a path, or both have a fallback.
     #[track_caller]
-    pub fn merge(mut self, other: Self) -> Self {
+    pub fn merge(mut self, mut other: Self) -> Self {
         for theirs in &other.routes {
             assert!(
-                self.routes.iter().all(|mine| mine.route != theirs.route)
-                    || theirs.route == UNMATCHED,
+                self.routes.iter().all(|mine| mine.route != theirs.route),
                 "both routers declare {}; declare all methods of a path in one of them",
                 theirs.route
             );
@@ -199,10 +189,12 @@ where
             "both routers have a fallback; give one of them"
         );
         self.routes.extend(other.routes);
-        if other.own_fallback {
-            self.unmatched = other.unmatched;
-            self.own_fallback = true;
+        if !self.own_fallback {
+            // Of two answers of 404, the other's, as axum has it: they may have different layers.
+            std::mem::swap(&mut self.unmatched[0], &mut other.unmatched[0]);
+            self.own_fallback = other.own_fallback;
         }
+        self.unmatched.extend(other.unmatched.into_iter().skip(1));
         self
     }
 
@@ -213,7 +205,7 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.unmatched = DeclaredRoute::unmatched(handler);
+        self.unmatched[0] = DeclaredRoute::unmatched(handler);
         self.own_fallback = true;
         self
     }
@@ -228,7 +220,7 @@ where
         let answer = move |router: ::axum::Router<S>, endpoint| {
             add!(endpoint, |service| router.fallback_service(service))
         };
-        self.unmatched = DeclaredRoute::single::<T, _>(UNMATCHED, Methods::Rest, answer);
+        self.unmatched[0] = DeclaredRoute::single::<T, _>(UNMATCHED, Methods::Rest, answer);
         self.own_fallback = true;
         self
     }
@@ -247,19 +239,20 @@ where
         self
     }
 
-    /// Removes the fallback: requests that no route matches get 404 again.
+    /// Removes the fallback, and those of routers that are nested already: requests that no route matches
+    /// get 404 again.
     pub fn reset_fallback(mut self) -> Self {
-        self.unmatched = DeclaredRoute::not_found();
+        self.unmatched = vec![DeclaredRoute::not_found()];
         self.own_fallback = false;
         self
     }
 
     /// Whether there is a route.
     pub fn has_routes(&self) -> bool {
-        self.routes.iter().any(|declared| declared.route != UNMATCHED)
+        !self.routes.is_empty()
     }
 
-    /// Puts a layer around all routes so far, and around the fallback.
+    /// Puts a layer around all routes so far, and around the fallbacks.
     pub fn layer<L>(mut self, layer: L) -> Self
     where
         L: Layer<Route> + Clone + Send + Sync + 'static,
@@ -268,11 +261,18 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        self.unmatched = self.unmatched.layer(layer.clone());
-        self.route_layer(layer)
+        let around = |declared: DeclaredRoute<S>| declared.layer(layer.clone());
+        self.routes = self.routes.into_iter().map(around).collect();
+        self.unmatched = self.unmatched.into_iter().map(around).collect();
+        self
     }
 
-    /// Puts a layer around all routes so far, and not around the fallback.
+    /// Puts a layer around all routes so far, and not around a fallback.
+    ///
+    /// # Panics
+    ///
+    /// There is no route yet, as in axum.
+    #[track_caller]
     pub fn route_layer<L>(mut self, layer: L) -> Self
     where
         L: Layer<Route> + Clone + Send + Sync + 'static,
@@ -281,8 +281,12 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        self.routes =
-            self.routes.into_iter().map(|declared| declared.layer(layer.clone())).collect();
+        assert!(
+            self.has_routes(),
+            "there is no route that a route layer could be put around; add it after the routes"
+        );
+        let around = |declared: DeclaredRoute<S>| declared.layer(layer.clone());
+        self.routes = self.routes.into_iter().map(around).collect();
         self
     }
 
@@ -290,7 +294,7 @@ where
     pub fn with_state<S2: 'static>(self, state: S) -> Router<S2> {
         Router {
             routes: self.routes.into_iter().map(|d| d.with_state(state.clone())).collect(),
-            unmatched: self.unmatched.with_state(state),
+            unmatched: self.unmatched.into_iter().map(|d| d.with_state(state.clone())).collect(),
             own_fallback: self.own_fallback,
         }
     }
@@ -324,7 +328,7 @@ where
                 declared.answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
             }
         }
-        for declared in self.routes.iter().chain([&self.unmatched]) {
+        for declared in self.routes.iter().chain(&self.unmatched) {
             declared.endpoints.all().for_each(|one| one.meter(endpoints, &declared.route));
         }
         self.build(true)
@@ -340,9 +344,10 @@ where
     }
 
     fn build(self, metered: bool) -> ::axum::Router<S> {
-        let routers = self.routes.into_iter().map(|declared| (declared.build)(metered));
-        let unmatched = (self.unmatched.build)(metered);
-        routers.fold(unmatched, ::axum::Router::merge)
+        merged(
+            self.unmatched.into_iter().chain(self.routes).map(|declared| declared.build),
+            metered,
+        )
     }
 
     /// The routes whose undeclared methods axum answers. If several have one path, axum takes the
@@ -356,6 +361,13 @@ where
         };
         (0..self.routes.len()).filter(answers).collect()
     }
+}
+
+fn merged<S>(builds: impl IntoIterator<Item = Build<S>>, metered: bool) -> ::axum::Router<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    builds.into_iter().fold(::axum::Router::new(), |all, build| all.merge(build(metered)))
 }
 
 impl<S> DeclaredRoute<S>
@@ -387,6 +399,33 @@ where
         Self::single::<H, _>(UNMATCHED, Methods::Rest, move |router, endpoint| {
             add!(endpoint, |handler| router.fallback(handler))
         })
+    }
+
+    /// A router's own fallback and those of routers nested in it, as one to be nested: axum nests the
+    /// latter only together with the former.
+    fn joined(fallbacks: Vec<Self>) -> Self {
+        let mut endpoints = RouteEndpoints::default();
+        let mut builds = Vec::new();
+        for fallback in fallbacks {
+            endpoints.rest.extend(fallback.endpoints.rest);
+            builds.push(fallback.build);
+        }
+        let build: Build<S> = Box::new(move |metered| merged(builds, metered));
+        Self { route: UNMATCHED.to_owned(), endpoints, build }
+    }
+
+    /// Puts it under a prefix.
+    fn nested(self, prefix: &str) -> Self {
+        let Self { route, endpoints, build } = self;
+        let route = match route.as_str() {
+            UNMATCHED => route,
+            "/" => prefix.to_owned(),
+            route => format!("{}{route}", prefix.trim_end_matches('/')),
+        };
+        let prefix = prefix.to_owned();
+        let build: Build<S> =
+            Box::new(move |metered| ::axum::Router::new().nest(&prefix, build(metered)));
+        Self { route, endpoints, build }
     }
 
     fn not_found() -> Self {

@@ -230,6 +230,20 @@ mirrors! {
                 .fallback(async || (StatusCode::IM_A_TEAPOT, "outer"))
                 .layer(mark!("o"))
         }
+    fallbacks_of_nested_and_merged_routers:
+        ["GET /api/x 2xx", "_OTHER _unmatched 2xx"] {
+            let deep = Router::new().route("/x", get(named)).fallback(async || "deep");
+            let inner = Router::new().nest("/x", deep).fallback(async || "inner");
+            Router::new()
+                .route("/y", get(named))
+                .nest("/api", inner.route("/x", get(named)))
+                .route_layer(mark!("r"))
+        }
+        [] {
+            let deep = Router::new().fallback(async || "deep");
+            let inner = Router::new().nest("/x", deep).route("/x", get(named));
+            Router::new().nest("/api", inner).layer(mark!("o")).merge(Router::new())
+        }
     method_routers_merge:
         ["GET /items/{id} 2xx"] {
             Router::new()
@@ -278,6 +292,10 @@ mirrors! {
                 .fallback(named)
                 .merge(Router::new().route("/y", get(named)).fallback(named).reset_fallback())
         }
+        [] {
+            let inner = Router::new().route("/x", get(named)).fallback(named);
+            Router::new().nest("/api", inner).reset_fallback()
+        }
     state_and_extensions:
         [] {
             let hello = async |State(name): State<&'static str>, Extension(n): Extension<u8>| {
@@ -291,6 +309,13 @@ mirrors! {
                 .fallback(async |State(name): State<&'static str>| name)
                 .with_state("outer")
         }
+}
+
+#[test]
+#[should_panic = "there is no route that a route layer could be put around"]
+fn a_route_layer_before_all_routes_is_refused() {
+    let router = talea_http::axum::Router::<()>::new().fallback(named);
+    drop(router.route_layer(mark!("r")).route("/x", talea_http::axum::get(named)));
 }
 
 #[tokio::test]
