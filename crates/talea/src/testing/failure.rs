@@ -87,6 +87,10 @@ fn missing(
     let kind = family.kind().as_str();
     let (found, to_do) = match (wanted, family.kind(), series.first()) {
         (Wanted::Value, Kind::Summary, _) => {
+            if let Some(value) = snapshot.value(name, labels) {
+                let found = format!("{} {}", selector_of(name, labels), shown(value));
+                return Failure { asked, found, near: String::new(), to_do: Vec::new() };
+            }
             let to_do = "ask for one of its quantiles, as (\"quantile\", \"0.5\") among the labels, or \
                          for its count and sum by expect_histogram";
             (format!("{name} is a {kind}"), vec![to_do.to_owned()])
@@ -169,7 +173,7 @@ fn list<T>(title: &str, all: &[T], line: impl Fn(&T) -> String) -> String {
 
 /// Advice if this family was meant by the name; `None` if that is not certain.
 fn name_advice(family: FamilySnapshot<'_>, asked: &str) -> Option<String> {
-    let name = family.name();
+    let (name, kind) = (family.name(), family.kind().as_str());
     let more = name.strip_prefix(asked).and_then(|rest| rest.strip_prefix('_'));
     let sample = asked.strip_prefix(name).and_then(|rest| rest.strip_prefix('_'));
     let in_set = name.strip_suffix(asked).is_some_and(|prefix| prefix.ends_with('_'));
@@ -177,11 +181,11 @@ fn name_advice(family: FamilySnapshot<'_>, asked: &str) -> Option<String> {
         (Kind::Counter, Some("total"), _) => {
             Some(format!("the name of a counter ends in _total: ask for {name}"))
         }
-        (Kind::Histogram, Some(unit @ ("seconds" | "bytes")), _) => {
-            Some(format!("the name of a histogram of {unit} ends in _{unit}: ask for {name}"))
+        (Kind::Histogram | Kind::Summary, Some(unit @ ("seconds" | "bytes")), _) => {
+            Some(format!("the name of a {kind} of {unit} ends in _{unit}: ask for {name}"))
         }
-        (Kind::Histogram, _, Some("bucket" | "count" | "sum")) => {
-            Some(format!("{asked} is a part of a histogram: ask for {name} by expect_histogram"))
+        (Kind::Histogram | Kind::Summary, _, Some("bucket" | "count" | "sum")) => {
+            Some(format!("{asked} is a part of a {kind}: ask for {name} by expect_histogram"))
         }
         (Kind::Gauge, _, Some("total")) => {
             Some(format!("only the name of a counter ends in _total: ask for {name}"))

@@ -7,6 +7,7 @@ use std::time::Duration;
 use crate::support::metrics::{alone, opts, register, registry};
 use talea::{
     Counter, Family, FloatGauge, Gauge, Histogram, Kind, Labels, Metrics, Seconds, Snapshot,
+    Summary,
 };
 
 #[derive(Labels)]
@@ -335,6 +336,27 @@ fn the_message_names_the_fault_in_a_name() {
     ] {
         let message = message_of(&snapshot, |s| _ = s.expect_value(name, &[]));
         assert!(message.lines().last().is_some_and(|last| last.contains(part)), "{message}");
+    }
+}
+
+#[test]
+fn the_message_has_the_value_of_a_summarys_quantile_or_the_way_to_its_parts() {
+    let registry = registry();
+    let wait: Summary<Seconds> = registry.register(opts("wait").quantiles(&[0.5])).unwrap();
+    wait.observe(Duration::from_secs(1));
+    let snapshot = registry.snapshot();
+    let median = [("quantile", "0.5")];
+    let found = snapshot.expect_value("wait_seconds", &median);
+    let message = message_of(&snapshot, |s| s.assert_value("wait_seconds", &median, 3.0));
+    let asked = r#"wait_seconds{quantile="0.5"}"#;
+    assert_eq!(message, format!("asked: {asked} 3\nfound: {asked} {found}"));
+    for (name, labels, to_do) in [
+        ("wait_seconds", &[("quantile", "0.9")][..], "ask for one of its quantiles, as "),
+        ("wait_seconds_count", &[], "wait_seconds_count is a part of a summary: ask for wait_sec"),
+        ("wait", &[], "the name of a summary of seconds ends in _seconds: ask for wait_seconds"),
+    ] {
+        let message = message_of(&snapshot, |s| _ = s.expect_value(name, labels));
+        assert!(message.contains(&format!("\nto do: {to_do}")), "{message}");
     }
 }
 
