@@ -276,6 +276,19 @@ fn a_layer_around_a_service_allocates_nothing_for_bodies_in_memory() {
 }
 
 /// A scanner sends each method, scheme and version to each route.
+/// What is made for a router lives as long as the program, also if the router is swapped for another.
+#[test]
+fn a_router_that_is_metered_again_takes_few_kilobytes() {
+    let endpoints = endpoints(Convention::Prometheus);
+    let spent = [(); 2].map(|()| {
+        let router = axum::Router::new().route("/", axum::routing::get(hello::<9>));
+        let before = thread_stats();
+        drop(meter_by(router, &endpoints));
+        thread_stats().since(before).bytes_allocated
+    });
+    assert!(spent[1] < 64 << 10, "{spent:?}");
+}
+
 #[test]
 fn an_endpoint_and_each_combination_of_attributes_take_few_kilobytes() {
     let endpoints = endpoints(OpenTelemetry);

@@ -4,11 +4,13 @@ use std::collections::hash_map::RandomState;
 use std::error::Error;
 use std::fmt;
 use std::hash::BuildHasher;
+use std::ptr;
 use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering::Relaxed};
 use std::sync::{LazyLock, OnceLock};
 
 use http::Method;
 use talea::HttpMethod;
+use talea_region::AtomicRef;
 
 use crate::endpoints::Endpoints;
 use crate::labels::status::OTHER;
@@ -29,7 +31,7 @@ type PathRouter = matchit::Router<&'static Route>;
 /// Routes by their template: a hash table with open addressing and linear probing.
 struct TemplateTable {
     endpoints: Endpoints,
-    slots: Box<[OnceLock<Route>]>,
+    slots: Box<[AtomicRef<Route>]>,
     used: AtomicUsize,
     /// By the address of a template: the slot where it was found last. The text in the slot is
     /// compared, so reuse of an address costs a search and is no error.
@@ -98,7 +100,7 @@ impl Routes {
     pub(crate) fn new(endpoints: Endpoints) -> Self {
         let table = TemplateTable {
             endpoints,
-            slots: (0..SLOTS).map(|_| OnceLock::new()).collect(),
+            slots: (0..SLOTS).map(|_| AtomicRef::new()).collect(),
             used: AtomicUsize::new(0),
             last_slots: (0..ADDRESSES).map(|_| AtomicU16::new(0)).collect(),
             hashes: RandomState::new(),
@@ -217,10 +219,10 @@ impl Route {
 impl TemplateTable {
     /// The route of a template. Found faster if the template is at the same address each time.
     #[inline]
-    fn matched(&self, template: &str) -> &Route {
+    fn matched(&'static self, template: &str) -> &'static Route {
         // Allocations are 16 bytes apart.
         let last = &self.last_slots[(template.as_ptr() as usize >> 4) % ADDRESSES];
-        let found = self.slots.get(usize::from(last.load(Relaxed))).and_then(OnceLock::get);
+        let found = self.slots.get(usize::from(last.load(Relaxed))).and_then(AtomicRef::get);
         match found {
             Some(route) if *route.template == *template => route,
             _ => self.search(template, last),
@@ -228,7 +230,7 @@ impl TemplateTable {
     }
 
     #[cold]
-    fn search(&self, template: &str, last: &AtomicU16) -> &Route {
+    fn search(&'static self, template: &str, last: &AtomicU16) -> &'static Route {
         let make = || Route::matched(&self.endpoints, template);
         let (slot, route) = self.get_or_insert(template, make);
         if let Some(slot) = slot {
@@ -247,23 +249,26 @@ impl TemplateTable {
     }
 
     /// The route of a template, inserted if it is new, and its slot.
-    fn get_or_insert(&self, template: &str, make: impl FnOnce() -> Route) -> (Option<u16>, &Route) {
+    fn get_or_insert(
+        &'static self,
+        template: &str,
+        make: impl Fn() -> Route,
+    ) -> (Option<u16>, &'static Route) {
         let first = self.hashes.hash_one(template) as usize;
-        let mut make = Some(make);
+        let mut made: Option<&'static Route> = None;
         for n in 0..SLOTS {
             let slot = (first + n) % SLOTS;
-            let is_full = || self.used.load(Relaxed) >= SLOTS / 2;
-            if self.slots[slot].get().is_none() && is_full() {
-                break;
-            }
-            // A thread that loses a race gets the winner's route, which may be another one.
-            let route = self.slots[slot].get_or_init(|| {
-                self.used.fetch_add(1, Relaxed);
-                match make.take() {
-                    Some(make) => make(),
-                    None => Route::matched(&self.endpoints, template),
+            let route = match self.slots[slot].get() {
+                Some(route) => route,
+                None if self.used.load(Relaxed) >= SLOTS / 2 => break,
+                None => {
+                    let new = *made.get_or_insert_with(|| Box::leak(Box::new(make())));
+                    // A thread that loses a race gets the winner's route, which may be another one.
+                    let route = self.slots[slot].get_or_set(new);
+                    self.used.fetch_add(usize::from(ptr::eq(route, new)), Relaxed);
+                    route
                 }
-            });
+            };
             if *route.template == *template {
                 return (Some(slot as u16), route);
             }
@@ -274,7 +279,7 @@ impl TemplateTable {
 
 impl fmt::Debug for Routes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let routes = self.table.slots.iter().filter_map(OnceLock::get);
+        let routes = self.table.slots.iter().filter_map(AtomicRef::get);
         f.debug_list().entries(routes.map(|route| &route.template)).finish()
     }
 }
