@@ -61,6 +61,12 @@ impl ResponseTransfer {
         }
     }
 
+    /// Ends the request: the body failed, and is not whole however many bytes were sent.
+    pub(super) fn abort(&mut self) {
+        self.length = Some(u64::MAX);
+        self.end();
+    }
+
     /// Ends the request. The body is whole if as many bytes were sent as its length, or, without
     /// a length, if it has ended.
     fn finish(&mut self, meters: &'static RequestMeters) -> Latency {

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::convert::Infallible;
 use std::future::{Ready, poll_fn};
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
@@ -237,6 +238,19 @@ async fn a_websocket_of_http2_with_a_guard_is_in_flight_until_it_closes() {
     is_in_flight_until_it_closes(socket, &registry).await;
     let labels = [("method", "CONNECT"), ("route", "/chat"), ("outcome", "complete")];
     assert_eq!(registry.snapshot().value("http_request_outcomes_total", &labels), Some(1.0));
+}
+
+/// Over HTTP/2 its response is reset. A server of HTTP/1 asks for no more than the length.
+#[tokio::test]
+async fn a_body_that_fails_after_its_last_byte_is_aborted() {
+    let registry = registry();
+    let fails = async || {
+        let pieces = [Ok("whole"), Err(io::Error::other("on purpose"))];
+        ([("content-length", "5")], Body::from_stream(futures_util::stream::iter(pieces)))
+    };
+    let app = Router::new().route("/x", get(fails)).metered(&registry).unwrap();
+    assert!(ask(&app, "GET", "/x").await.into_body().collect().await.is_err());
+    assert_eq!(outcomes(&registry, "/x"), (0.0, one("aborted")));
 }
 
 /// A 2xx to a `CONNECT` has no body (RFC 9110, 9.3.6): hyper drops the one that it is given.
