@@ -38,8 +38,6 @@ pub(super) struct MeteredParts {
 }
 
 impl MeteredParts {
-    const NONE: Self = Self { declared: false, rest: false };
-
     pub(super) fn all(metered: bool) -> Self {
         Self { declared: metered, rest: metered }
     }
@@ -182,7 +180,7 @@ where
         endpoints.layers += 1;
         let around = endpoints.clone();
         let build: Build<S> = Box::new(move |parts| {
-            let inner = build(MeteredParts::NONE);
+            let inner = build(MeteredParts::all(false));
             match parts {
                 MeteredParts { declared: false, rest: false } if is_shared(around.layers) => {
                     inner.layer(SharedLayer(layer))
