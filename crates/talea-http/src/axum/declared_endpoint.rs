@@ -7,7 +7,6 @@ use ::axum::http::Method;
 use talea::HttpMethod;
 
 use super::future::watch_request;
-use super::method_router::MeteredParts;
 use crate::endpoints::Endpoints;
 use crate::exchange::request::Exchange;
 use crate::labels::endpoint::Methods;
@@ -57,6 +56,19 @@ pub(super) fn open(
 ) {
     if let Some(count) = exchange.open(meters, request) {
         watch_request(request.body_mut(), count);
+    }
+}
+
+/// The parts of a method router that meter themselves, because nothing outside does.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MeteredParts {
+    pub(super) declared: bool,
+    pub(super) rest: bool,
+}
+
+impl MeteredParts {
+    pub(super) fn all(metered: bool) -> Self {
+        Self { declared: metered, rest: metered }
     }
 }
 

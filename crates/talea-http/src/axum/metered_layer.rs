@@ -10,9 +10,8 @@ use ::axum::response::{IntoResponse, Response};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::declared_endpoint::{EndpointsByMethod, RouteEndpoints};
+use super::declared_endpoint::{EndpointsByMethod, MeteredParts, RouteEndpoints};
 use super::future::ServiceFuture;
-use super::method_router::MeteredParts;
 use crate::exchange::request::Exchange;
 
 #[derive(Clone, Debug)]

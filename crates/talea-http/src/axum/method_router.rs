@@ -11,7 +11,7 @@ use talea::HttpMethod;
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::declared_endpoint::{DeclaredEndpoint, RouteEndpoints};
+use super::declared_endpoint::{DeclaredEndpoint, MeteredParts, RouteEndpoints};
 use super::handler::{MeteredHandler, PanicWatch, add};
 use super::metered_layer::MeteredLayer;
 use super::shared_layer::{SharedLayer, is_shared};
@@ -29,19 +29,6 @@ pub struct MethodRouter<S = ()> {
 /// Builds axum's router once the declaration is complete, since only the outermost parts are
 /// metered.
 type Build<S> = Box<dyn FnOnce(MeteredParts) -> routing::MethodRouter<S> + Send + Sync>;
-
-/// The parts of a method router that meter themselves, because nothing outside does.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MeteredParts {
-    pub(super) declared: bool,
-    pub(super) rest: bool,
-}
-
-impl MeteredParts {
-    pub(super) fn all(metered: bool) -> Self {
-        Self { declared: metered, rest: metered }
-    }
-}
 
 impl<S> fmt::Debug for MethodRouter<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -12,10 +12,10 @@ use talea::{Error, Registry};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::declared_endpoint::{DeclaredEndpoint, RouteEndpoints};
+use super::declared_endpoint::{DeclaredEndpoint, MeteredParts, RouteEndpoints};
 use super::handler::{MeteredHandler, PanicWatch, add};
 use super::metered_layer::MeteredLayer;
-use super::method_router::{MeteredParts, MethodRouter};
+use super::method_router::MethodRouter;
 use super::shared_layer::{SharedLayer, is_shared};
 use crate::endpoints::Endpoints;
 use crate::labels::endpoint::{Methods, UNMATCHED};

@@ -4,9 +4,8 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use super::family::{Family, Place};
-use super::finding::{Finding, Severity};
+use super::finding::{Finding, Severity, without_reserved};
 use super::fingerprint::{Fingerprint, Fingerprints};
-use super::samples;
 use crate::error::{column, found, named};
 use crate::families::bases;
 use crate::lexer::Lexer;
@@ -69,7 +68,7 @@ impl<'a> Checker<'a> {
                     place,
                     "reserved-name",
                     format!("the name {name} begins with '_', which is reserved"),
-                    samples::without_reserved(&name),
+                    without_reserved(&name),
                 );
             }
             self.families.push(Family::new(name, place));

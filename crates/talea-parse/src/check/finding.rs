@@ -44,3 +44,11 @@ impl fmt::Display for Finding {
         write!(f, "{line}:{column}: {}: {found}; {instead}", severity.as_str())
     }
 }
+
+/// A correction of a name that begins with '_'.
+pub(super) fn without_reserved(name: &str) -> String {
+    match name.trim_start_matches('_') {
+        rest if rest.starts_with(|c: char| c.is_ascii_alphabetic()) => format!("write {rest}"),
+        _ => "begin it with a letter".to_owned(),
+    }
+}

@@ -3,6 +3,7 @@
 use super::canonical::{canonical, shown};
 use super::checker::Checker;
 use super::family::Place;
+use super::finding::without_reserved;
 use super::fingerprint::Label;
 use super::points::{self, Part};
 use crate::{ExemplarRef, LabelsRef, MetricType, SampleRef, Syntax};
@@ -113,14 +114,6 @@ fn names<'a>(
             checker.violation(place, "reserved-label", found, instead);
         }
         super::advice::label(checker, at, name, place);
-    }
-}
-
-/// A correction of a name that begins with '_'.
-pub(super) fn without_reserved(name: &str) -> String {
-    match name.trim_start_matches('_') {
-        rest if rest.starts_with(|c: char| c.is_ascii_alphabetic()) => format!("write {rest}"),
-        _ => "begin it with a letter".to_owned(),
     }
 }
 
