@@ -5,6 +5,8 @@
 //! [dependencies]
 //! talea = "0.1"      # cargo add talea
 //! talea-http = "0.1" # cargo add talea-http
+//! axum = "0.8"
+//! tokio = { version = "1", features = ["macros", "net", "rt-multi-thread"] }
 //! ```
 //!
 //! ```no_run
