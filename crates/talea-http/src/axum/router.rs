@@ -367,7 +367,9 @@ fn merged<S>(builds: impl IntoIterator<Item = Build<S>>, metered: bool) -> ::axu
 where
     S: Clone + Send + Sync + 'static,
 {
-    builds.into_iter().fold(::axum::Router::new(), |all, build| all.merge(build(metered)))
+    let mut routers = builds.into_iter().map(|build| build(metered));
+    let first = routers.next().unwrap_or_default();
+    routers.fold(first, ::axum::Router::merge)
 }
 
 impl<S> DeclaredRoute<S>

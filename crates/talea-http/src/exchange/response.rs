@@ -61,10 +61,9 @@ impl ResponseTransfer {
         }
     }
 
-    /// Ends the request: the body failed, and is not whole however many bytes were sent.
-    pub(super) fn abort(&mut self) {
+    /// The body failed: it is not whole, however many bytes were sent.
+    pub(super) fn fail(&mut self) {
         self.length = Some(u64::MAX);
-        self.end();
     }
 
     /// Ends the request. The body is whole if as many bytes were sent as its length, or, without
