@@ -8,6 +8,11 @@ use super::buckets::{COARSEST, coarser, growth, upper_bound};
 ///
 /// Each quantile computed from them is within (β − 1) / (β + 1) of the exact one: at schema 3
 /// within 4.33 %, at 5 within 1.08 %, at 8 within 0.14 %.
+///
+/// There is one exception, of floats beyond 2^64. A series has places for 64 octaves of floats of each
+/// sign, and an octave can be in eight of them. Floats of one that finds none are in buckets of schema −4, and
+/// those beyond 2^64 all in the last of these, which begins at 2^1008. It takes nine octaves with exponents that
+/// differ by multiples of 8.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NativeBuckets {
     pub(crate) schema: i8,

@@ -203,3 +203,22 @@ fn a_value_is_above_the_bounds_below_it_and_no_others() {
     assert!(!is_above(u64::MAX, 2_f64.powi(64), 1.0) && is_above(u64::MAX, 2_f64.powi(63), 1.0));
     assert!(is_above(1, 5e-324, 1.0) && !is_above(u64::MAX, f64::MAX, 1e300));
 }
+
+#[test]
+fn floats_of_more_octaves_than_places_are_within_the_error_up_to_2_to_the_64() {
+    // All of these have the same eight places.
+    let placed: Vec<f64> = (1..=8).map(|n| 2_f64.powi(64 * n - 100) * 1.5).collect();
+    for (further, shown_as) in [(2_f64.powi(-100) * 1.3, None), (2_f64.powi(476) * 1.3, Some(1008))]
+    {
+        let shown = observed::<Floats>(opts(3), placed.iter().copied().chain([further]));
+        assert_eq!(shown.native().unwrap().schema(), -4);
+        match shown_as {
+            None => {
+                let mut all = placed.clone();
+                all.insert(0, further);
+                worst("places", &shown, &all);
+            }
+            Some(exponent) => assert_eq!(shown.quantile(1.0), Some(2_f64.powi(exponent))),
+        }
+    }
+}
