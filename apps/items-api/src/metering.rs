@@ -29,27 +29,30 @@ pub enum Metering {
 
 /// The meters of the parts of the service; none if they are not metered.
 #[derive(Debug, Default)]
-pub(crate) struct Meters {
+pub(crate) struct ServiceMeters {
     pub(crate) endpoints: Option<Endpoints>,
     pub(crate) tasks: Option<TaskMeter>,
     pub(crate) pools: Option<PoolMetrics>,
 }
 
-impl Meters {
+impl ServiceMeters {
     /// Makes those that `metering` asks for.
     /// Fails when a metric cannot be registered.
     /// Panics when called outside a tokio runtime.
-    pub(crate) fn register(metering: Metering, registry: &Registry) -> Result<Meters, Error> {
+    pub(crate) fn register(
+        metering: Metering,
+        registry: &Registry,
+    ) -> Result<ServiceMeters, Error> {
         talea_collectors::build::register(registry, talea_collectors::build_info!())?;
         talea_collectors::process::register(registry)?;
         let opts = Opts::new().detailed().durations(&DURATIONS);
         let opts = match metering {
-            Metering::Off => return Ok(Meters::default()),
+            Metering::Off => return Ok(ServiceMeters::default()),
             Metering::On => opts,
             Metering::Quantiles => opts.quantiles(&QUANTILES),
         };
         talea_collectors::tokio::register(registry, "main", Handle::current())?;
-        Ok(Meters {
+        Ok(ServiceMeters {
             endpoints: Some(opts.register(registry)?),
             tasks: Some(TaskMeter::register(registry, "server")?),
             pools: Some(PoolMetrics::register(registry)?),

@@ -2,7 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::database::Database;
-use crate::metering::Meters;
+use crate::metering::ServiceMeters;
 use crate::stop::Stop;
 use crate::store::Store;
 use crate::{descriptors, items, server, study};
@@ -25,7 +25,8 @@ pub async fn run(arguments: Arguments) -> Result<()> {
 
     let listener = server::bind(arguments.listen)?;
     let registry = Registry::from_env()?;
-    let Meters { endpoints, tasks, pools } = Meters::register(arguments.metrics, &registry)?;
+    let ServiceMeters { endpoints, tasks, pools } =
+        ServiceMeters::register(arguments.metrics, &registry)?;
     let database = Database::of(arguments.database_url.as_deref())?;
     let store = Store::open(&database, arguments.pool, pools.as_ref()).await?;
 

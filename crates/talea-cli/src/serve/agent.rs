@@ -9,7 +9,7 @@ use std::time::Instant;
 use talea::outside::{Look, Standing};
 use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 
-use super::meters::{Meters, PathLabels, ProcessMeters, RegionLabel};
+use super::meters::{AgentMetrics, PathLabels, ProcessMeters, RegionLabel};
 use super::region::{Processes, Region};
 use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
 use super::sources::{Sources, Unlisted};
@@ -36,7 +36,7 @@ struct Inner {
     /// The label that distinguishes regions; `None` if there is only one.
     label: Option<String>,
     registry: Registry,
-    meters: Meters,
+    meters: AgentMetrics,
     processes: ProcessMeters,
     state: Mutex<State>,
     errors: ErrorLog,
@@ -77,7 +77,7 @@ impl Agent {
     pub fn new(sources: Sources, owners: Vec<u32>, label: Option<String>) -> anyhow::Result<Self> {
         processes_are_there(&sources)?;
         let registry = Registry::with_config(Config::with_len(OWN_METRICS_BYTES))?;
-        let (meters, processes) = (Meters::new(), ProcessMeters::new());
+        let (meters, processes) = (AgentMetrics::new(), ProcessMeters::new());
         talea::install(&registry, &[&meters, &processes])?;
         let state = Mutex::default();
         let errors = ErrorLog::default();
@@ -174,7 +174,7 @@ impl Agent {
         self.0.state().starved.is_some_and(|at| at >= since)
     }
 
-    pub(super) fn meters(&self) -> &Meters {
+    pub(super) fn meters(&self) -> &AgentMetrics {
         &self.0.meters
     }
 
@@ -288,7 +288,8 @@ impl Inner {
 
     fn forget(&self, state: &mut State, name: &str) {
         state.regions.remove(name);
-        let Meters { region_up, region_series, region_conflicts, region_errors, .. } = &self.meters;
+        let AgentMetrics { region_up, region_series, region_conflicts, region_errors, .. } =
+            &self.meters;
         let region = name;
         region_up.remove(RegionLabel { region });
         region_series.remove(RegionLabel { region });

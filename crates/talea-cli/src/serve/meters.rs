@@ -51,7 +51,7 @@ pub(super) struct ProcessMeters {
 /// The agent's metrics.
 #[derive(Debug, Metrics)]
 #[metrics(prefix = "talea_agent")]
-pub(super) struct Meters {
+pub(super) struct AgentMetrics {
     /// Whether a region is served.
     pub(super) region_up: Family<RegionLabel<'static>, Gauge>,
     /// Series of a region in the last scrape of all families.
