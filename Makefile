@@ -168,7 +168,7 @@ bench-build: setup ## Measure what metrics cost an axum service to compile, besi
 	@scripts/bench-build
 
 bench-load: setup ## Compare the load generator with wrk (short: ROUNDS=2 SECONDS=1)
-	@scripts/setup --bench-http
+	@scripts/setup --wrk
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
 
@@ -191,7 +191,7 @@ bench-python: setup ## Compare the package for Python with prometheus_client (RO
 	$(TARGET)/python-binding/bin/python bindings/python/bench/scrapes.py
 
 bench-python-http: setup ## Compare middleware for Python under load (ROUNDS=5 SECONDS=3)
-	@scripts/setup --bench-http
+	@scripts/setup --wrk
 	scripts/python build
 	$(TARGET)/python-binding/bin/python -m pip install --quiet --disable-pip-version-check -r bindings/python/bench/requirements.txt
 	$(TARGET)/python-binding/bin/python bindings/python/bench/bench_http.py --rounds $(or $(ROUNDS),5) --seconds $(or $(SECONDS),3)
