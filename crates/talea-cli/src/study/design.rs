@@ -96,6 +96,12 @@ impl fmt::Display for Program {
 pub(crate) const STUDY_ARGUMENTS: [&str; 5] =
     ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0", "--study"];
 
+impl Addresses {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Target> {
+        std::iter::once(&self.items).chain(&self.metrics)
+    }
+}
+
 impl fmt::Display for Addresses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.metrics {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use talea_load::Target;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines, copy, sink};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -39,8 +39,7 @@ pub(super) struct TargetProcess {
 impl TargetProcess {
     pub(super) async fn start(program: &Program) -> Result<Self> {
         if let AddressSource::Beforehand(addresses) = &program.addresses {
-            for target in [Some(&addresses.items), addresses.metrics.as_ref()].into_iter().flatten()
-            {
+            for target in addresses.all() {
                 ensure_free(target).await?;
             }
         }
@@ -75,30 +74,30 @@ impl TargetProcess {
     /// Waits until the target says that it accepts requests, and where.
     pub(super) async fn ready(&mut self) -> Result<Addresses> {
         let mut lines = self.output.take().context("the target was ready before")?;
-        let addresses = self.addresses.clone();
-        let ready = timeout(STARTS_WITHIN, async {
-            match addresses {
+        // Its further output, whatever it is, must not fill the pipe and stop it.
+        let discard =
+            |mut output| tokio::spawn(async move { copy(&mut output, &mut sink()).await });
+        let ready = async {
+            match &self.addresses {
                 AddressSource::ByItself => {
                     let items = address(&mut lines, "items on ").await?;
                     let metrics = address(&mut lines, "metrics on ").await?;
+                    discard(lines.into_inner());
                     Ok(Addresses { items, metrics: Some(metrics) })
                 }
                 AddressSource::Beforehand(addresses) => {
-                    accepts(&addresses.items).await;
-                    if let Some(metrics) = &addresses.metrics {
-                        accepts(metrics).await;
+                    discard(lines.into_inner());
+                    tokio::select! {
+                        () = accept(addresses) => Ok(Addresses::clone(addresses)),
+                        _ = self.child.wait() => bail!("the target died"),
                     }
-                    Ok(*addresses)
                 }
             }
-        });
-        let addresses: Result<_> = ready.await.unwrap_or_else(|_| {
+        };
+        timeout(STARTS_WITHIN, ready).await.unwrap_or_else(|_| {
             let seconds = STARTS_WITHIN.as_secs();
             Err(anyhow!("the target did not accept requests within {seconds} s"))
-        });
-        // Its further output must not fill the pipe and stop it.
-        tokio::spawn(async move { while let Ok(Some(_)) = lines.next_line().await {} });
-        addresses
+        })
     }
 
     /// Waits until the target ends, which it should not, and says how it did.
@@ -152,9 +151,12 @@ async fn ensure_free(target: &Target) -> Result<()> {
     }
 }
 
-async fn accepts(target: &Target) {
-    while target.connect().await.is_err() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
+/// Waits until all accept connections.
+async fn accept(addresses: &Addresses) {
+    for target in addresses.all() {
+        while target.connect().await.is_err() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 }
 

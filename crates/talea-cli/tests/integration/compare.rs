@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Output;
 
 use crate::support::stand_in::{Reply, StandIn, answer};
-use crate::support::{assert_ends, items_api, json_file, stdout, talea};
+use crate::support::{assert_ends, items_api, json_file, start, stdout, talea, until};
 
 /// Runs `talea study`, which writes to a folder if there is one.
 fn study(arguments: &[&str], out: Option<&Path>) -> Output {
@@ -90,7 +90,8 @@ fn variants_are_environments_and_arguments_of_the_service() {
     }
 }
 
-/// By a script that knows nothing of `--version`, and passes no signal on, as `npm start`.
+/// By a script that knows nothing of `--version`, and passes no signal on, as `npm start`. It prints more than a
+/// pipe holds before it serves.
 #[test]
 fn a_variant_is_a_command_line_that_serves_at_a_url_and_ends_with_all_that_it_started() {
     let [port, page] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
@@ -98,7 +99,7 @@ fn a_variant_is_a_command_line_that_serves_at_a_url_and_ends_with_all_that_it_st
     let folder = tempfile::tempdir().unwrap();
     let [script, log] = ["start", "log"].map(|name| folder.path().join(name));
     let lines = format!(
-        "#!/bin/sh\necho $N$1 >> '{}'\n{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:{page}\n:\n",
+        "#!/bin/sh\necho $N$1 >> '{}'\nhead -c 99999 /dev/zero\n{} --listen=127.0.0.1:{port} --metrics-listen=127.0.0.1:{page}\n:\n",
         log.display(),
         items_api::program().display(),
     );
@@ -137,6 +138,18 @@ fn a_variant_is_not_started_where_another_service_serves() {
     assert_ends(&output, 2, &[&format!("another service serves at {url} already")]);
     let output = study(&[&beside[..], &[&url, &url]].concat(), Some(folder.path()));
     assert_ends(&output, 2, &["--metrics-url is for variants that are command lines"]);
+}
+
+#[test]
+fn a_variant_that_ends_before_it_serves_is_not_waited_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().to_str().unwrap();
+    let variant = "sh -c 'echo no luck >&2; exit 3'";
+    let arguments = ["study", "--url=http://127.0.0.1:9/", "--out", out, "--ab", variant, variant];
+    let mut study = start(arguments);
+    until("the study has ended", || study.try_wait().unwrap().is_some());
+    let output = study.wait_with_output().unwrap();
+    assert_ends(&output, 2, &["the target died (exit status: 3); it said:\nno luck"]);
 }
 
 #[test]

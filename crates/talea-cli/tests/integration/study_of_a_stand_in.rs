@@ -200,6 +200,12 @@ fn a_target_that_says_something_else_is_quoted() {
 }
 
 #[test]
+fn a_target_may_print_text_that_is_no_utf_8() {
+    let prints = "yes \"$(printf '\\351')\" | head -n 99999 || exit 3\nexec cat > /dev/null";
+    Scene::new(service(REQUESTS), prints).study("1x1s", &[], 0, &[]);
+}
+
+#[test]
 fn ctrl_c_leaves_no_child_and_no_report() {
     let scene = Scene::of(silent());
     let mut command = scene.command("2x2,A");
