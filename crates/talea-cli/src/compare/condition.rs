@@ -96,8 +96,9 @@ impl Condition {
 
     fn judge_line(&self, line: &MeasureComparison, limit: f64) -> Judgement {
         let Some(ratio) = line.ratio else {
-            // From nothing to something is more than any number of times.
-            let holds = self.above && line.base == 0.0 && line.other > 0.0;
+            // A round has none of it. From nothing to something is more than any number of times.
+            let ratio = line.other / line.base;
+            let holds = self.is_beyond(ratio, ratio, limit);
             let (base, other) = (value(self.measure, line.base), value(self.measure, line.other));
             return self.judgement(holds, &format!("{other} after {base}"));
         };
@@ -113,6 +114,9 @@ impl Condition {
             let of = format!("case {}", case.id);
             judgements.push(judged.unwrap_or_else(|| self.without_number()).of(&of));
         }
+        if judgements.is_empty() {
+            judgements.push(self.without_number());
+        }
         judgements
     }
 
@@ -123,7 +127,7 @@ impl Condition {
     }
 
     fn judge_rounds(&self, rounds: &[Measures], limit: f64) -> Option<Judgement> {
-        let rounds = self.measure.of(rounds).filter(|all| !all.is_empty())?;
+        let rounds = self.measure.of(rounds)?;
         let mean = mean(&rounds);
         let interval = self.measure.mean(&rounds).map(|mean| (mean.low, mean.high));
         let (low, high) = interval.unwrap_or((mean, mean));
@@ -274,6 +278,9 @@ mod tests {
             ("p99 > 1.1x", Measure::P99, &[1.0], &[1.2], true, "holds"),
             // From none to some is more than any number of times.
             ("failed > 2x", Measure::Failed, &[0.0, 0.0], &[0.0, 1.0], true, "holds"),
+            ("failed > 2x", Measure::Failed, &[0.0, 1.0], &[8.0, 9.0], true, "8.50 after 0.500"),
+            ("failed > 2x", Measure::Failed, &[0.0, 0.0], &[0.0, 0.0], false, "0 after 0"),
+            ("failed < 0.5x", Measure::Failed, &[1.0, 2.0], &[0.0, 0.0], true, "0 after 1.50"),
         ] {
             let judged = &condition(text).judge_comparison(&of(measure, base, other, true))[0];
             assert!(judged.holds == holds && judged.words.contains(words), "{other:?}: {judged:?}");
@@ -300,6 +307,20 @@ mod tests {
         let judge = |it: &Condition| it.judge(&studies[1].1.cases);
         assert!(report_conditions(&[value], judge).is_err());
         assert!(!report_conditions(&[condition("A: p99 > 2ms")], judge).unwrap());
+
+        // Nor does another variant have it, or any case, though one has.
+        let [(_, both), _] = studies;
+        let mut empty = both.clone();
+        empty.cases[1].rounds.clear();
+        for other in [good(), Study::default(), empty] {
+            let studies = [&both, &both, &other].map(|study| ("x".to_owned(), study.clone()));
+            let comparison = Comparison::of(&studies, false).unwrap();
+            let judge = |it: &Condition| it.judge_comparison(&comparison);
+            assert!(report_conditions(&[condition("p99 > 9x")], judge).is_err());
+            let judge =
+                |it: &Condition| studies.iter().flat_map(|(_, of)| it.judge(&of.cases)).collect();
+            assert!(report_conditions(&[condition("B: p99 > 2ms")], judge).is_err());
+        }
     }
 
     #[test]
@@ -318,7 +339,7 @@ mod tests {
             assert_eq!(judged[0].holds, holds, "{text}: {judged:?}");
         }
         let cases = study(Measure::P99, &spread).cases;
-        assert!(condition("B: p99 > 40ms").judge(&cases).is_empty());
+        assert!(condition("B: p99 > 40ms").judge(&cases)[0].lacks_number);
         assert!(condition("p50 > 40ms").judge(&cases)[0].lacks_number);
     }
 }

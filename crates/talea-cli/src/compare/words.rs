@@ -43,7 +43,7 @@ pub(crate) fn in_words(comparison: &Comparison) -> Vec<String> {
     let base = &comparison.base;
     let mut words = Vec::new();
     for other in &comparison.others {
-        for case in &other.cases {
+        for case in other.cases.iter().filter(|case| !case.lines.is_empty()) {
             let name = &other.name;
             let shown = case.lines.iter().filter_map(sentence);
             let shown: Vec<String> = shown.collect();

@@ -76,9 +76,10 @@ impl Measure {
         }
     }
 
-    /// Its values in some rounds; none if a round does not have it.
+    /// Its values in some rounds; none if a round does not have it, or there is no round.
     pub(crate) fn of(self, rounds: &[Measures]) -> Option<Vec<f64>> {
-        rounds.iter().map(|round| round.get(&self).copied()).collect()
+        let all: Option<Vec<f64>> = rounds.iter().map(|round| round.get(&self).copied()).collect();
+        all.filter(|all| !all.is_empty())
     }
 
     /// The mean of some rounds, with its interval; none of fewer than two.
