@@ -16,7 +16,7 @@ use tokio::process::Command;
 use super::case::Case;
 use super::case_result::CaseResult;
 use super::clients::Clients;
-use super::design::{Addresses, Design};
+use super::design::{Addresses, Design, Service};
 use super::endpoints::EndpointTimes;
 use super::process_group::ProcessGroup;
 use super::prometheus::{Prometheus, PrometheusResult, differences};
@@ -147,7 +147,11 @@ impl<'a> StudyRun<'a> {
         if let Some(watcher) = self.watcher {
             watcher.serves(scraper.another());
         }
-        let (_, mut idle) = scraper.scrape().await?;
+        let (_, mut idle) = match self.design.service {
+            // It may accept connections before it answers.
+            Service::Program(_) => scraper.scrape_at_last().await?,
+            Service::Running(_) => scraper.scrape().await?,
+        };
         if idle.get(Quantity::Requests).is_none() && self.design.must_count {
             // Some services have a metric only once they have something to count.
             self.once(&addresses).await?;
@@ -365,7 +369,6 @@ impl fmt::Display for StoppedStudy {
 
 #[cfg(test)]
 mod tests {
-    use super::super::design::Service;
     use super::*;
     use talea_load::Protocol;
     use talea_load::scenario::Scenario;
