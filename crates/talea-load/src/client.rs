@@ -146,7 +146,7 @@ impl Client {
                 self.meters.answered(n, answer.head, took, answer.bytes);
                 match step.expected.includes(answer.status) {
                     true => self.capture(n, step, answer),
-                    false => Err(Failure::Status(n, answer.status.as_u16())),
+                    false => Err(Failure::Status(n, answer.status)),
                 }
             }
             Err(trouble) => {

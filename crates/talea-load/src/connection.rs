@@ -134,6 +134,8 @@ pub enum RequestError {
     /// The connection ended before the end of the answer's body.
     ClosedInBody,
     NotHttp,
+    /// The answer's head is longer than hyper takes.
+    HeadTooLong,
     /// The answer's body was to be kept, and is longer than that may be.
     TooLong,
     /// Reading or writing failed otherwise.
@@ -164,6 +166,7 @@ impl fmt::Display for RequestError {
             Self::ClosedBeforeAnswer => f.write_str("the connection was closed before the answer"),
             Self::ClosedInBody => f.write_str("the connection was closed in the answer's body"),
             Self::NotHttp => f.write_str("the answer was not HTTP"),
+            Self::HeadTooLong => f.write_str("the answer has more than 100 headers, or 400 KiB"),
             Self::TooLong => write!(f, "the answer is longer than {} MiB", MOST_KEPT >> 20),
             Self::Broken(kind) => write!(f, "the connection broke ({kind})"),
             Self::TimedOut { sent: true } => f.write_str("no answer in time"),
@@ -329,6 +332,7 @@ fn trouble(error: &hyper::Error, closed: RequestError) -> RequestError {
         // A chunk without a length.
         Some(io::ErrorKind::InvalidInput) => RequestError::NotHttp,
         Some(kind) => RequestError::Broken(kind),
+        None if error.is_parse_too_large() => RequestError::HeadTooLong,
         None if error.is_parse() => RequestError::NotHttp,
         None => closed,
     }

@@ -207,6 +207,19 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_head_that_is_too_long_is_http_all_the_same() {
+        let url = server(|stream| {
+            let _ = stream.read(&mut [0; 4096]);
+            let head = format!("HTTP/1.1 204 No Content\r\n{}\r\n", "x: y\r\n".repeat(101));
+            let _ = stream.write_all(head.as_bytes());
+        });
+        let protocol = Protocol::Http1 { keep_alive: true };
+        let mut session = Session::new(url.parse().unwrap(), protocol, Duration::from_secs(60));
+        let request = Request::get("/").header("host", "a").body(Full::default()).unwrap();
+        assert_eq!(session.send(request, false).await.unwrap_err(), RequestError::HeadTooLong);
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_body_without_an_end_is_kept_up_to_a_bound() {
         let url = server(endless);

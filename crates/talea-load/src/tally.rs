@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use hyper::StatusCode;
 
 use crate::connection::RequestError;
-use crate::scenario::{NoRequest, Scenario};
+use crate::scenario::{NoRequest, Scenario, status_text};
 
 /// Exact counts of one client, or of all.
 ///
@@ -32,7 +32,7 @@ pub struct Tally {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// Answered with another status than the step's.
-    Status(usize, u16),
+    Status(usize, StatusCode),
     /// Answered as expected, but there was nothing to capture: the step and which of its captures.
     NotCaptured(usize, usize),
     RequestError(usize, RequestError),
@@ -93,9 +93,8 @@ impl Failure {
         let variable = |place: usize| &scenario.variables[place].name;
         match self {
             Self::Status(n, found) => {
-                let known = StatusCode::from_u16(found);
-                let found = known.map_or_else(|_| found.to_string(), |status| status.to_string());
-                format!("{}: {found}, expected {}", step(n).name, step(n).expected)
+                let (name, expected) = (&step(n).name, &step(n).expected);
+                format!("{name}: {}, expected {expected}", status_text(found))
             }
             Self::NotCaptured(n, capture) => {
                 let step = step(n);

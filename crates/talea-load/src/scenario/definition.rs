@@ -101,9 +101,26 @@ impl std::fmt::Display for ExpectedStatus {
         match self {
             Self::AnySuccess => f.write_str("200 to 299"),
             Self::OneOf(statuses) => {
-                let texts: Vec<String> = statuses.iter().map(StatusCode::to_string).collect();
+                let texts: Vec<String> = statuses.iter().copied().map(status_text).collect();
                 f.write_str(&texts.join(" or "))
             }
         }
+    }
+}
+
+/// Its number and its name, such as `404 Not Found`; 520 has none.
+pub(crate) fn status_text(status: StatusCode) -> String {
+    let name = status.canonical_reason().unwrap_or_default();
+    format!("{} {name}", status.as_u16()).trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_without_a_name_is_shown_by_its_number() {
+        let statuses = [200, 520].map(|code| StatusCode::from_u16(code).unwrap());
+        assert_eq!(ExpectedStatus::OneOf(statuses.to_vec()).to_string(), "200 OK or 520");
     }
 }

@@ -9,6 +9,7 @@ mod names;
 mod template;
 mod value;
 
+pub(crate) use self::definition::status_text;
 pub use self::definition::{Scenario, Step};
 pub use self::names::{Names, Quantity, Selector};
 pub(crate) use self::template::{NoRequest, Template};
