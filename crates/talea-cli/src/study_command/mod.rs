@@ -86,10 +86,11 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         live.end(None);
         return Ok(Ending::Interrupted);
     };
-    for (folder, study) in of_each.iter().zip(&studies) {
+    let write_own = |(folder, study): (&ReportFolder, &Study)| {
         let judge = |condition: &Condition| condition.judge(&study.cases);
-        folder.write(study, &judged(&arguments.fail_if, judge))?;
-    }
+        folder.write(study, &judged(&arguments.fail_if, judge)).map(drop)
+    };
+    let each_written = of_each.iter().zip(&studies).try_for_each(write_own);
     let named: Vec<_> = arguments.ab.iter().cloned().zip(studies.iter().cloned()).collect();
     let comparison = Comparison::of(&named, true).context("variants were asked for")?;
     let command = designs.first().map_or("", |design| &design.command);
@@ -97,7 +98,7 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
     let judgements = judged(&arguments.fail_if, judge);
     let written = folder.write_comparison(&comparison, &judgements, command);
     print(compare::text(&comparison))?;
-    let written = written?;
+    let written = each_written.and(written)?;
     print(format_args!(
         "\nReport: {}\nThe same as JSON: {}\nEach variant's own: {} …",
         written.html.display(),

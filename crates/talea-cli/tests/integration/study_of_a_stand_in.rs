@@ -342,29 +342,33 @@ fn a_folder_that_cannot_be_written_to_is_named_before_anything_is_started() {
 
 #[test]
 fn a_full_disk_is_reported_and_leaves_no_half_of_a_report() {
-    let scene = Scene::counting();
-    fs::create_dir(scene.path("out")).unwrap();
-    let out = scene.path("out").display().to_string();
-    let study = scene.command("2x2");
-    let words = std::iter::once(study.get_program()).chain(study.get_args());
-    let quoted: Vec<String> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
-    // Room for a file, and not for a report.
-    let script = format!(
-        "mount -t tmpfs -o size=16k none '{out}' && {{ {}; status=$?; echo left: $(ls -A '{out}'); \
-         exit $status; }}",
-        quoted.join(" ")
-    );
-    let mut unshare = Command::new("unshare");
-    if Command::new("id").arg("-u").output().unwrap().stdout != b"0\n" {
-        unshare.arg("--map-root-user");
+    let variants = ["--rounds=1", "--ab", "V=1", "V=2"];
+    for more in [&[][..], &variants] {
+        let scene = Scene::counting();
+        fs::create_dir(scene.path("out")).unwrap();
+        let out = scene.path("out").display().to_string();
+        let mut study = scene.command("2x2");
+        study.args(more);
+        let words = std::iter::once(study.get_program()).chain(study.get_args());
+        let quoted: Vec<_> = words.map(|word| format!("'{}'", word.to_str().unwrap())).collect();
+        // Room for a file, and not for a report.
+        let script = format!(
+            "mount -t tmpfs -o size=16k none '{out}' && {{ {}; status=$?; \
+             echo left: $(find '{out}' -type f); exit $status; }}",
+            quoted.join(" ")
+        );
+        let mut unshare = Command::new("unshare");
+        if Command::new("id").arg("-u").output().unwrap().stdout != b"0\n" {
+            unshare.arg("--map-root-user");
+        }
+        let output = unshare.args(["--mount", "sh", "-c", &script]).output().unwrap();
+        let stdout = stdout(&output);
+        let words = ["the report cannot be written to", "No space left on device"];
+        assert_ends(&output, 2, &words);
+        assert!(stdout.contains(" 2x2 "), "what was found is still shown: {stdout}");
+        assert!(stdout.ends_with("left:\n"), "{stdout}");
+        assert!(scene.child_is_gone());
     }
-    let output = unshare.args(["--mount", "sh", "-c", &script]).output().unwrap();
-    let stdout = stdout(&output);
-    let words = ["the report cannot be written to", "No space left on device"];
-    assert_ends(&output, 2, &words);
-    assert!(stdout.contains(" 2x2 "), "what was found is still shown: {stdout}");
-    assert!(stdout.ends_with("left:\n"), "{stdout}");
-    assert!(scene.child_is_gone());
 }
 
 #[test]
