@@ -71,8 +71,8 @@ pub(crate) enum PrometheusSource {
     /// One that runs already, and the labels of the service's series there, such as
     /// `job="server"`; empty where only that service has such metrics.
     Running(Box<Target>, String),
-    /// One that the study starts, by the program's name.
-    Started(PathBuf),
+    /// One that the study starts, by the program's name, with this `tls_config`.
+    Started(PathBuf, String),
 }
 
 /// As it would be typed, without the arguments that the study adds.

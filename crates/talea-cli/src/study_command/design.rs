@@ -11,6 +11,7 @@ use talea_load::scenario::Scenario;
 
 use super::variant::Variant;
 use crate::arguments::StudyArguments;
+use crate::arguments::connection::Tls;
 use crate::study::{
     AddressSource, Addresses, Design, Program, PrometheusSource, STUDY_ARGUMENTS, Service,
 };
@@ -43,7 +44,14 @@ fn prometheus(arguments: &StudyArguments) -> Result<Option<PrometheusSource>> {
             arguments.prometheus_labels.clone(),
         )));
     }
-    Ok(arguments.with_prometheus.clone().map(PrometheusSource::Started))
+    let Some(program) = arguments.with_prometheus.clone() else { return Ok(None) };
+    let Tls { ca, insecure } = &arguments.connection.tls;
+    // From the folder of its configuration another file would have a relative name.
+    let ca = ca.as_ref().map(std::path::absolute).transpose()?;
+    let ca = ca.as_ref().map(|path| path.to_string_lossy());
+    // YAML includes JSON.
+    let tls = serde_json::json!({ "ca_file": ca, "insecure_skip_verify": insecure });
+    Ok(Some(PrometheusSource::Started(program, tls.to_string())))
 }
 
 pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {

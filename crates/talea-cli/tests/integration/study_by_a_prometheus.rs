@@ -1,9 +1,13 @@
 //! `talea study --prometheus`: a real Prometheus that runs already, and scrapes others too.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
+use hyper::header::{CONTENT_TYPE, HeaderValue};
 use serde_json::Value;
 
+use crate::support::counting_server::{Certificate, Server, text};
 use crate::support::items_api::ItemsApi;
 use crate::support::prometheus::Prometheus;
 use crate::support::study_output::StudyOutput;
@@ -47,4 +51,27 @@ fn one_service_among_others_is_selected_by_its_labels() {
     let difference = case["differences"][0].as_str().unwrap();
     let expected = "Requests received: 1,000 by the study's samples, 2,000 by Prometheus.";
     assert_eq!(difference, expected);
+}
+
+#[test]
+fn a_prometheus_of_the_study_trusts_the_certificates_that_the_clients_do() {
+    let certificate = Certificate::new();
+    let received = Arc::new(AtomicU64::new(0));
+    let server = Server::start(Some(&certificate), move |request| {
+        let is_scrape = request.uri().path() == "/metrics";
+        let count = received.fetch_add(u64::from(!is_scrape), SeqCst);
+        let mut page = text(format!("http_requests_total {count}\n"));
+        page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+        async move { page }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("get.toml");
+    fs::write(&scenario, "[[step]]\nmethod = \"GET\"\npath = \"/\"\n").unwrap();
+    let url = format!("https://{}/", server.address);
+    let common = ["--with-prometheus", "--scenario", scenario.to_str().unwrap()];
+    for trust in [&["--ca", certificate.pem.to_str().unwrap()][..], &["--insecure"]] {
+        let more = [&common[..], trust].concat();
+        let studied = StudyOutput::of(&url, &format!("{url}metrics"), "5x40", &more);
+        assert_eq!(studied.report["cases"][0]["prometheus"]["requests_received"], 200);
+    }
 }

@@ -60,8 +60,8 @@ impl Prometheus {
             probe.context("the service reports no metric that a Prometheus could be asked for")?;
         let (target, labels, started) = match source {
             PrometheusSource::Running(target, labels) => ((**target).clone(), labels.clone(), None),
-            PrometheusSource::Started(program) => {
-                let started = PrometheusProcess::begin(program, metrics).await?;
+            PrometheusSource::Started(program, tls) => {
+                let started = PrometheusProcess::begin(program, metrics, tls).await?;
                 (started.target.clone(), String::new(), Some(started))
             }
         };

@@ -28,20 +28,20 @@ pub(super) struct PrometheusProcess {
 
 impl PrometheusProcess {
     /// Starts one that scrapes a target, and waits until it answers.
-    pub(super) async fn begin(program: &Path, scraped: &Target) -> Result<Self> {
+    pub(super) async fn begin(program: &Path, scraped: &Target, tls: &str) -> Result<Self> {
         for _ in 0..TRIES {
-            if let Some(started) = Self::try_begin(program, scraped).await? {
+            if let Some(started) = Self::try_begin(program, scraped, tls).await? {
                 return Ok(started);
             }
         }
         bail!("Prometheus finds no free port, {TRIES} times")
     }
 
-    async fn try_begin(program: &Path, scraped: &Target) -> Result<Option<Self>> {
+    async fn try_begin(program: &Path, scraped: &Target, tls: &str) -> Result<Option<Self>> {
         let folder = tempfile::Builder::new().prefix("talea-prometheus-").tempdir();
         let folder = folder.context("no folder for Prometheus")?;
         let config = folder.path().join("prometheus.yml");
-        fs::write(&config, configuration(scraped)?)?;
+        fs::write(&config, configuration(scraped, tls)?)?;
         let log = File::create(folder.path().join("log"))?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         // It goes also where this process is killed.
@@ -103,7 +103,7 @@ impl PrometheusProcess {
     }
 }
 
-fn configuration(scraped: &Target) -> Result<String> {
+fn configuration(scraped: &Target, tls: &str) -> Result<String> {
     let origin = scraped.origin();
     let (scheme, authority) = origin.split_once("://").context("a URL has a scheme")?;
     let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn configuration(scraped: &Target) -> Result<String> {
         "global: {{scrape_interval: 1s, scrape_timeout: 1s}}\n\
          scrape_configs:\n\
          - job_name: server\n  scheme: {scheme}\n  metrics_path: {}\n  params: {{{}}}\n  \
-         static_configs: [{{targets: ['{authority}']}}]\n",
+         tls_config: {tls}\n  static_configs: [{{targets: ['{authority}']}}]\n",
         quoted(scraped.path().path()),
         parameters.collect::<Vec<_>>().join(", "),
     ))
@@ -133,7 +133,7 @@ mod tests {
 
     #[test]
     fn what_is_scraped_is_the_page_with_its_query() {
-        let page = |url| configuration(&Target::page(url).unwrap()).unwrap();
+        let page = |url| configuration(&Target::page(url).unwrap(), "{}").unwrap();
         let with_query = page("http://x:1/metrics?name[]=a&name[]=b%27c&of=1");
         assert!(with_query.contains("metrics_path: '/metrics'\n"), "{with_query}");
         let expected = "  params: {'name[]': ['a', 'b''c'], 'of': ['1']}\n";
