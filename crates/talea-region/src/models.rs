@@ -182,6 +182,21 @@ fn two_that_bring_the_same_labels_get_one_series() {
 }
 
 #[test]
+fn a_record_that_a_sweep_finds_while_it_is_taken_counts_as_taken() {
+    check(|region, family| {
+        // The record is in the part that sweeps look at.
+        add(family, b"a", 1);
+        assert!(family.remove(b"a"));
+        region.sweep();
+        assert_eq!(records(region), 0);
+        let sweep = move || region.sweep_chunk(&region.memory.enter(), 0);
+        beside(sweep, || add(family, b"b", 2));
+        region.sweep_chunk(&region.memory.enter(), 0);
+        assert_eq!((value(region, b"b"), records(region)), (Some(2), 1));
+    });
+}
+
+#[test]
 fn two_that_bring_labels_of_one_bucket_both_stay() {
     check(|region, family| {
         let [a, b] = neighbours(region, family);

@@ -82,6 +82,15 @@ impl Memory {
         Tree::of(self, pool).refresh_run(first, count);
     }
 
+    /// Sets the bit of a granule that the caller has, in case another thread cleared it.
+    #[inline]
+    pub(crate) fn note_taken(&self, pool: &Pool, n: u64) {
+        if !self.is_taken(pool, n) {
+            self.bits(pool, n / 64).fetch_or(1 << (n % 64), SeqCst);
+            Tree::of(self, pool).refresh_run(n, 1);
+        }
+    }
+
     /// Whether a granule is taken.
     pub(crate) fn is_taken(&self, pool: &Pool, n: u64) -> bool {
         self.bits(pool, n / 64).load(Relaxed) >> (n % 64) & 1 == 1

@@ -131,6 +131,8 @@ impl Region {
             // The bit of the pool is a hint; the head decides which process owns the record.
             let head = self.series(id).word(SERIES_HEAD);
             if head.compare_exchange(FREE, building, AcqRel, Relaxed).is_ok() {
+                // A sweep that found the bit before the head changed may have cleared the record.
+                self.memory.note_taken(&self.memory.sections.records, u64::from(id));
                 return Some(id);
             }
         }
