@@ -18,38 +18,29 @@ use crate::thresholds::THRESHOLDS;
 static REGISTRY: LazyLock<Registry> =
     LazyLock::new(|| Registry::with_config(Config::with_len(256 << 20)).expect("there is memory"));
 
-static NEXT: AtomicU64 = AtomicU64::new(0);
-
 #[derive(Labels)]
 struct Number {
     n: u64,
 }
 
-pub(crate) struct TaleaClassic(Kept);
-pub(crate) struct TaleaNative(Kept);
-pub(crate) struct TaleaDual(Kept);
+type ByNumber = Family<Number, Histogram<Seconds>>;
 
-struct Kept {
-    histogram: Histogram<Seconds>,
-    name: &'static str,
-    n: String,
+/// Only the handle, so that a list of them takes no more memory than a service's own.
+pub(crate) struct TaleaClassic(Histogram<Seconds>);
+pub(crate) struct TaleaNative(Histogram<Seconds>);
+pub(crate) struct TaleaDual(Histogram<Seconds>);
+
+fn register(name: &str, bucketing: Bucketing) -> ByNumber {
+    // Striped, as without labels or with fixed ones.
+    let opts = Opts::new(name, "Time.").bucketing(bucketing).striped(true);
+    let opts = if bucketing == Bucketing::Native { opts } else { opts.buckets(&THRESHOLDS) };
+    REGISTRY.register(opts).expect("its name is free")
 }
 
-impl Kept {
-    fn new(name: &'static str, bucketing: Bucketing) -> Result<Self> {
-        // Striped, as without labels or with fixed ones.
-        let opts = Opts::new(name, "Time.").bucketing(bucketing).striped(true);
-        let opts = if bucketing == Bucketing::Native { opts } else { opts.buckets(&THRESHOLDS) };
-        let family: Family<Number, Histogram<Seconds>> = REGISTRY.register(opts)?;
-        let n = NEXT.fetch_add(1, Relaxed);
-        let histogram = family.with(Number { n }).keep();
-        Ok(Self { histogram, name, n: n.to_string() })
-    }
-
-    fn snapshot(&self) -> Result<HistogramSnapshot> {
-        let snapshot = REGISTRY.snapshot_of(|name| name == self.name);
-        snapshot.histogram(self.name, &[("n", &self.n)]).context("there is no such histogram")
-    }
+/// The first series, whose contents alone are asked for.
+fn first(name: &str) -> Result<HistogramSnapshot> {
+    let snapshot = REGISTRY.snapshot_of(|other| other == name);
+    snapshot.histogram(name, &[("n", "0")]).context("there is no such histogram")
 }
 
 macro_rules! latencies {
@@ -59,19 +50,22 @@ macro_rules! latencies {
             type Value = Duration;
 
             fn new() -> Result<Self> {
-                Ok(Self(Kept::new($seconds, Bucketing::$bucketing)?))
+                static FAMILY: LazyLock<ByNumber> =
+                    LazyLock::new(|| register($seconds, Bucketing::$bucketing));
+                static NEXT: AtomicU64 = AtomicU64::new(0);
+                Ok(Self(FAMILY.with(Number { n: NEXT.fetch_add(1, Relaxed) }).keep()))
             }
 
             fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<Duration, LEN>) {
-                values.walk(thread, n, |value| self.0.histogram.observe(value));
+                values.walk(thread, n, |value| self.0.observe(value));
             }
 
             fn count(&self) -> Result<u64> {
-                Ok(self.0.snapshot()?.count())
+                Ok(first($seconds)?.count())
             }
 
             fn quantile(&self, q: f64) -> Result<Option<f64>> {
-                Ok(self.0.snapshot()?.quantile(q))
+                Ok(first($seconds)?.quantile(q))
             }
         }
     )+};
