@@ -108,6 +108,34 @@ struct Rival {
     is_added: bool,
 }
 
+impl Family {
+    /// This one, and the others of its name whose values readers [add](FamilySpec::adds) to its own.
+    pub fn with_added(&self, adds: fn(Number, &[u8], &[u8]) -> bool) -> Vec<Self> {
+        let region = self.region;
+        let _guard = region.memory.enter();
+        let text = |at| {
+            let mut out = Vec::new();
+            region.memory.read_text(region.family_span(self.id, at), &mut out);
+            out
+        };
+        let (name, definition) = (text(FAMILY_NAME), text(FAMILY_DEFINITION));
+        let spec = FamilySpec {
+            definition: &definition,
+            made_segment: region.made_segment(self.id),
+            idle_minutes: region.idling(self.id).sweeps,
+            adds,
+            ..FamilySpec::default()
+        };
+        let mut all = vec![*self];
+        region.each_named(&name, |id| {
+            if id != self.id && region.is_added(id, self.head, &spec) {
+                all.extend(region.family_head(id).map(|(_, head)| Self { region, id, head }));
+            }
+        });
+        all
+    }
+}
+
 /// A registered family, and whether others of its name conflict with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Registered {

@@ -14,6 +14,7 @@ use std::sync::OnceLock;
 
 use talea_region::{Guard, LookupCache, Miss};
 
+use crate::definition::Definition;
 use crate::error::SeriesError;
 use crate::histogram::buckets::Grid;
 use crate::labels::{Fingerprint, KeyWriter, LabelKey, LabelText, Labels, pairs};
@@ -449,12 +450,19 @@ impl<L: 'static, M: Metric> Family<L, M> {
 }
 
 impl<L, M: Metric> Family<L, M> {
+    /// Its family in the region, and those of other versions of the service that are shown with it in
+    /// one sum, which would fall if a part of it went.
+    fn each_added(&self) -> impl Iterator<Item = talea_region::Family> {
+        let all = self.bound().map(|bound| bound.family.with_added(Definition::are_added));
+        all.into_iter().flatten()
+    }
+
     pub(crate) fn remove_text(&self, text: &[u8]) -> bool {
-        self.bound().is_some_and(|bound| bound.family.remove(text))
+        self.each_added().fold(false, |any, family| family.remove(text) | any)
     }
 
     /// Removes all label combinations that carry these labels among others, each as
-    /// [`remove`](Self::remove) does; returns how many those were. Without labels it removes all of
+    /// [`remove`](Self::remove) does; returns how many series those were. Without labels it removes all of
     /// them; if all labels are fixed, none. The overflow series stays. Cost: a look at each series
     /// of the family.
     ///
@@ -479,7 +487,7 @@ impl<L, M: Metric> Family<L, M> {
                 |(name, value): &(&str, &str)| found.iter().any(|(n, v)| n == name && v == value);
             !LabelText::is_overflow(text) && labels.iter().all(is_found)
         };
-        self.bound().map_or(0, |bound| bound.family.remove_where(matches))
+        self.each_added().map(|family| family.remove_where(&matches)).sum()
     }
 
     /// Resets the family to 0. Series with dynamic labels are removed, unless a living process
@@ -490,7 +498,7 @@ impl<L, M: Metric> Family<L, M> {
     /// Handles stay valid and count from 0 too. A concurrent add counts either before or after the
     /// reset. Cost: a look at each series of the family.
     pub fn wipe(&self) -> bool {
-        self.bound().is_none_or(|bound| bound.family.wipe())
+        self.each_added().fold(true, |all, family| family.wipe() & all)
     }
 
     /// Whether any process [unregistered](crate::Registry::unregister) it. Then updates are

@@ -352,6 +352,33 @@ fn values_of_definitions_that_differ_in_their_help_are_added() {
     assert_eq!(sizes.native().unwrap().count(), 9);
 }
 
+/// A sum that loses the part of one version falls, and what is left of it would be taken for growth.
+#[test]
+fn a_series_is_removed_or_wiped_with_what_another_version_counted_in_it() {
+    let shm = Shm::new("removed");
+    let versions = ["Of version 1.", "Of version 2."].map(|help| {
+        let registry = Registry::open(shm.file()).unwrap();
+        let opts = Opts::new("users", help).expires_after(None);
+        (registry.register::<Users<Counter>>(opts).unwrap(), registry)
+    });
+    let names = ["a", "b", "c"];
+    for (users, _) in &versions {
+        names.iter().for_each(|user| users.with(By { user }).add(2));
+    }
+    let [(users, registry), _] = &versions;
+    let shown = || {
+        let snapshot = registry.snapshot();
+        names.map(|user| snapshot.value("users_total", &[("user", user)]).unwrap_or(0.0))
+    };
+    assert_eq!(shown(), [4.0, 4.0, 4.0]);
+    assert!(users.remove(By { user: "a" }));
+    assert_eq!(shown(), [0.0, 4.0, 4.0]);
+    assert_eq!(users.remove_matching(&[("user", "b")]), 2);
+    assert_eq!(shown(), [0.0, 0.0, 4.0]);
+    assert!(users.wipe());
+    assert_eq!(shown(), [0.0, 0.0, 0.0]);
+}
+
 /// A sum would fall when the series of one definition expires before that of the other.
 #[test]
 fn values_of_series_that_expire_are_not_added() {
