@@ -63,7 +63,8 @@ impl Number {
         let float = || f64::from_bits(sum) - f64::from_bits(base);
         match self {
             // A reader may see less than the base while another thread wipes.
-            Self::Integer => sum.saturating_sub(base),
+            Self::Integer if sum != base && !self.is_later(sum, base) => 0,
+            Self::Integer => sum.wrapping_sub(base),
             Self::Float => float().max(0.0).to_bits(),
             Self::FloatLast => float().to_bits(),
         }
@@ -81,7 +82,8 @@ impl Number {
     /// Whether a sum is later than one that was read before, as far as that can be known.
     pub(crate) fn is_later(self, sum: u64, before: u64) -> bool {
         match self {
-            Self::Integer => sum.wrapping_sub(before) as i64 > 0,
+            // Sums come to their end and begin anew.
+            Self::Integer => sum > before || sum.wrapping_sub(before) as i64 > 0,
             Self::Float => f64::from_bits(sum) > f64::from_bits(before),
             Self::FloatLast => sum != before,
         }

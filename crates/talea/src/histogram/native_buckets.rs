@@ -130,12 +130,8 @@ impl NativeBuckets {
 
     /// As far, in parts of itself, from the lower bound of a bucket as from the upper.
     fn middle(&self, bucket: i32) -> f64 {
-        let upper = self.upper_bound(bucket);
         // The upper bound of the last buckets is not a float.
-        if upper.is_infinite() {
-            return self.upper_bound(bucket - 1);
-        }
-        2.0 * upper / (self.growth() + 1.0)
+        self.upper_bound(bucket - 1) * (2.0 * self.growth() / (self.growth() + 1.0))
     }
 }
 

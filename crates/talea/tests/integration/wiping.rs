@@ -82,6 +82,20 @@ fn a_wipe_leaves_only_counts_in_flight_and_per_process_values() {
 }
 
 #[test]
+fn a_sum_that_came_to_its_end_is_wiped_too() {
+    let registry = registry();
+    let time: Histogram<Seconds> = register(&registry, "time");
+    for first in [Duration::MAX, Duration::from_secs(1)] {
+        time.observe(first);
+        assert!(registry.wipe(|_| true));
+        let sum = || registry.snapshot().expect_histogram("time_seconds", &[]).sum();
+        assert_eq!(sum(), 0.0);
+        time.observe(Duration::from_secs(5));
+        assert_eq!(sum(), 5.0);
+    }
+}
+
+#[test]
 fn only_families_with_the_wanted_names_are_wiped() {
     let registry = registry();
     let each = Each::new(&registry);
