@@ -335,7 +335,8 @@ impl Registry {
             layout: mem::take(&mut shape.layout),
             recent: shape.recent.take(),
             states: mem::take(&mut shape.states),
-            help: opts.help.to_owned(),
+            // A line of a text must not end with one.
+            help: opts.help.trim_end_matches('\r').to_owned(),
         };
         let spec = FamilySpec {
             name: name.as_bytes(),

@@ -21,7 +21,7 @@ fn any_text() -> impl Strategy<Value = String> {
         4 => "[a-z_]{0,8}",
         4 => "[\\PC\\n\"\\\\{}=,# \u{0}\u{7f}\u{85}]{0,12}",
         1 => Just("\\n\\\"\n\"\\".to_owned()),
-        1 => Just("💡\u{0}\r\t\u{2028}".to_owned()),
+        1 => Just("💡\u{0}\r\t\u{2028}\r".to_owned()),
     ]
 }
 
@@ -84,7 +84,7 @@ fn any_family() -> impl Strategy<Value = Planned> {
         .prop_map(|(name, help, labels, texts, of)| Planned {
             name,
             // Blanks before a help are none of it in the older format.
-            help: format!("H{help}."),
+            help: format!("H{help}"),
             labels: labels.into_iter().collect(),
             texts,
             of,
