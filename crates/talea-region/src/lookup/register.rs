@@ -246,7 +246,8 @@ impl Region {
     /// that are added to it.
     fn take_page(&'static self, guard: &Guard, id: u32, spec: &FamilySpec<'_>, rivals: &[Rival]) {
         let others = || rivals.iter().filter(|rival| !rival.is_added);
-        if self.is_in_use(id) || others().next().is_none() {
+        let is_shown = self.is_in_use(id) && self.is_published(id);
+        if is_shown || others().next().is_none() {
             return;
         }
         let mut seen = Vec::new();

@@ -352,6 +352,23 @@ fn values_of_definitions_that_differ_in_their_help_are_added() {
     assert_eq!(sizes.native().unwrap().count(), 9);
 }
 
+/// Else the page would go from these to those of the newer definition, and then to these again.
+#[test]
+fn counts_begin_anew_when_a_newer_definition_comes_back_that_was_unregistered() {
+    let shm = Shm::new("unregistered");
+    let [old, new, newer] = [(); 3].map(|()| Registry::open(shm.file()).unwrap());
+    let opts = Opts::new("paid", "Euros that were paid.");
+    old.register::<FloatCounter>(opts).unwrap();
+    new.register::<Counter>(opts).unwrap();
+    old.unregister("paid_total");
+    let paid: FloatCounter = old.register(opts).unwrap();
+    paid.add(7.0);
+    assert_shows(&agent(&shm), &["paid_total 7"]);
+    newer.register::<Counter>(opts).unwrap();
+    assert_shows(&agent(&shm), &["paid_total 0"]);
+    assert_eq!(paid.get(), 0.0);
+}
+
 /// A sum that loses the part of one version falls, and what is left of it would be taken for growth.
 #[test]
 fn a_series_is_removed_or_wiped_with_what_another_version_counted_in_it() {
