@@ -1,5 +1,6 @@
 //! Adding up two families of one name in a snapshot.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use super::copies::{Details, FamilyCopy, SegmentCopy, Snapshot};
@@ -20,7 +21,7 @@ impl Snapshot {
     /// [`families`](Self::families): to those of the series with the same label text, or as a
     /// further series. False, and nothing is added, if their cells differ or are no sums.
     ///
-    /// A series keeps its own exemplars, and the earlier time of its creation.
+    /// A series has the latest exemplars of both, and the earlier time of creation.
     pub fn add_family_to(&mut self, into: usize, from: usize) -> bool {
         let (Some(ours), Some(theirs)) = (self.families.get(into), self.families.get(from)) else {
             return false;
@@ -52,16 +53,16 @@ impl Snapshot {
             (0, created) | (created, 0) => created,
             (one, other) => one.min(other),
         };
+        let beside = self.details_of_both(one, other);
         if family.is_plain() {
             let values = family.number.add(one.values, other.values);
-            return SeriesCopy { values, created, ..one };
+            return SeriesCopy { values, created, beside, ..one };
         }
         let (cells, values) = (u64::from(family.cells), self.values.len());
         for n in 0..cells {
             let [one, other] = [one, other].map(|it| self.values[(it.values + n) as usize]);
             self.values.push(family.number.of_cell(n, cells).add(one, other));
         }
-        let beside = self.details_of_both(one, other);
         SeriesCopy { values: values as u64, created, beside, ..one }
     }
 
@@ -92,7 +93,10 @@ impl Snapshot {
         let first = self.segments.len();
         self.segments.extend(segments);
         let segments = first..self.segments.len();
-        let exemplars = if ours.exemplars.is_empty() { theirs.exemplars } else { ours.exemplars };
+        // The latest of each cell.
+        let mut exemplars = [ours.exemplars, theirs.exemplars].concat();
+        exemplars.sort_by_key(|one| (one.n, Reverse(one.unix_nanos)));
+        exemplars.dedup_by_key(|one| one.n);
         self.details.push(Details { exemplars, segments });
         (self.details.len() - 1) as u32 | HAS_DETAILS
     }

@@ -11,7 +11,9 @@ use crate::support::metrics::{By, Users};
 use crate::support::process::{Worker, obey};
 use crate::support::tmpfs::Shm;
 use proptest::prelude::*;
-use talea::{Count, Counter, FloatCounter, Gauge, Histogram, Opts, Registry, UpDownCounter};
+use talea::{
+    Count, Counter, FloatCounter, Gauge, Histogram, Opts, Registrable, Registry, UpDownCounter,
+};
 
 /// The metrics of a version of the service.
 struct Metrics {
@@ -369,15 +371,43 @@ fn counts_begin_anew_when_a_newer_definition_comes_back_that_was_unregistered() 
     assert_eq!(paid.get(), 0.0);
 }
 
+/// A metric of two versions that differ in its help.
+fn of_both_versions<M: Registrable>(shm: &Shm, name: &str) -> [(M, Registry); 2] {
+    ["Of version 1.", "Of version 2."].map(|help| {
+        let registry = Registry::open(shm.file()).unwrap();
+        let opts = Opts::new(name, help).expires_after(None);
+        (registry.register(opts).unwrap(), registry)
+    })
+}
+
+#[test]
+fn of_added_values_the_latest_exemplars_of_both_versions_are_shown() {
+    let shm = Shm::new("exemplars");
+    let [(old, registry), (new, _)] = of_both_versions::<Counter>(&shm, "orders");
+    let [(older, _), (newer, _)] = of_both_versions::<Histogram<Count>>(&shm, "sizes");
+    let ids = |name: &str| {
+        let snapshot = registry.snapshot();
+        let series = snapshot.select(name, &[]).next().unwrap();
+        series.exemplars().map(|one| one.labels[0].1.clone()).collect::<Vec<_>>()
+    };
+    new.inc();
+    newer.observe_with_exemplar(500, &[("id", "1")]).unwrap();
+    newer.observe_with_exemplar(5, &[("id", "2")]).unwrap();
+    old.add_with_exemplar(1, &[("id", "3")]).unwrap();
+    older.observe_with_exemplar(6, &[("id", "4")]).unwrap();
+    assert_eq!(
+        (ids("orders_total"), ids("sizes")),
+        (vec!["3".into()], vec!["4".into(), "1".into()])
+    );
+    new.add_with_exemplar(1, &[("id", "5")]).unwrap();
+    assert_eq!(ids("orders_total"), ["5"]);
+}
+
 /// A sum that loses the part of one version falls, and what is left of it would be taken for growth.
 #[test]
 fn a_series_is_removed_or_wiped_with_what_another_version_counted_in_it() {
     let shm = Shm::new("removed");
-    let versions = ["Of version 1.", "Of version 2."].map(|help| {
-        let registry = Registry::open(shm.file()).unwrap();
-        let opts = Opts::new("users", help).expires_after(None);
-        (registry.register::<Users<Counter>>(opts).unwrap(), registry)
-    });
+    let versions: [(Users<Counter>, _); 2] = of_both_versions(&shm, "users");
     let names = ["a", "b", "c"];
     for (users, _) in &versions {
         names.iter().for_each(|user| users.with(By { user }).add(2));
