@@ -26,8 +26,8 @@ pub(crate) struct Sample {
 /// The server's metrics over time, column by column. A column is as long as `seconds`, or empty
 /// where the service does not report it.
 ///
-/// A rate or mean covers the last 2 s, or the time since the case began where that is less. It is
-/// none where that window holds fewer than two samples; a mean also where no request ended in it.
+/// A rate or mean covers the last 2 s, longer where samples are missing, or the time since the case
+/// began where that is less. The first is none, and so is a mean where no request ended in it.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Series {
@@ -140,7 +140,7 @@ impl Series {
         let additional = |of| column(&|at| Some((known(at, of)? - tasks?).max(0.0)));
         let over_window = |of: &dyn Fn(Window<'_>) -> Option<f64>, scale| {
             column(&|last| {
-                let first = first_in_window(samples, last)?;
+                let first = first_of_window(samples, last)?;
                 let number = of((&samples[first], &samples[last]))?;
                 Some(rounded(number, scale)).filter(|number| number.is_finite())
             })
@@ -183,12 +183,12 @@ pub(super) fn most(column: &[Option<f64>]) -> Option<f64> {
     column.iter().flatten().copied().reduce(f64::max)
 }
 
-/// The first sample inside the window that ends with the sample at `last`; none where that is the
-/// only one.
-fn first_in_window(samples: &[Sample], last: usize) -> Option<usize> {
+/// The last sample before the window that ends with the sample at `last`, or the first of all. One
+/// inside may be much later, as after a stall, and the window much shorter. None for the first.
+fn first_of_window(samples: &[Sample], last: usize) -> Option<usize> {
     let begin = samples[last].at.saturating_sub(WINDOW);
-    let first = samples.partition_point(|sample| sample.at < begin);
-    (first < last).then_some(first)
+    let inside = samples.partition_point(|sample| sample.at <= begin);
+    (last > 0).then(|| inside.saturating_sub(1))
 }
 
 /// The samples where a window begins, and where it ends.
@@ -279,9 +279,11 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_window_of_one_sample_has_no_rate_and_one_without_requests_has_no_mean() {
-        let samples = [sample(0, 0), sample(100, 10), sample(5000, 20), sample(5100, 30)];
-        assert_eq!(series_of(samples).rate_2s, [None, Some(100.0), None, Some(100.0)]);
+    fn a_rate_after_a_stall_covers_the_stall() {
+        let samples = [sample(0, 0), sample(100, 10), sample(5000, 20), sample(5100, 510)];
+        let series = series_of(samples);
+        assert_eq!(series.rate_2s, [None, Some(100.0), Some(2.04), Some(100.0)]);
+        assert_eq!(series.peak_rate(), Some(100.0), "not 4,900 for a tenth of a second");
         let series = series_of([sample(0, 0), sample(100, 0)]);
         assert_eq!(series.rate_2s[1], Some(0.0));
         assert!(series.mean_response_ms_2s.is_empty());
