@@ -8,6 +8,8 @@ use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 use serde::Serialize;
 
+use crate::printable::printable;
+
 /// Writes to standard output. No error is a reader that has seen enough, such as `head`.
 pub(crate) fn write(text: &[u8]) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -17,20 +19,29 @@ pub(crate) fn write(text: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Prints a result to standard output.
+/// Prints a result to standard output, escaped line by line.
 /// Fails when it cannot be written, as to a full disk.
 pub(crate) fn print(text: impl Display) -> Result<()> {
-    write(format!("{text}\n").as_bytes()).context("standard output")
+    write(lines(text).as_bytes()).context("standard output")
+}
+
+/// Prints a result to standard output as JSON.
+pub(crate) fn print_json(result: &impl Serialize) -> Result<()> {
+    write((serde_json::to_string_pretty(result)? + "\n").as_bytes()).context("standard output")
 }
 
 /// Prints a result to standard output, as JSON or as it is displayed.
 pub(crate) fn print_as(json: bool, result: &(impl Serialize + Display)) -> Result<()> {
-    if json { print(serde_json::to_string_pretty(result)?) } else { print(result) }
+    if json { print_json(result) } else { print(result) }
 }
 
-/// Prints a line to standard error, unless it cannot be written: that ends no command.
-pub(crate) fn note(line: impl Display) {
-    let _ = writeln!(io::stderr(), "{line}");
+/// Prints lines to standard error, escaped, unless they cannot be written: that ends no command.
+pub(crate) fn note(text: impl Display) {
+    let _ = io::stderr().write_all(lines(text).as_bytes());
+}
+
+fn lines(text: impl Display) -> String {
+    text.to_string().split('\n').map(|line| printable(line) + "\n").collect()
 }
 
 /// A table with these headings, of which some columns hold numbers.

@@ -155,8 +155,11 @@ impl FromStr for Stage {
         let (rate, time) =
             text.split_once(':').ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
         let rate = rate_of(rate)?;
-        let time = parse_duration(time).map_err(|error| format!("{error}; {EXPECTED}"))?;
-        Ok(Self { rate, time })
+        match parse_duration(time) {
+            Ok(Duration::ZERO) => Err(format!("found no time at all, {EXPECTED}")),
+            Ok(time) => Ok(Self { rate, time }),
+            Err(error) => Err(format!("{error}; {EXPECTED}")),
+        }
     }
 }
 
@@ -273,7 +276,7 @@ mod tests {
     #[test]
     fn a_stage_says_what_it_should_be() {
         assert_eq!("2.5:1m".parse(), Ok(Stage { rate: 2.5, time: Duration::from_secs(60) }));
-        for text in ["", "100", "x:1s", "0:1s", "-1:1s", "NaN:1s", "1:1"] {
+        for text in ["", "100", "x:1s", "0:1s", "-1:1s", "NaN:1s", "1:1", "1:0s"] {
             assert!(text.parse::<Stage>().unwrap_err().contains("expected"), "{text}");
         }
     }

@@ -35,9 +35,14 @@ impl Rounds {
 impl fmt::Display for Rounds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (n, round) in self.rounds.iter().enumerate() {
-            writeln!(f, "round {}\n{round}\n", n + 1)?;
+            let gap = if n == 0 { "" } else { "\n\n" };
+            write!(f, "{gap}round {}\n{round}", n + 1)?;
         }
-        write!(f, "over {} rounds, with intervals of 95 %", self.rounds.len())?;
+        // A signal stopped the first: one has no interval.
+        if self.rounds.len() < 2 {
+            return Ok(());
+        }
+        write!(f, "\n\nover {} rounds, with intervals of 95 %", self.rounds.len())?;
         for (name, mean, unit) in [
             ("requests a second", self.mean_rate, ""),
             ("mean response time", self.client_mean_ms, " ms"),

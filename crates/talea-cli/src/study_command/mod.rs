@@ -14,9 +14,8 @@ use crate::compare::{self, Comparison, Condition, Judgement, report_conditions};
 use crate::descriptors;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
-use crate::printable::printable;
 use crate::report::{self, Judged, ReportFolder};
-use crate::screen::{note, print};
+use crate::screen::{note, print, print_json};
 use crate::study::{Case, CaseResult, RunEnd, Study, rounds};
 
 /// How often variants are run side by side, where it is not said.
@@ -119,7 +118,7 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
     match arguments.json {
         true => {
             let conditions = &judged(&arguments.fail_if, judge);
-            print(serde_json::to_string_pretty(&Judged { of: &comparison, conditions })?)?;
+            print_json(&Judged { of: &comparison, conditions })?;
         }
         false => print(compare::text(&comparison))?,
     }
@@ -152,7 +151,6 @@ fn read(path: &Path) -> Result<Study> {
     let text = text.with_context(|| format!("{} cannot be read", path.display()))?;
     let study = serde_json::from_str(&text);
     study.map_err(|error| {
-        let error = printable(&error.to_string());
         anyhow!("{}: {error}; expected the report.json of a study", path.display())
     })
 }

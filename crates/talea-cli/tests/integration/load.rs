@@ -241,10 +241,18 @@ const OPEN: [&str; 4] = ["--rate", "100", "--for", "60s"];
 /// A load that gets no answer, interrupted once so many have asked.
 fn interrupted_load(plan: &[&str], requests: u64, more: &[&str]) -> Output {
     let server = StandIn::start(|_| Reply::Silence);
-    let child = start([&["load", &server.url(), "--json"], plan, more].concat());
+    let child = start([&["load", &server.url()], plan, more].concat());
     until("as many requests", || server.requests() >= requests);
     interrupt(&child);
     child.wait_with_output().unwrap()
+}
+
+#[test]
+fn ctrl_c_in_the_first_of_several_rounds_prints_that_round_alone() {
+    let output = interrupted_load(&CLOSED, 3, &["--rounds", "2"]);
+    assert_ends(&output, 130, &[]);
+    let text = stdout(&output);
+    assert!(text.starts_with("round 1\n") && !text.contains("over 1 round"), "{text}");
 }
 
 #[test]
@@ -258,8 +266,10 @@ fn ctrl_c_while_warming_up_ends_without_a_summary_or_an_error() {
 /// Nor is it a failure of a condition that has no number yet.
 #[test]
 fn ctrl_c_ends_a_load_and_counts_what_was_under_way() {
-    let condition = ["--fail-if", "p99 > 50ms"];
-    for (plan, requests, more) in [(CLOSED, 3, &[][..]), (CLOSED, 3, &condition), (OPEN, 20, &[])] {
+    let json = &["--json", "--fail-if", "p99 > 50ms"];
+    for (plan, requests, more) in
+        [(CLOSED, 3, &json[..1]), (CLOSED, 3, json), (OPEN, 20, &json[..1])]
+    {
         let output = interrupted_load(&plan, requests, more);
         assert_ends(&output, 130, &[]);
         let summary = summary(&output);

@@ -25,6 +25,28 @@ fn full() -> File {
 }
 
 #[test]
+fn names_in_results_and_errors_cannot_control_a_terminal() {
+    let server = StandIn::well_behaved();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scenario.toml");
+    let evil = |output: Output| {
+        let text = [output.stdout, output.stderr].concat();
+        assert!(!text.contains(&0x1B), "{}", text.escape_ascii());
+        assert!(text.windows(6).any(|part| part == br"\u{1b}"), "{}", text.escape_ascii());
+    };
+    let step = r#"name = "\u001b[2J"
+        [[step]]
+        name = "\u001b]0;one"
+        method = "PATCH""#;
+    for more in ["", "\n\"\\u001b[2J\" = 1"] {
+        fs::write(&path, format!("{step}{more}")).unwrap();
+        let load = ["load", &server.url(), "--clients", "1", "--iterations", "1", "--scenario"];
+        evil(Command::new(TALEA).args(load).arg(&path).output().unwrap());
+    }
+    evil(Command::new(TALEA).args(["inspect", "/none/\u{1b}[2J"]).output().unwrap());
+}
+
+#[test]
 fn a_load_whose_samples_cannot_be_written_does_not_begin() {
     let server = StandIn::well_behaved();
     let folder = tempfile::tempdir().unwrap();
