@@ -79,11 +79,11 @@ export class Server {
   }
 
   /** A process dies now, and another one takes its place. */
-  kill(pid = 4712) {
+  kill(pid = 4712, kind = 'died') {
     const now = Date.now();
     const process = this.processes.find((it) => it.pid === pid);
     Object.assign(process, { alive: false, died: now });
-    const marks = [{ t: now, kind: 'died', of: 'shop', text: `Process ${pid} died (SIGKILL).` }];
+    const marks = [{ t: now, kind, of: 'shop', text: `Process ${pid} died (SIGKILL).` }];
     this.marks.push(...marks);
     this.send('point', { ...this.traffic.point(now), marks });
     this.send('processes', this.processes);

@@ -251,7 +251,7 @@ export const FAMILIES = [
   {
     name: 'shop.orders',
     kind: 'counter',
-    help: 'Orders, under a name that needs quotes. "\\" and \n in a help text.',
+    help: 'Orders, under a name that needs quotes. "\\" and \n in a help text.\u202e',
     labels: ['pay.method', 'country'],
     series: [
       ['card', 'pe'],

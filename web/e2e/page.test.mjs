@@ -595,7 +595,10 @@ describe('the development server', () => {
       (text) => text.includes('dead'),
       () => row.innerText(),
     );
-    await page.getByRole('link', { name: 'The minute before', exact: true }).click();
+    server.kill(4811, 'replaced');
+    const latest = page.getByRole('listitem').filter({ hasText: 'Process 4811 died' });
+    await page.keyboard.press('1');
+    await latest.getByRole('link', { name: 'The minute before', exact: true }).click();
     await page.getByRole('heading', { name: 'Postmortem' }).waitFor();
     await page.goBack();
     await isLive(page);
@@ -615,6 +618,7 @@ describe('the development server', () => {
     await page.getByRole('heading', { name: hostile }).waitFor();
     await page.goto(`${server.url}#explorer?${new URLSearchParams({ family: 'shop.orders' })}`);
     await page.getByRole('cell', { name: '<img src=x onerror=alert(1)>' }).waitFor();
+    await page.getByText('in a help text.\\u{202e}').waitFor();
     await page.getByLabel('pay.method').selectOption({ label: '"quoted" \\ back' });
     await page.locator('.promql code').getByText('"pay.method"').waitFor();
     assert.equal(

@@ -7,3 +7,8 @@ const SHORT: Record<string, string> = { '\t': '\\t', '\n': '\\n', '\r': '\\r' };
 export function printable(text: string): string {
   return text.replace(HIDDEN, (character) => SHORT[character] ?? `\\u{${character.codePointAt(0)!.toString(16)}}`);
 }
+
+/** A text of several lines, which stay lines. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}

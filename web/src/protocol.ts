@@ -104,7 +104,8 @@ export interface SeriesRange {
 export interface SeriesValues {
   t: number;
   s: number;
-  v: [id: number, value: number][];
+  /** null: a gauge that is missing, or no finite number. */
+  v: [id: number, value: number | null][];
 }
 
 export interface StudyCase {

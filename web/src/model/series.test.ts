@@ -38,12 +38,13 @@ test('counters are shown as rates, and what is not named did not grow', () => {
   expect(table.times).toEqual([1000, 2000, 4000]);
 });
 
-test('gauges keep their value until it changes', () => {
+test('gauges keep their value until it changes or they have none', () => {
   const table = SeriesTable.of(range('gauge', 1, [[1], [5]]));
   table.add({ t: 2000, s: 1, v: [[1, 6]] });
+  table.add({ t: 3000, s: 1, v: [[0, null]] });
   expect(table.series.map(({ values }) => values)).toEqual([
-    [1, 1],
-    [5, 6],
+    [1, 1, null],
+    [5, 6, 6],
   ]);
 });
 

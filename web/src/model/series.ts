@@ -71,7 +71,7 @@ export class SeriesTable {
       const value = changed.get(series.id);
       const before = series.values.at(-1) ?? null;
       // A series that is not named is as before: a gauge has its value, a counter did not grow.
-      const now = this.isRate ? (isNew ? 0 : (before ?? 0)) + (value ?? 0) : (value ?? before);
+      const now = this.isRate ? (isNew ? 0 : (before ?? 0)) + (value ?? 0) : value === undefined ? before : value;
       if (isNew) series.values.push(now);
       else series.values[series.values.length - 1] = now;
     }

@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks';
 
 import { count } from '../figures.ts';
 import type { Page } from '../page.ts';
-import { printable } from '../printable.ts';
+import { printable, printableLines } from '../printable.ts';
 import type { Family } from '../protocol.ts';
 import { FamilyView } from './family.tsx';
 
@@ -84,7 +84,7 @@ export function Explorer({ page }: { page: Page }) {
                   <a class="row-link" href={page.link({ family: name, labels: [] })}>
                     {printable(name)}
                   </a>
-                  {help && <span class="unit">{help}</span>}
+                  {help && <span class="unit">{printableLines(help)}</span>}
                 </th>
                 <td>{kind}</td>
                 <td>{series}</td>

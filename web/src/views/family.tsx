@@ -11,7 +11,7 @@ import { nice, tick } from '../charts/numbers.ts';
 import { NONE, type Unit, clock, count, inUnit, rate, unitOf } from '../figures.ts';
 import { type Series, SeriesTable } from '../model/series.ts';
 import type { Page } from '../page.ts';
-import { printable } from '../printable.ts';
+import { printable, printableLines } from '../printable.ts';
 import { query } from '../promql.ts';
 import { binsOf } from '../service.ts';
 import type { Family, Labels, SeriesRange, SeriesValues } from '../protocol.ts';
@@ -99,7 +99,7 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
           {table && `, ${count(table.series.length + table.more, 'series', 'series')}`}
         </span>
       </div>
-      {family?.help && <p class="note help-text">{family.help}</p>}
+      {family?.help && <p class="note help-text">{printableLines(family.help)}</p>}
       <Showing page={page} timeline={page.service.shown(address)} />
       {trouble && (
         <p class="card words trouble" role="alert">

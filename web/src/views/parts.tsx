@@ -107,7 +107,7 @@ export function Marks({ page: { service }, around: { window, marks } }: { page: 
   const seen = marks.filter(({ t }) => t >= window.from && t <= window.to).reverse();
   if (!seen.length) return null;
   // The agent has a page of the latest death; the server of a study does not.
-  const latest = service.hello?.history ? marks.findLast(({ kind }) => kind === 'died') : null;
+  const latest = service.hello?.history ? marks.findLast(({ kind }) => kind !== 'started') : null;
   return (
     <section class="card marks" aria-label="Marks">
       <ul tabIndex={seen.length > 2 ? 0 : -1}>

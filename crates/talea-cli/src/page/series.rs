@@ -211,6 +211,7 @@ impl Line {
 #[derive(Debug)]
 pub(super) struct Follower {
     family: String,
+    only_grows: bool,
     last: BTreeMap<u64, f64>,
     began: bool,
     regions: KnownRegions,
@@ -244,20 +245,21 @@ pub(super) struct Values {
 impl Follower {
     pub(super) fn new(family: String) -> Self {
         let (last, regions) = (BTreeMap::new(), KnownRegions::default());
-        Self { family, last, began: false, regions, at: Duration::ZERO }
+        Self { family, only_grows: false, last, began: false, regions, at: Duration::ZERO }
     }
 
-    /// The changes since the page before. Increases of series that only grow, values of others; those of the
-    /// first page are no increases.
+    /// The changes since the page before. Increases of series that only grow; values of others, NaN once they are
+    /// missing. Those of the first page are no increases.
     pub(super) fn next<'a>(&mut self, latest: &'a Latest) -> News<'a> {
         let (mut series, mut values) = (Vec::new(), Vec::new());
         self.regions = KnownRegions::of(&latest.families, latest.unix_millis, Some(&self.regions));
-        // Series that are missing for a while count on meanwhile.
+        // Series that only grow count on while they are missing.
         let mut now = BTreeMap::new();
-        if self.last.len() <= MOST_KEPT {
+        if self.only_grows && self.last.len() <= MOST_KEPT {
             now.clone_from(&self.last);
         }
         for family in latest.families.iter().filter(|family| family.name == self.family) {
+            self.only_grows = only_grows(family.kind);
             // The others are left out; their number is known from the list.
             for metric in family.metric.iter().take(MOST_READ) {
                 let Some(value) = value(metric) else { continue };
@@ -267,16 +269,20 @@ impl Follower {
                 if last.is_none() {
                     series.push(NewSeries { id, labels: pairs(&metric.label) });
                 }
-                let (shown, is_news) = if only_grows(family.kind) {
+                let (shown, is_news) = if self.only_grows {
                     let grown = grown(last, value, &metric.label, &self.regions);
                     (grown, self.began && grown != 0.0)
                 } else {
-                    (value, !self.began || value != last.unwrap_or(0.0))
+                    (value, last != Some(value))
                 };
                 if is_news {
                     values.push((id, Number(shown)));
                 }
             }
+        }
+        if !self.only_grows {
+            let missing = self.last.keys().filter(|id| !now.contains_key(id));
+            values.extend(missing.map(|id| (*id, Number(f64::NAN))));
         }
         let passed = latest.steady.saturating_sub(self.at);
         let seconds = if self.began { passed.as_secs_f64() } else { 0.0 };
@@ -353,6 +359,21 @@ mod tests {
             grown.extend(follower.next(&latest).values.values.into_iter().map(|it| it.1.0));
         }
         assert_eq!(grown, [7.0]);
+    }
+
+    #[test]
+    fn a_gauge_that_is_missing_or_no_number_has_no_value() {
+        let mut follower = Follower::new("level".to_owned());
+        let of = |value| gauge("level", &[("", value)]);
+        let mut next = |page: &str| {
+            let values = follower.next(&latest(0, 0, page)).values.values;
+            serde_json::to_string(&values.iter().map(|it| it.1).collect::<Vec<_>>()).unwrap()
+        };
+        assert_eq!(next(""), "[]");
+        for (value, expected) in [("0", "[0]"), ("2", "[2]"), ("2", "[]"), ("NaN", "[null]")] {
+            assert_eq!(next(&of(value)), expected);
+        }
+        assert_eq!([next(&of("2")), next(""), next("")], ["[2]", "[null]", "[]"]);
     }
 
     #[test]

@@ -155,6 +155,7 @@ pub(super) fn svg(label: &str, draw: impl for<'a> FnOnce(&Area<'a>) -> Drawn<'a>
         draw(&area.into_drawing_area()).expect("drawing into a string cannot fail");
     }
     let label = maud::html! { (label) }.into_string();
+    let svg = svg.replace('\n', "");
     svg.replacen("<svg ", &format!("<svg role=\"img\" aria-label=\"{label}\" "), 1)
 }
 

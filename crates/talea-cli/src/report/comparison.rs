@@ -102,11 +102,11 @@ mod tests {
     #[test]
     fn the_page_says_what_the_text_says_and_escapes_it() {
         let mut comparison = of(Measure::P99, &[1.0, 1.1, 0.9], &[2.0, 2.2, 1.8], true);
-        comparison.base = "A='<b>'".to_owned();
+        comparison.base = "A='<b>'\u{1b}\n".to_owned();
         let page = comparison_page(&comparison, &[], "talea study --ab '<x>'");
         assert!(page.contains("slower at p99 (2.000 times"), "{page}");
-        assert!(page.contains("A='&lt;b&gt;'") && page.contains("'&lt;x&gt;'"), "{page}");
-        assert!(!page.contains("<b>'"), "{page}");
+        assert!(page.contains("A='&lt;b&gt;'\\u{1b}\\n") && page.contains("'&lt;x&gt;'"), "{page}");
+        assert!(!page.contains("<b>'") && !page.contains('\u{1b}'), "{page}");
         // Each part of a drawing is closed, or it would swallow the next.
         assert_eq!(page.matches("<svg").count(), 1);
         assert_eq!(page.matches("<line").count(), page.matches("</line>").count());

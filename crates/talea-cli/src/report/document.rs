@@ -2,8 +2,11 @@
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
+use crate::printable::printable;
+
 pub(crate) const STYLE: &str = include_str!("style.css");
 
+/// A page; characters that cannot be seen in its texts are shown as in a terminal.
 pub(crate) fn document(title: &str, body: &Markup) -> String {
     html! {
         (DOCTYPE)
@@ -12,10 +15,10 @@ pub(crate) fn document(title: &str, body: &Markup) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (title) }
+                title { (printable(title)) }
                 style { (PreEscaped(STYLE)) }
             }
-            body { main { (body) } }
+            body { main { (PreEscaped(printable(&body.0))) } }
         }
     }
     .into_string()
