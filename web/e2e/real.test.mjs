@@ -140,6 +140,15 @@ describe('the page of a real agent', { skip: !existsSync(`${programs}/items-api`
     postmortem.on('console', (message) => faults.push(message.text()));
     await postmortem.goto(`http://127.0.0.1:${port}/postmortem`);
     await postmortem.getByText('A process was found dead at').waitFor();
+    // A long name leaves room for the numbers, and paper has no columns to scroll to.
+    await postmortem.emulateMedia({ media: 'print' });
+    const [share, overflow] = await postmortem.evaluate(() => {
+      const name = document.querySelector('h2 ~ .scroll tbody th');
+      name.textContent = '/long'.repeat(60);
+      const box = name.closest('.scroll');
+      return [name.offsetWidth / box.clientWidth, getComputedStyle(box).overflowX];
+    });
+    assert.ok(share < 0.5 && overflow === 'visible', `${share} ${overflow}`);
     await postmortem.close();
     assert.deepEqual(faults, []);
   });
