@@ -61,6 +61,8 @@ impl Range {
                 }
             }
         });
+        // A wall clock that was set back shows times again.
+        bins.sort_by_key(|bin| bin.unix_millis);
         let is_within = |bin: &&Bin| bin.unix_millis >= span.from;
         feed.with_numbers(|numbering| {
             let point = |bin: &Bin| {
@@ -151,7 +153,8 @@ fn ends_of_bins(times: &[Time], span: TimeRange) -> BTreeSet<usize> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
+    use std::sync::Arc;
     use std::time::Instant;
 
     use super::*;
@@ -160,22 +163,29 @@ mod tests {
     use crate::live::CREATED;
     use crate::page::feed::Recorded;
 
-    #[test]
-    fn one_bin_has_as_many_requests_as_its_seconds_also_if_a_region_was_replaced_in_it() {
+    /// Readings, each with its second of the wall clock, and of the one that is never set.
+    pub(in super::super) fn feed(pages: impl IntoIterator<Item = (i64, u64, String)>) -> Arc<Feed> {
         let hour = Duration::from_secs(3600);
         let history = History::new(Extent { seconds: hour, minutes: hour, bytes: 1 << 20 });
         let feed = Feed::new(String::new(), history);
-        // A region that was made at second 10, and one that took its place at second 102.
-        for (second, created, count) in [(100, 10, 5), (101, 10, 7), (103, 102, 9), (104, 102, 12)]
-        {
-            let page = gauge(CREATED, &[("region=\"shop\"", created)])
-                + &requests(&[("method=\"GET\",route=\"/a\"", count)]);
-            let time =
-                Time { unix_millis: second * 1000, steady: Duration::from_secs(second as u64) };
+        for (second, steady, page) in pages {
+            let time = Time { unix_millis: second * 1000, steady: Duration::from_secs(steady) };
             let (began, ended) = (Instant::now(), Instant::now());
             let (families, processes) = (pages::read(&page), Vec::new());
             feed.add(Recorded { time, began, ended, families, processes }).unwrap();
         }
+        feed
+    }
+
+    #[test]
+    fn one_bin_has_as_many_requests_as_its_seconds_also_if_a_region_was_replaced_in_it() {
+        // A region that was made at second 10, and one that took its place at second 102.
+        let pages = [(100, 10, 5), (101, 10, 7), (103, 102, 9), (104, 102, 12)];
+        let feed = feed(pages.map(|(second, created, count)| {
+            let page = gauge(CREATED, &[("region=\"shop\"", created)])
+                + &requests(&[("method=\"GET\",route=\"/a\"", count)]);
+            (second, second as u64, page)
+        }));
         for bin in [1_000, 10_000] {
             let span = TimeRange { from: 100_001, to: 105_000, bin };
             let json = serde_json::to_value(Range::of(&feed, span)).unwrap();

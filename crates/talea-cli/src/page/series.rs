@@ -158,13 +158,16 @@ impl SeriesRange {
         lines.sort_by(|one, other| other.1.size().total_cmp(&one.1.size()));
         let more = lines.len().saturating_sub(MOST_SERIES);
         lines.truncate(MOST_SERIES);
-        let series = lines.into_iter().map(|(id, line)| line.series(id, bins.len())).collect();
+        // A wall clock that was set back shows times again.
+        let mut order: Vec<usize> = (0..bins.len()).collect();
+        order.sort_by_key(|bin| bins[*bin].1);
+        let series = lines.into_iter().map(|(id, line)| line.series(id, &order)).collect();
         Self {
             family: name.to_owned(),
             kind: found,
             bin: span.bin / 1000,
-            times: bins.iter().map(|bin| bin.1).collect(),
-            lengths: bins.iter().map(|bin| Number(bin.2)).collect(),
+            times: order.iter().map(|bin| bins[*bin].1).collect(),
+            lengths: order.iter().map(|bin| Number(bins[*bin].2)).collect(),
             more,
             series,
         }
@@ -197,12 +200,12 @@ impl Line {
         self.values.values().filter(|value| !value.is_nan()).map(|value| value.abs()).sum()
     }
 
-    fn series(&self, id: u64, bins: usize) -> SeriesValues {
+    fn series(&self, id: u64, bins: &[usize]) -> SeriesValues {
         let labels = pairs(&self.labels).into_iter();
         SeriesValues {
             id,
             labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
-            values: (0..bins).map(|bin| self.values.get(&bin).map(|it| Number(*it))).collect(),
+            values: bins.iter().map(|bin| self.values.get(bin).map(|it| Number(*it))).collect(),
         }
     }
 }
@@ -297,8 +300,10 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::families::pages::{self, counter, gauge};
+    use crate::families::pages::{self, counter, gauge, requests};
     use crate::live::{CREATED, UP};
+    use crate::page::range::Range;
+    use crate::page::range::tests::feed;
 
     fn latest(second: u64, unix_millis: i64, page: &str) -> Latest {
         let families = Arc::new(pages::read(page));
@@ -315,6 +320,24 @@ mod tests {
             let Values { seconds, .. } = follower.next(&latest).values;
             assert_eq!(serde_json::to_string(&seconds).unwrap(), length, "{second}");
         }
+    }
+
+    #[test]
+    fn the_past_is_in_the_order_of_a_wall_clock_that_was_set_back() {
+        let page = |count: u64| requests(&[("method=\"GET\",route=\"/a\"", count)]);
+        let seconds = (0u64..).zip([100, 101, 3_702, 3_703, 104, 105]);
+        let feed = feed(seconds.map(|(steady, second)| (second, steady, page(steady * steady))));
+        let span = TimeRange { from: 100_001, to: 4_000_000, bin: 1_000 };
+        let range = serde_json::to_value(Range::of(&feed, span)).unwrap();
+        let points = range["points"].as_array().unwrap().iter();
+        let points: Vec<_> = points.map(|it| (&it["t"], &it["e"][0][1])).collect();
+        let series = SeriesRange::of(&feed, "http_request_duration_seconds", span);
+        let series = serde_json::to_value(series).unwrap();
+        let [times, values] = [&series["times"], &series["series"][0]["values"]];
+        let pairs = times.as_array().unwrap().iter().zip(values.as_array().unwrap());
+        assert_eq!(points, pairs.collect::<Vec<_>>());
+        assert_eq!(times, &serde_json::json!([101_000, 104_000, 105_000, 3_702_000, 3_703_000]));
+        assert_eq!(values, &serde_json::json!([1, 7, 9, 3, 5]));
     }
 
     #[test]
