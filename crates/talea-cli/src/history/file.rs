@@ -139,6 +139,11 @@ impl HistoryFile {
     fn replace<'a>(&mut self, records: impl Iterator<Item = (usize, &'a [u8])>) -> Result<()> {
         let beside = beside(&self.path);
         let file = open(&beside, OpenOptions::new().write(true).create(true).truncate(false))?;
+        // Root may open anybody's, who would then own the history.
+        let (owner, user) = (file.metadata()?.uid(), rustix::process::geteuid().as_raw());
+        if owner != user {
+            bail!("{} belongs to the user {owner}, expected {user}", beside.display());
+        }
         // Another agent's is neither emptied nor removed.
         lock(&file).with_context(|| beside.display().to_string())?;
         let written = write_anew(file, records).and_then(|written| {

@@ -472,6 +472,26 @@ mod tests {
     }
 
     #[test]
+    fn a_file_beside_that_another_user_made_does_not_become_the_history() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let (folder, path, service) = recording();
+        let beside = folder.path().join(".shop.history.new");
+        fs::write(&beside, "").unwrap();
+        std::os::unix::fs::chown(&beside, Some(1), None).unwrap();
+        let mut history = History::open(hours(), &path).unwrap();
+        history.add(at(0), &service.families()).unwrap();
+        fs::remove_file(&path).unwrap();
+        let refused = history.add(at(1), &service.families()).unwrap_err();
+        assert!(
+            format!("{refused:#}").contains("belongs to the user 1, expected 0"),
+            "{refused:#}"
+        );
+        assert!(beside.exists() && !path.exists());
+    }
+
+    #[test]
     fn a_clock_that_is_set_back_loses_no_tick() {
         let service = Service::new();
         let mut history = History::new(hours());
