@@ -11,7 +11,8 @@ use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
 use talea_http::{Endpoint, ManualExchange};
 
 use crate::callable::{self, OneArgument, Step};
-use crate::lock::StateLock;
+use crate::lock::{Guard, StateLock};
+use crate::private_region::generation;
 use crate::route::HttpRoute;
 
 /// A request in flight.
@@ -44,6 +45,8 @@ struct State {
     /// The status of a head whose body has not begun.
     status: Option<u16>,
     is_closed: bool,
+    /// The generation of the process in which it arrived.
+    generation: u64,
 }
 
 enum Message {
@@ -92,12 +95,21 @@ fn has_more(message: &Bound<'_, PyDict>) -> PyResult<bool> {
 impl Drop for State {
     fn drop(&mut self) {
         if !self.is_closed {
+            self.leave_to_parent();
             self.end();
         }
     }
 }
 
 impl State {
+    /// Records nothing in a child that was forked during the request: its parent does.
+    #[inline]
+    fn leave_to_parent(&mut self) {
+        if self.generation != generation() {
+            self.request.exchange.forget();
+        }
+    }
+
     /// Records the head of a response whose body has not begun, and ends the request. One that has no route by
     /// now is unmatched.
     fn end(&mut self) {
@@ -142,20 +154,28 @@ impl HttpExchange {
         send: Option<Py<PyAny>>,
     ) -> Self {
         let (coroutine, origin, status) = (None, None, None);
-        let state = State { request, send, coroutine, origin, status, is_closed: false };
+        let (is_closed, generation) = (false, generation());
+        let state = State { request, send, coroutine, origin, status, is_closed, generation };
         Self { reader, state: StateLock::new(state) }
+    }
+
+    #[inline]
+    fn state<'a>(&'a self, py: Python<'a>) -> Guard<'a, State> {
+        let mut state = self.state.lock(py);
+        state.leave_to_parent();
+        state
     }
 
     pub(crate) fn arrived_at(&self, middleware: Bound<'_, PyAny>, scope: &Bound<'_, PyDict>) {
         let origin = (middleware.unbind(), scope.clone().unbind());
-        self.state.lock(scope.py()).origin = Some(origin);
+        self.state(scope.py()).origin = Some(origin);
     }
 
     /// Has the routes read again if the scope has an endpoint: a route that was added since they were read may
     /// have taken this request.
     #[cold]
     fn look_for_route(&self, py: Python<'_>) -> PyResult<()> {
-        let Some((middleware, scope)) = self.state.lock(py).origin.take() else { return Ok(()) };
+        let Some((middleware, scope)) = self.state(py).origin.take() else { return Ok(()) };
         if let Some(endpoint) = scope.bind(py).get_item(intern!(py, "endpoint"))? {
             callable::call_method(middleware.bind(py), "_declare_added", (endpoint,))?;
         }
@@ -164,18 +184,18 @@ impl HttpExchange {
 
     pub(crate) fn begin(&self, coroutine: Bound<'_, PyAny>) {
         let py = coroutine.py();
-        self.state.lock(py).coroutine = Some(coroutine.unbind());
+        self.state(py).coroutine = Some(coroutine.unbind());
     }
 
     /// The coroutine of the application inside, until the exchange is closed.
     pub(crate) fn coroutine<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
-        self.state.lock(py).coroutine.as_ref().map(|coroutine| coroutine.bind(py).clone())
+        self.state(py).coroutine.as_ref().map(|coroutine| coroutine.bind(py).clone())
     }
 
     /// The service's code failed with an exception. A head that it sent before is on its way to the client:
     /// servers of ASGI do not wait for the body.
     pub(crate) fn failed_after_head(&self, py: Python<'_>) {
-        let mut state = self.state.lock(py);
+        let mut state = self.state(py);
         if let Some(status) = state.status.take() {
             state.request.exchange.begin_response(status);
         }
@@ -185,7 +205,7 @@ impl HttpExchange {
 
     /// Ends the request: as aborted, if it has not ended already.
     pub(crate) fn end(&self, py: Python<'_>) {
-        let mut state = self.state.lock(py);
+        let mut state = self.state(py);
         state.end();
         let objects = [state.send.take(), state.coroutine.take()];
         let origin = state.origin.take();
@@ -200,7 +220,7 @@ impl HttpExchange {
 impl HttpExchange {
     /// The request is for this route.
     pub(crate) fn enter(&self, py: Python<'_>, route: &HttpRoute) {
-        let mut state = self.state.lock(py);
+        let mut state = self.state(py);
         let endpoint = route.endpoint(&state.request.method);
         state.enter(endpoint);
     }
@@ -215,22 +235,22 @@ impl HttpExchange {
 
     /// The status of the response. A request that no route has taken is unmatched.
     fn head(&self, py: Python<'_>, status: u16) {
-        self.state.lock(py).head(status);
+        self.state(py).head(status);
     }
 
     /// A piece of the response's body, of which more may follow.
     fn body(&self, py: Python<'_>, bytes: u64, is_last: bool) {
-        self.state.lock(py).body(bytes, is_last);
+        self.state(py).body(bytes, is_last);
     }
 
     /// Whether the request has ended.
     pub(crate) fn is_closed(&self, py: Python<'_>) -> bool {
-        self.state.lock(py).is_closed
+        self.state(py).is_closed
     }
 
     /// The service's code failed with an exception.
     pub(crate) fn failed(&self, py: Python<'_>) {
-        let mut state = self.state.lock(py);
+        let mut state = self.state(py);
         let unmatched = state.request.unmatched;
         state.enter(unmatched);
         state.request.exchange.failed();
@@ -303,14 +323,14 @@ impl OneArgument for HttpExchange {
     ) -> PyResult<Bound<'py, PyAny>> {
         let (py, exchange) = (this.py(), this.get());
         let message = Message::of(argument)?;
-        let mut state = exchange.state.lock(py);
+        let mut state = exchange.state(py);
         // A 405 is that of a route for other methods.
         if matches!(message, Message::Head(status) if status != 405)
             && !state.request.exchange.is_open()
         {
             drop(state);
             exchange.look_for_route(py)?;
-            state = exchange.state.lock(py);
+            state = exchange.state(py);
         }
         match message {
             Message::Head(status) => state.head(status),
@@ -329,7 +349,7 @@ impl OneArgument for HttpExchange {
 /// An exception left the application.
 #[cold]
 pub(crate) fn ended(py: Python<'_>, exchange: &HttpExchange, error: &PyErr) {
-    if !exchange.state.lock(py).request.exchange.is_open() {
+    if !exchange.state(py).request.exchange.is_open() {
         let _ = exchange.look_for_route(py);
     }
     // Not if it was cancelled.

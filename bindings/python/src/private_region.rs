@@ -27,13 +27,29 @@ const USED_MAX: u64 = 16;
 /// Forks of this process and those that it comes from.
 static FORKS: AtomicU64 = AtomicU64::new(0);
 
+/// Forks that lead from the first process to this one.
+static GENERATION: AtomicU64 = AtomicU64::new(0);
+
 /// Regions that no object leads to.
 static UNUSED: Mutex<Vec<(Registry, PrivateRegion)>> = Mutex::new(Vec::new());
 
-/// Called before each fork, and after it in the child.
+/// Called before each fork.
 #[pyfunction]
 pub(crate) fn note_fork() {
     FORKS.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Called after each fork in the child.
+#[pyfunction]
+pub(crate) fn note_child() {
+    note_fork();
+    GENERATION.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Differs between a process and its children.
+#[inline]
+pub(crate) fn generation() -> u64 {
+    GENERATION.load(Ordering::Relaxed)
 }
 
 /// The properties that decide whether a region in memory is used again.

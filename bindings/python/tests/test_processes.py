@@ -5,11 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 from pathlib import Path
 
 import pytest
 
 import talea
+from test_http import in_flight, outcomes
 
 COUNT = """
 import sys
@@ -84,6 +86,56 @@ def test_forked_children_count_into_their_parents_memory():
     assert registry.get_sample_value("orders_total", {"worker": "before"}) == 4
     assert registry.get_sample_value("orders_total", {"worker": "after"}) == 3
     assert registry.get_sample_value("level") == 1
+
+
+def test_a_child_leaves_the_requests_that_it_was_forked_in_to_its_parent(registry):
+    @types.coroutine
+    def wait():
+        yield
+
+    async def app(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await wait()
+        await send({"type": "http.response.body"})
+
+    async def send(message):
+        pass
+
+    def wsgi(environ, start_response):
+        start_response("200 OK", [])
+        return [b"hello"]
+
+    def end(request):
+        with pytest.raises(StopIteration):
+            request.send(None)
+
+    asgi = talea.asgi.Middleware(app, registry=registry)
+    requests = [asgi({"type": "http", "method": "GET"}, None, send) for _ in range(3)]
+    for request in requests:
+        request.send(None)
+    metered = talea.wsgi.Middleware(wsgi, registry=registry)
+    body = metered({"REQUEST_METHOD": "GET"}, lambda *_: None)
+    child = os.fork()
+    if child == 0:
+        try:
+            end(requests.pop())
+            requests.pop().close()
+            requests.clear()
+            body.close()
+            # Its own requests it does record.
+            own = asgi({"type": "http", "method": "GET"}, None, send)
+            own.send(None)
+            own.close()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert in_flight(registry) == {("_unmatched",): 4}
+    for request in requests:
+        end(request)
+    assert b"".join(body) == b"hello"
+    assert in_flight(registry) == {}
+    ends = {outcome: n for (_, _, outcome), n in outcomes(registry).items()}
+    assert ends == {"complete": 4, "aborted": 1}
 
 
 RECYCLED = Path(__file__).parents[1] / "examples" / "recycled_workers.py"

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
 from typing import Any, Optional, Protocol, Union
 
-from talea._talea import Region, note_fork, parse
+from talea._talea import Region, note_child, note_fork, parse
 from talea.metrics_core import Metric
 from talea.samples import Exemplar, Sample
 
@@ -26,7 +26,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
     )
-    os.register_at_fork(before=note_fork, after_in_child=note_fork)
+    os.register_at_fork(before=note_fork, after_in_child=note_child)
 
 
 class Collector(Protocol):

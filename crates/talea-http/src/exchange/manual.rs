@@ -106,6 +106,13 @@ impl ManualExchange {
         self.close();
     }
 
+    /// Records nothing any more: in a child that was forked during the request, whose parent records it.
+    pub fn forget(&mut self) {
+        self.has_entered = true;
+        std::mem::forget(self.transfer.take());
+        std::mem::forget(std::mem::replace(&mut self.exchange, Exchange::closed()));
+    }
+
     /// Ends the request: as aborted, if it has not ended already.
     pub fn close(&mut self) {
         self.transfer = None;
