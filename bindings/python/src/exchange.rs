@@ -436,7 +436,10 @@ impl WsgiBody {
                 Ok(None)
             }
             Err(error) => {
-                exchange.failed(py);
+                // Not if the server or the service stops, by SystemExit or another one that is no Exception.
+                if error.is_instance_of::<PyException>(py) {
+                    exchange.failed(py);
+                }
                 Err(error)
             }
         }

@@ -307,7 +307,7 @@ def test_an_odd_length_is_none(registry, length):
 @given(
     pieces=st.integers(0, 3),
     read=st.integers(0, 4),
-    end=st.sampled_from(["reads", "closes", "forgets", "reads and closes", "raises"]),
+    end=st.sampled_from(["reads", "closes", "forgets", "reads and closes", "raises", "exits"]),
 )
 @hypothesis_settings(max_examples=30, deadline=None)
 def test_each_body_ends_once_however_it_is_read(pieces, read, end):
@@ -321,23 +321,25 @@ def test_each_body_ends_once_however_it_is_read(pieces, read, end):
                 yield b"x"
             if end == "raises":
                 raise KeyError("no item")
+            if end == "exits":
+                raise SystemExit
         finally:
             closed.append(1)
 
     metered = Middleware(app, registry=registry, route=lambda environ: "/x")
     body = metered({"REQUEST_METHOD": "GET"}, lambda status, headers: None)
     got = []
-    with contextlib.suppress(KeyError):
+    with contextlib.suppress(KeyError, SystemExit):
         for piece in body:
             got.append(piece)
             if len(got) == read and end != "reads":
                 break
-    is_read = end in ("reads", "raises") or not 0 < read <= pieces
+    is_read = end == "reads" or not 0 < read <= pieces
     if end in ("closes", "reads and closes"):
         body.close()
-    if end == "raises" and not 0 < read <= pieces:
+    if end == "raises" and is_read:
         expected = "panicked"
-    elif end != "raises" and is_read:
+    elif end not in ("raises", "exits") and is_read:
         expected = "complete"
     else:
         expected = "aborted"
