@@ -73,7 +73,7 @@ impl HttpMeter {
         let has_sizes = detailed || convention != "prometheus";
         let has_protocol = convention == "opentelemetry";
         let (region, endpoints) =
-            with_room(py, region, |region| opts.clone().register(&region.registry))?;
+            with_room(py, region, 2, |region| opts.clone().register(&region.registry))?;
         // Exchanges and routes have handles, and no region.
         region.get().pin();
         let unmatched = endpoints.unmatched();

@@ -65,7 +65,7 @@ fn registered<M: Metric + Send + Sync + 'static>(
     labelnames: &[String],
 ) -> PyResult<(Py<Region>, Family<DynamicLabels, M>)> {
     let (region, family) =
-        with_room(py, region, |region| region.registry.family(opts, labelnames))?;
+        with_room(py, region, 1, |region| region.registry.family(opts, labelnames))?;
     let kept = family.clone();
     let emptied = move || {
         kept.remove_matching(&[]);

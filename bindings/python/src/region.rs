@@ -220,7 +220,8 @@ impl Region {
         labelnames: Vec<String>,
     ) -> PyResult<(Py<Self>, InfoFamily)> {
         let opts = Opts::new(name, help(documentation)).lenient_names(true).utf8_names(true);
-        let (region, info) = with_room(py, slf, |region| region.registry.info(opts, &labelnames))?;
+        let (region, info) =
+            with_room(py, slf, 2, |region| region.registry.info(opts, &labelnames))?;
         let kept = info.clone();
         let emptied = move || {
             kept.remove_pairs(&[""; 0]);
@@ -239,16 +240,25 @@ impl Region {
 
 /// Registers something in a region. If that is full, a warning says so, and a region of this process takes it:
 /// an application starts nevertheless.
+/// The warning is that of the caller, `stacklevel` frames of Python away.
 pub(crate) fn with_room<T>(
     py: Python<'_>,
     region: Py<Region>,
+    stacklevel: i32,
     register: impl Fn(&Region) -> Result<T, Error>,
 ) -> PyResult<(Py<Region>, T)> {
-    let refused = |error: Error| PyValueError::new_err(error.to_string());
+    // The advice to set an option that Rust has.
+    let advice = "; or ask for `utf8_names`";
+    let refused = |error: Error| PyValueError::new_err(error.to_string().replace(advice, ""));
     match register(region.get()) {
         Err(error @ Error::Full { .. }) => {
             let message = format!("{error}. Until then this process alone shows the metric");
-            PyErr::warn(py, &py.get_type::<PyRuntimeWarning>(), &CString::new(message)?, 2)?;
+            PyErr::warn(
+                py,
+                &py.get_type::<PyRuntimeWarning>(),
+                &CString::new(message)?,
+                stacklevel,
+            )?;
             let private = Py::new(py, Region::private()?)?;
             let registered = register(private.get()).map_err(refused)?;
             Ok((private, registered))

@@ -275,7 +275,9 @@ def test_conventions_name_the_metrics(registry, convention, counter, labels):
         assert registry.get_sample_value("http_request_duration_highr_seconds_count") == 1
 
 
-def test_an_unknown_convention_is_explained(registry):
+def test_a_wrong_option_is_explained(registry):
+    with pytest.raises(ValueError, match="does not begin with a digit$"):
+        talea.http_meter(registry=registry, prefix="9")
     with pytest.raises(ValueError, match='"other".*expected prometheus'):
         talea.http_meter(registry, convention="other")
 

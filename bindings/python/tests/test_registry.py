@@ -121,6 +121,9 @@ def test_info_and_enum(registry):
     circuit.labels("x").state("open")
     assert registry.get_sample_value("circuit", {"to": "x", "circuit": "closed"}) == 0
     assert registry.get_sample_value("circuit", {"to": "x", "circuit": "open"}) == 1
+    for states, reason in [([], "1 to 64 states, this one 0$"), (["a", "a"], '"a" is there twice; name each state once')]:
+        with pytest.raises(ValueError, match=reason):
+            talea.Enum("valve", "V.", states=states, registry=registry)
     with pytest.raises(ValueError, match="half.*closed.*open"):
         circuit.labels("x").state("half")
 
@@ -451,12 +454,13 @@ def test_what_interrupts_a_registration_may_use_the_registry(registry):
 
 def test_a_full_region_is_a_warning(region):
     registry = talea.CollectorRegistry(path=region, size=1 << 20)
-    with pytest.warns(RuntimeWarning, match="this process alone"):
+    with pytest.warns(RuntimeWarning, match="this process alone") as warned:
         for n in range(5_000):
             last = talea.Counter(f"orders_{n}", "Orders.", registry=registry)
             last.inc()
             if last._region is not registry._region:
                 break
+    assert [warning.filename for warning in warned] == [__file__]
     assert registry.get_sample_value(f"orders_{n}_total") == 1
     assert registry.get_sample_value("orders_0_total") == 1
 

@@ -119,7 +119,7 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
         }
         let count = E::cardinality().filter(|count| (1..=64).contains(count)).ok_or_else(|| {
             let found = E::cardinality().map_or("any number".to_owned(), |n| n.to_string());
-            number_of_states(&found)
+            number_of_states(&found) + "; use an enum of the states"
         })?;
         let state = |n| {
             let mut text = LabelText::new();
@@ -146,7 +146,7 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
 }
 
 fn number_of_states(found: &str) -> String {
-    format!("a state set has 1 to 64 states, this one {found}; use an enum of the states")
+    format!("a state set has 1 to 64 states, this one {found}")
 }
 
 fn shape(opts: &Opts<'_>, states: Vec<String>) -> Result<Shape, String> {
@@ -154,7 +154,7 @@ fn shape(opts: &Opts<'_>, states: Vec<String>) -> Result<Shape, String> {
     let mut seen = HashSet::new();
     // A scrape would show one series twice.
     if let Some(twice) = states.iter().find(|state| !seen.insert(*state)) {
-        return Err(format!("its state {twice:?} is there twice; use an enum of the states"));
+        return Err(format!("its state {twice:?} is there twice; name each state once"));
     }
     let (number, storage) = (Number::Integer, Some(Storage::Single));
     let shape = Shape::single_cell(Kind::StateSet, number, storage, Combine::Latest, "");

@@ -123,7 +123,7 @@ fn states_that_would_look_the_same_are_refused() {
     let registry = registry();
     // `None` and `Some(None)` are both written as nothing.
     let message = reason(registry.register::<StateSet<Option<Option<bool>>>>(opts("x")));
-    assert_eq!(message, "its state \"\" is there twice; use an enum of the states");
+    assert_eq!(message, "its state \"\" is there twice; name each state once");
     register::<StateSet<Option<bool>>>(&registry, "y");
 }
 
