@@ -67,6 +67,16 @@ def test_pages_of_custom_families_are_those_of_the_official_client():
     assert talea.generate_latest(ours) == prometheus_client.generate_latest(theirs)
 
 
+def test_a_help_that_ends_with_a_carriage_return_can_be_read():
+    registry = talea.CollectorRegistry()
+    collector = Custom()
+    collector.collect = lambda: [GaugeMetricFamily("level", "Level.\r", 1)]
+    registry.register(collector)
+    for page, ours in [(talea.generate_latest(registry), parser), (generate_openmetrics(registry), openmetrics_parser)]:
+        (family,) = ours.text_string_to_metric_families(page.decode())
+        assert family.documentation == "Level."
+
+
 def test_the_official_registry_shows_our_metrics_and_ours_shows_theirs(registry):
     theirs = prometheus_client.CollectorRegistry()
     talea.Counter("ours", "Ours.", ["a"], registry=theirs).labels("x").inc(2)

@@ -37,7 +37,8 @@ def _value(text: object) -> str:
 
 
 def _help(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n")
+    # A line of a text must not end with a carriage return.
+    return text.rstrip("\r").replace("\\", r"\\").replace("\n", r"\n")
 
 
 class _Names:
