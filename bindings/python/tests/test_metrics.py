@@ -131,6 +131,8 @@ def test_a_name_is_taken_once(registry):
     orders.inc(3)
     registry.unregister(orders)
     assert registry.get_sample_value("orders_total") is None
+    with pytest.raises(ValueError, match=r"Counter\(orders\).*make the metric anew"):
+        registry.register(orders)
     again = talea.Counter("orders", "Orders.", registry=registry)
     again.inc()
     orders.inc()

@@ -155,6 +155,8 @@ class CollectorRegistry:
 
     def register(self, collector: Any) -> None:
         """Adds a collector. A DuplicateTimeseries, which is a ValueError, if a name of it is taken."""
+        if getattr(collector, "_is_ended", False):
+            raise ValueError(f"{collector!r} was unregistered, and its series are gone; make the metric anew")
         names = self._get_names(collector)
         with self._lock:
             self._check(names)
@@ -177,6 +179,7 @@ class CollectorRegistry:
                 self._custom.remove(collector)
                 return
         # A metric of the same definition has none of them, also if somebody keeps a child.
+        collector._is_ended = True
         collector.clear()
         if collector._type == "gauge" and not collector._labelnames:
             collector.set(0)
