@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use talea::{FloatCounter, FloatGauge};
 
 use crate::callable;
+use crate::private_region::generation;
 use crate::region::Region;
 
 /// Wraps a function, so that each call of it runs within the block.
@@ -192,18 +193,36 @@ impl CountedExceptions {
 #[pyclass(frozen, module = "talea")]
 pub(crate) struct InProgress {
     pub(crate) gauge: FloatGauge,
+    /// The generation of this process, and how many blocks are open that it began.
+    pub(crate) open: Mutex<(u64, usize)>,
     pub(crate) _region: Py<Region>,
+}
+
+impl InProgress {
+    fn open(&self) -> MutexGuard<'_, (u64, usize)> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.0 != generation() {
+            *open = (generation(), 0);
+        }
+        open
+    }
 }
 
 #[pymethods]
 impl InProgress {
     fn __enter__(&self) {
+        self.open().1 += 1;
         self.gauge.add(1.0);
     }
 
     #[pyo3(signature = (*_exception))]
     fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
-        self.gauge.add(-1.0);
+        let mut open = self.open();
+        // Of a child that was forked in the block, the parent ends it.
+        if open.1 > 0 {
+            open.1 -= 1;
+            self.gauge.add(-1.0);
+        }
     }
 
     fn __call__<'py>(

@@ -385,7 +385,8 @@ class! {
 
     /// Adds one while a block or a function runs.
     fn track_inprogress(&self, py: Python<'_>) -> PyResult<InProgress> {
-        Ok(InProgress { gauge: self.0.series()?.clone(), _region: self.0.region()?.clone_ref(py) })
+        let (gauge, _region) = (self.0.series()?.clone(), self.0.region()?.clone_ref(py));
+        Ok(InProgress { gauge, open: Default::default(), _region })
     }
 
     #[getter]

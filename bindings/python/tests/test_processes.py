@@ -88,6 +88,21 @@ def test_forked_children_count_into_their_parents_memory():
     assert registry.get_sample_value("level") == 1
 
 
+def test_a_child_that_leaves_the_block_of_its_parent_does_not_end_it(registry):
+    busy = talea.Gauge("busy", "Busy.", registry=registry)
+    block = busy.track_inprogress()
+    with block:
+        child = os.fork()
+        if child == 0:
+            with block:
+                pass
+            block.__exit__(None, None, None)
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert registry.get_sample_value("busy") == 1
+    assert registry.get_sample_value("busy") == 0
+
+
 def test_a_child_leaves_the_requests_that_it_was_forked_in_to_its_parent(registry):
     @types.coroutine
     def wait():
