@@ -118,7 +118,13 @@ impl Family {
             region.memory.read_text(region.family_span(self.id, at), &mut out);
             out
         };
-        let (name, definition) = (text(FAMILY_NAME), text(FAMILY_DEFINITION));
+        let mut all = vec![*self];
+        let mut others = Vec::new();
+        region.each_named(&text(FAMILY_NAME), |id| others.extend((id != self.id).then_some(id)));
+        if others.is_empty() {
+            return all;
+        }
+        let definition = text(FAMILY_DEFINITION);
         let spec = FamilySpec {
             definition: &definition,
             made_segment: region.made_segment(self.id),
@@ -126,12 +132,9 @@ impl Family {
             adds,
             ..FamilySpec::default()
         };
-        let mut all = vec![*self];
-        region.each_named(&name, |id| {
-            if id != self.id && region.is_added(id, self.head, &spec) {
-                all.extend(region.family_head(id).map(|(_, head)| Self { region, id, head }));
-            }
-        });
+        let is_added = |&id: &u32| region.is_added(id, self.head, &spec);
+        let family = |id| region.family_head(id).map(|(_, head)| Self { region, id, head });
+        all.extend(others.into_iter().filter(is_added).filter_map(family));
         all
     }
 }
