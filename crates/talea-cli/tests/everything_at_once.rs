@@ -39,10 +39,11 @@ const KILLS: u64 = 6;
 /// By how much the agent's memory may be larger in the last quarter than in the first, in bytes:
 /// what its allocator may keep of pages that were made at the same time.
 const GROWTH: u64 = 32 << 20;
-/// Of a tmpfs that is soon full.
-const SMALL: &str = "size=700k";
-/// The length of an allocation that does not fit any more, in bytes.
-const MORE: usize = 256 << 10;
+/// Of a tmpfs that is full before the region on it is. Such a region has backed 428 KiB when all of its
+/// records are in use, if its writer only ever ran on one CPU, and more if on several.
+const SMALL: &str = "size=360k";
+/// The most that a region backs at once, where less is not tried if this is refused, in bytes.
+const MORE: usize = 16 << 10;
 
 /// Not a claim of its own: the other test starts it as processes.
 #[test]
@@ -145,19 +146,19 @@ impl Mount {
         Self(at)
     }
 
-    /// Waits until there is less room than for a third of the file that fills it.
+    /// Waits until the system refuses memory to the region.
     fn fills_up(&self) {
         wait_for(|| {
             let now = rustix::fs::statvfs(&self.0).unwrap();
             let free = now.f_bfree * now.f_frsize;
-            if free <= MORE as u64 { Ok(()) } else { Err(format!("{free} bytes are free")) }
+            if free < MORE as u64 { Ok(()) } else { Err(format!("{free} bytes are free")) }
         });
     }
 
-    /// That a file of a third of its size does not fit.
+    /// That as much does not fit any more.
     fn assert_full(&self) {
         let more = self.0.join("more");
-        let written = fs::write(&more, vec![1; MORE + 1]);
+        let written = fs::write(&more, vec![1; MORE]);
         fs::remove_file(more).unwrap();
         assert_eq!(written.unwrap_err().kind(), ErrorKind::StorageFull);
     }
