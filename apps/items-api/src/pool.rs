@@ -117,7 +117,7 @@ impl<C: Connector> Pool<C> {
             metrics.meter(plan.name, move || {
                 let taken = max.saturating_sub(turns.available_permits() as u32);
                 let open = open.load(Relaxed);
-                // Whose turn it is may still be connecting.
+                // A request that has its turn may still be connecting.
                 let used = taken.min(open);
                 Connections { used, idle: open - used, max }
             })

@@ -276,7 +276,7 @@ fn a_layer_around_a_service_allocates_nothing_for_bodies_in_memory() {
 }
 
 /// A scanner sends each method, scheme and version to each route.
-/// What is made for a router lives as long as the program, also if the router is swapped for another.
+/// The tables of a router live as long as the program, also if the router is swapped for another.
 #[test]
 fn a_router_that_is_metered_again_takes_few_kilobytes() {
     let endpoints = endpoints(Convention::Prometheus);

@@ -34,7 +34,7 @@ impl Connection {
     }
 }
 
-/// Whose certificates are trusted, where a URL is `https`.
+/// The trusted certificates, where a URL is `https`.
 #[derive(Debug, Args)]
 pub(crate) struct Tls {
     /// Trust the certificates in a PEM file, rather than those that the system trusts

@@ -9,7 +9,7 @@ use crate::study::{CaseResult, Server};
 
 /// A column of the table, on the screen and in the report.
 pub(super) struct Column {
-    /// Whose number it is.
+    /// The heading that it shares with columns beside it.
     pub(super) group: &'static str,
     pub(super) title: &'static str,
     heading: &'static str,

@@ -73,7 +73,7 @@ async fn catch<F: Future>(future: F) -> std::thread::Result<F::Output> {
     .await
 }
 
-/// Whose client waits for the answer, and gets the same one as without a meter.
+/// The client waits for the answer, and gets the same one as without a meter.
 #[tokio::test]
 async fn a_body_that_exceeds_a_limit_outside_of_the_meter_is_a_413_that_is_complete() {
     let limit = || {

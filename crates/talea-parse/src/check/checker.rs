@@ -23,7 +23,7 @@ pub(super) struct Checker<'a> {
     named: HashMap<Cow<'a, str>, usize>,
     /// The family of the last line.
     current: Option<usize>,
-    /// Whose sample a name is.
+    /// The family that has a sample of this name.
     claims: HashMap<String, usize>,
     /// Each series with the line and the time of its last sample.
     pub(super) series: HashMap<Fingerprint, (usize, Option<f64>)>,

@@ -53,7 +53,8 @@ impl Region {
             backing.back(at, len).map_err(failed(doing))
         };
         // The header, the slots, the index, the groups and the bits are read without asking;
-        // the rest is backed as it is handed out. What lacks room is not mapped, since that would be for good.
+        // the rest is backed as it is handed out. A region that lacks room is not mapped, since a mapping stays
+        // for good.
         back(0, SLOTS + NEAR_SLOTS * SLOT_LEN)?;
         back(s.index, s.index_len * WORD)?;
         back(s.groups, s.groups_len())?;

@@ -30,7 +30,7 @@ pub struct Reader {
     locks: Backing,
     s: Sections,
     created_unix_nanos: u64,
-    /// Whose file it must be, where that matters.
+    /// The users of whom one must own the file, where that matters.
     pub(crate) owners: Option<Box<[u32]>>,
 }
 

@@ -108,7 +108,7 @@ struct Group<'a> {
     cardinality: Option<usize>,
     fault: Option<String>,
     write_nth: fn(usize, &mut LabelText),
-    /// Whose numbers and keys the combinations have.
+    /// The type of which the combinations have numbers and keys.
     key_type: TypeId,
 }
 
