@@ -146,16 +146,7 @@ impl Mount {
         Self(at)
     }
 
-    /// Waits until the system refuses memory to the region.
-    fn fills_up(&self) {
-        wait_for(|| {
-            let now = rustix::fs::statvfs(&self.0).unwrap();
-            let free = now.f_bfree * now.f_frsize;
-            if free < MORE as u64 { Ok(()) } else { Err(format!("{free} bytes are free")) }
-        });
-    }
-
-    /// That as much does not fit any more.
+    /// That the system refuses memory to the region, and not only the region to its writer.
     fn assert_full(&self) {
         let more = self.0.join("more");
         let written = fs::write(&more, vec![1; MORE]);
@@ -267,9 +258,9 @@ impl Stage {
         // It dies before its children.
         master.has_forked();
         self.good.kill(master);
-        if let (Some(full), Some(small), Some(mut writer)) = (&mut self.full, &self.small, full) {
+        if let (Some(full), Some(mut writer)) = (&mut self.full, full) {
             assert!(writer.is_ready());
-            small.fills_up();
+            writer.was_refused();
             sleep(Duration::from_micros(self.random.u64(..30_000)));
             let mut next = full.start(1, Role::Fills);
             full.kill(writer);

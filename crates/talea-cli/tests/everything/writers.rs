@@ -32,6 +32,7 @@ const BATCHES_OF_A_CHILD: u64 = 50;
 const READY: u8 = 1;
 const COUNTED: u8 = 2;
 const FORKED: u8 = 3;
+const FULL: u8 = 4;
 
 /// Its exit status where the region is too damaged for another metric.
 const NOT_REGISTERED: i32 = 3;
@@ -41,7 +42,8 @@ const NOT_REGISTERED: i32 = 3;
 pub(crate) enum Role {
     /// It counts until its input ends.
     Counts,
-    /// Likewise, with a new label set for each thing that it counts, so that the region fills up.
+    /// Likewise, with a new label set for each thing that it counts, until the region has no room for
+    /// another, and on.
     Fills,
     /// Likewise, after it has forked two children, which count too.
     Forks,
@@ -132,6 +134,7 @@ pub(crate) fn write() {
         std::process::exit(NOT_REGISTERED);
     };
     say(READY);
+    let mut is_full = false;
     for batch in 0.. {
         match role {
             Role::Waits => sleep(Duration::from_millis(1)),
@@ -143,6 +146,10 @@ pub(crate) fn write() {
         if role == Role::Forks && batch == 5 {
             (0..2).for_each(|_| fork(&shop));
             say(FORKED);
+        }
+        if role == Role::Fills && !is_full && shop.users.dropped() > 0 {
+            is_full = true;
+            say(FULL);
         }
         if is_over.load(SeqCst) {
             return;
@@ -211,7 +218,8 @@ impl Writer {
                 let batches = bytes[..len].iter().filter(|byte| **byte == COUNTED).count() as u64;
                 acknowledged.fetch_add(batches * BATCH, SeqCst);
                 counted += batches * BATCH;
-                for byte in bytes[..len].iter().filter(|byte| [READY, FORKED].contains(byte)) {
+                for byte in bytes[..len].iter().filter(|byte| [READY, FORKED, FULL].contains(byte))
+                {
                     let _ = says.send(*byte);
                 }
             }
@@ -236,6 +244,11 @@ impl Writer {
     pub(crate) fn has_forked(&mut self) {
         assert!(self.is_ready());
         assert_eq!(self.said.recv_timeout(LONGEST), Ok(FORKED), "{}", self.errors());
+    }
+
+    /// Waits until its region has refused it a label set.
+    pub(crate) fn was_refused(&self) {
+        assert_eq!(self.said.recv_timeout(LONGEST), Ok(FULL), "{}", self.errors());
     }
 
     /// That it has not ended.
