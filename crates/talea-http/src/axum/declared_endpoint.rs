@@ -17,7 +17,7 @@ use crate::meters::endpoint::EndpointMeters;
 /// program, as a route does.
 #[derive(Debug)]
 pub(super) struct DeclaredEndpoint {
-    methods: Methods,
+    pub(super) methods: Methods,
     /// The name of the handler, if it has one.
     handler: Option<&'static str>,
     meters: OnceLock<&'static EndpointMeters>,

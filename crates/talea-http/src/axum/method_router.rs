@@ -125,8 +125,8 @@ where
         self
     }
 
-    /// Answers the methods that have no handler; axum adds the header `Allow`.
-    /// Default: 405 with an empty body.
+    /// Answers the methods that have no handler; axum adds the header `Allow`. On [`any`] it
+    /// replaces the handler, and every method has its own name. Default: 405 with an empty body.
     pub fn fallback<H, T>(self, handler: H) -> Self
     where
         H: Handler<T, S>,
@@ -224,6 +224,8 @@ where
         + Sync
         + 'static,
     ) -> Self {
+        // As in axum, a fallback on `any` answers every method in place of its handler.
+        let methods = self.endpoints.rest.first().map_or(methods, |replaced| replaced.methods);
         let endpoint = DeclaredEndpoint::declare::<H>(methods);
         self.endpoints.set_fallback(endpoint);
         self.and_then(move |inner, parts| answer(inner, parts.rest.then_some(endpoint)))

@@ -43,6 +43,7 @@ macro_rules! app {
         Router::new()
             .route("/", get(list))
             .route("/any", any(list))
+            .route("/any-else", any(list).fallback(list))
             .route("/head", get(list).head(list))
             .route("/own-rest", post(list).fallback(list))
             .route("/files/{*path}", get(list))
@@ -63,9 +64,10 @@ fn declared() -> talea_http::axum::Router {
     app!(talea_http::axum::Router, talea_http::axum)
 }
 
-const PATHS: [&str; 16] = [
+const PATHS: [&str; 17] = [
     "/",
     "/any",
+    "/any-else",
     "/head",
     "/own-rest",
     "/files/a/b",
