@@ -72,7 +72,7 @@ impl std::error::Error for ServeError {}
 /// It has a thread and a runtime of its own, so that a scrape neither waits for the service's
 /// workers nor counts among its tasks. It stops when it is dropped, without waiting for a snapshot
 /// that is being taken. In a child made by `fork` there is no server, and to drop its copy does
-/// nothing: the parent goes on serving, and the port is free once both have ended.
+/// nothing: the parent goes on serving, and the port is free once the parent has ended.
 ///
 /// Clients cannot take more than [`Limits`] allow: 64 connections at once, ten seconds for the
 /// head of a request, five minutes without a request, and the exposition's

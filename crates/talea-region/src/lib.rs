@@ -94,7 +94,7 @@ pub use snapshot::{
     FamilyCopy, LastUse, LivingProcess, OneCell, SegmentView, SeriesView, Snapshot,
 };
 #[cfg(unix)]
-pub use sockets::is_readable;
+pub use sockets::{ClosedInChildren, is_readable};
 pub use source::Owner;
 pub use system_group::group_named;
 pub use usage::{Part, Usage};

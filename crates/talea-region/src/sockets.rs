@@ -1,14 +1,77 @@
-//! Facts of a socket that the standard library does not show.
+//! What the standard library lacks for sockets that listen: whether a connection waits, and forks.
+
+#[cfg(unix)]
+use std::os::fd::{AsRawFd, BorrowedFd};
+#[cfg(unix)]
+use std::sync::Once;
+#[cfg(unix)]
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
 /// Whether a read from a descriptor would not wait; of a socket that listens, whether a connection waits to
 /// be accepted. False if the system could not say.
 #[cfg(unix)]
-pub fn is_readable(descriptor: std::os::fd::BorrowedFd<'_>) -> bool {
-    use std::os::fd::AsRawFd;
-
+pub fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     let mut polled = libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: `polled` is one entry, as the length says, and outlives the call, which does not wait.
     unsafe { libc::poll(&mut polled, 1, 0) > 0 }
+}
+
+/// The sockets that children made by `fork` close; -1 where there is none.
+#[cfg(unix)]
+static CLOSED_IN_CHILDREN: [AtomicI32; 16] = [const { AtomicI32::new(-1) }; 16];
+
+/// Has a socket closed in children made by `fork`, which would keep its port beyond the end of this
+/// process. Drop it before the socket is closed here. Of more than 16 at once, the rest stay open.
+#[cfg(unix)]
+#[derive(Debug)]
+pub struct ClosedInChildren(Option<&'static AtomicI32>);
+
+#[cfg(unix)]
+impl ClosedInChildren {
+    /// Lists a socket.
+    pub fn new(socket: BorrowedFd<'_>) -> Self {
+        static HANDLER: Once = Once::new();
+        // SAFETY: the handler calls only functions that are safe in the child of a process with
+        // threads; a program that has a server does not unload this library.
+        HANDLER.call_once(|| unsafe {
+            libc::pthread_atfork(None, None, Some(close_in_child));
+        });
+        let descriptor = socket.as_raw_fd();
+        let is_taken =
+            |slot: &&AtomicI32| slot.compare_exchange(-1, descriptor, SeqCst, SeqCst).is_ok();
+        Self(CLOSED_IN_CHILDREN.iter().find(is_taken))
+    }
+}
+
+#[cfg(unix)]
+impl Drop for ClosedInChildren {
+    fn drop(&mut self) {
+        if let Some(slot) = self.0 {
+            slot.store(-1, SeqCst);
+        }
+    }
+}
+
+/// Runs in a child that was just made. `/dev/null` takes the number of each socket, since a value in
+/// the child's memory owns that number.
+#[cfg(unix)]
+extern "C" fn close_in_child() {
+    for slot in &CLOSED_IN_CHILDREN {
+        let descriptor = slot.load(SeqCst);
+        if descriptor < 0 {
+            continue;
+        }
+        // SAFETY: the path ends with a zero byte. The number of the socket stays open, and is another
+        // file. Without a free descriptor the socket stays open as it is.
+        unsafe {
+            let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+            if null >= 0 {
+                libc::dup2(null, descriptor);
+                libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC);
+                libc::close(null);
+            }
+        }
+    }
 }
 
 // Miri has no `poll`.

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::net::SocketAddr;
+#[cfg(unix)]
+use std::os::fd::AsFd;
 
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -13,15 +15,29 @@ const SEND_BUFFER: u32 = 128 << 10;
 /// Bytes that the system buffers until they are read.
 const RECEIVE_BUFFER: u32 = 32 << 10;
 
+/// A socket that listens, in this process only: a child made by `fork` does not keep the port.
+#[derive(Debug)]
+pub(super) struct Listener {
+    // Dropped before the socket.
+    #[cfg(unix)]
+    _closed_in_children: talea_region::ClosedInChildren,
+    pub(super) tcp: TcpListener,
+}
+
 /// Listens. Connections inherit the sizes of the system's buffers.
 ///
 /// # Errors
 ///
 /// The address cannot be listened on. The error names it and has the kind of the system's.
-pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
-    open(address).map_err(|error| {
+pub(super) fn listen(address: SocketAddr) -> io::Result<Listener> {
+    let tcp = open(address).map_err(|error| {
         let advice = advice(error.kind());
         io::Error::new(error.kind(), format!("cannot listen on {address}: {error}; {advice}"))
+    })?;
+    Ok(Listener {
+        #[cfg(unix)]
+        _closed_in_children: talea_region::ClosedInChildren::new(tcp.as_fd()),
+        tcp,
     })
 }
 
@@ -53,8 +69,6 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
 /// none does.
 #[cfg(unix)]
 pub(super) fn has_pending_connection(listener: &TcpListener) -> bool {
-    use std::os::fd::AsFd;
-
     talea_region::is_readable(listener.as_fd())
 }
 

@@ -33,12 +33,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use ::axum::Router;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use self::connection::Protocols;
 use self::connections::Connections;
+use self::listener::Listener;
 use self::phase::Phase;
 
 /// The pause before the system is asked again for a connection that it could not give.
@@ -52,7 +53,7 @@ const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 /// [`ConnectInfo<SocketAddr>`](::axum::extract::ConnectInfo).
 #[derive(Debug)]
 pub struct Server {
-    listener: TcpListener,
+    listener: Listener,
     address: SocketAddr,
     gate: Arc<dyn Gate>,
     counts: Arc<Counts>,
@@ -67,7 +68,7 @@ impl Server {
     /// The address cannot be listened on. The error names it.
     pub fn bind(address: SocketAddr, limits: Limits, gate: Arc<dyn Gate>) -> io::Result<Self> {
         let listener = listener::listen(address)?;
-        let address = listener.local_addr()?;
+        let address = listener.tcp.local_addr()?;
         let counts = Arc::new(Counts::default());
         let connections = Connections::new(limits, counts.clone());
         Ok(Self { listener, address, gate, counts, connections })
@@ -99,14 +100,14 @@ impl Server {
             let accepted = tokio::select! {
                 biased;
                 () = &mut shutdown => break,
-                accepted = listener.accept() => accepted,
+                accepted = listener.tcp.accept() => accepted,
             };
             match accepted {
                 Ok((tcp, client)) => begin(tcp, client, &protocols, &connections),
                 Err(error) if listener::is_of_the_client(&error) => {}
                 // The system has no room, for example no free descriptor.
                 Err(_) => {
-                    if listener::has_pending_connection(&listener) {
+                    if listener::has_pending_connection(&listener.tcp) {
                         counts.accept_errors.fetch_add(1, Relaxed);
                         connections.close_one();
                     }
