@@ -77,7 +77,9 @@ impl std::error::Error for ServeError {}
 /// Clients cannot take more than [`Limits`] allow: 64 connections at once, ten seconds for the
 /// head of a request, five minutes without a request, and the exposition's
 /// [`patience`](Exposition::patience) to take a piece of a response. At the limit, a new
-/// connection takes the place of an idle one. It speaks HTTP/1.
+/// connection takes the place of an idle one. It speaks HTTP/1. A client that shuts down its side of
+/// the connection before the response, as `ncat` and `socat` do at the end of their input, counts as
+/// gone: its scrape gives up its turn, mostly without a response. Use `curl`.
 #[derive(Debug)]
 pub struct MetricsServer {
     address: SocketAddr,

@@ -302,6 +302,11 @@ where
     /// The `axum::Router` with a meter for every endpoint, with default options. The series of all
     /// endpoints exist from then on, at 0.
     ///
+    /// The result has a fallback in any case, which counts requests that no route matches. So axum
+    /// panics if you merge it with another router that has a fallback, such as a second metered one;
+    /// nested in another router, it answers them itself. [Merge](Self::merge) and
+    /// [nest](Self::nest) routers before one `metered`.
+    ///
     /// # Errors
     ///
     /// A metric's name is taken by another definition, or the region is full.
