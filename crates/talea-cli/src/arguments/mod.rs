@@ -288,7 +288,8 @@ pub(crate) enum StudyCommand {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read or --fail-if not be judged."
+    after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read, has no case of the \
+                  first, or --fail-if cannot be judged."
 )]
 pub(crate) struct CompareArguments {
     /// report.json of each study

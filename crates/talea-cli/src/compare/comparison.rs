@@ -79,6 +79,13 @@ impl Comparison {
     }
 }
 
+impl VariantComparison {
+    /// Whether nothing of it could be compared.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.cases.iter().all(|case| case.lines.is_empty())
+    }
+}
+
 fn compared(base: &CaseResult, study: &Study, paired: bool) -> CaseComparison {
     let same = |case: &&CaseResult| case.id == base.id && case.model == base.model;
     let other = study.cases.iter().find(same);

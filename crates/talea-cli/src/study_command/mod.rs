@@ -122,6 +122,9 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
         }
         false => print(compare::text(&comparison))?,
     }
+    if let Some(other) = comparison.others.iter().find(|other| other.is_empty()) {
+        bail!("{} has no case of {}: nothing was compared", other.name, comparison.base);
+    }
     let holds = report_conditions(&arguments.fail_if, judge)?;
     Ok(if holds { Ending::Failures } else { Ending::Clean })
 }

@@ -71,6 +71,17 @@ fn a_service_that_fails_more_often_is_shown_to_do_so() {
         assert_eq!(json["rounds"], 4);
         assert_eq!(json["conditions"][0]["holds"], status == 1, "{json}");
     }
+
+    // A comparison of no case is no success.
+    let mut report = json_file(Path::new(&reports[1]));
+    report["cases"][0]["id"] = "other".into();
+    fs::write(&reports[1], report.to_string()).unwrap();
+    for format in [&[][..], &["--json"]] {
+        let arguments = [&["compare", &reports[0], &reports[1]], format].concat();
+        let output = study(&arguments, None);
+        assert_ends(&output, 2, &["2/report.json has no case of ", "nothing was compared"]);
+        assert!(stdout(&output).contains("Case 2x5 is not in "), "{output:?}");
+    }
 }
 
 #[test]
