@@ -199,6 +199,31 @@ test('what the server does not have either is reported as missed', async () => {
   expect(service.missed(START)).toEqual([{ from: NOW, to: NOW + 60_000 }]);
 });
 
+test.each([
+  [60, 60],
+  [-60, 0],
+])('nothing was missed when clocks are set: that of the server by %i s, of the page by %i s', async (seconds, ours) => {
+  answers.push(
+    () => ({ points: [point(-1), point(0)] }),
+    () => ({ points: [] }),
+  );
+  const service = start();
+  Events.last.send('hello', hello('one', 0));
+  await settle();
+  for (let second = 1; second <= 20; second += 1) {
+    await vi.advanceTimersByTimeAsync(1000);
+    Events.last.send('point', point(second));
+  }
+  vi.setSystemTime(Date.now() + ours * 1000);
+  for (let second = 21; second <= 30; second += 1) {
+    await vi.advanceTimersByTimeAsync(1000);
+    Events.last.send('point', point(second + seconds));
+  }
+  await settle();
+  expect(ends(service).at(-1)).toBe(30 + seconds);
+  expect(service.missed(START)).toEqual([]);
+});
+
 test('another run begins anew: its numbers mean other endpoints', async () => {
   answers.push(
     () => ({ points: [point(0, 5)] }),

@@ -70,7 +70,10 @@ export class Service {
   private lostSince: number | null = null;
   private attempts = 0;
   private rest: ReturnType<typeof setTimeout> | undefined;
-  private readonly opened = Date.now();
+  /** The time since which it is known what was missed: the page was opened then, or the server's clock was set. */
+  private opened = Date.now();
+  /** The time of `performance.now()`, which no clock that is set changes, when the latest point came. */
+  private came = 0;
   /** The server's clock less this one's, milliseconds. */
   private ahead = 0;
   private spanLoads = 0;
@@ -110,7 +113,7 @@ export class Service {
     return isShown ? this.frozen!.timeline : NOTHING;
   }
 
-  /** How much of the time since the page was opened is missing in what is seen. */
+  /** How much of the time since the page was opened, or the clock was set, is missing in what is seen. */
   missed(address: Address): Gap[] {
     const { from, to } = this.window(address);
     const opened = Math.max(from, this.opened + this.ahead);
@@ -258,9 +261,13 @@ export class Service {
     this.learn(point.ne ?? [], point.nb ?? [], point.marks ?? []);
     // Points come in the order in which they were read.
     const wasSetBack = this.latest !== null && point.t < this.latest;
-    this.latest = point.t;
+    const gap = point.t - point.s * 1000 - (this.latest ?? Infinity);
+    // Less time passed than is missing between the points.
+    const wasSetForward = gap > LEAST_GAP && performance.now() - this.came < gap;
+    [this.latest, this.came] = [point.t, performance.now()];
     // A point comes after it ended, so that the server's clock is at least that far.
     this.ahead = Math.max(wasSetBack ? -Infinity : this.ahead, point.t - Date.now());
+    if (wasSetBack || wasSetForward) this.opened = point.t - this.ahead;
     if (wasSetBack) {
       // By the new clock, what is known is of the future, and no point would be later.
       this.queue = null;
