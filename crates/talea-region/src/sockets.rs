@@ -1,4 +1,4 @@
-//! What the standard library lacks for sockets that listen: whether a connection waits, and forks.
+//! Two things that the standard library lacks for sockets that listen: whether a connection waits, and forks.
 
 #[cfg(unix)]
 use std::os::fd::{AsRawFd, BorrowedFd};
