@@ -14,6 +14,10 @@ use talea_http::MetricsServer;
 fn a_child_that_drops_its_copy_leaves_its_parent_the_server_and_the_port() {
     let registry = Registry::for_test().unwrap();
     let server = MetricsServer::bind(([127, 0, 0, 1], 0).into(), &registry).unwrap();
+    let address = server.local_addr();
+    let mut client = TcpStream::connect(address).unwrap();
+    client.write_all(b"HEAD / HTTP/1.1\r\n\r\n").unwrap();
+    client.read_exact(&mut [0]).unwrap();
     let (mut ours, mut theirs) = UnixStream::pair().unwrap();
     // SAFETY: this is the only test here, and the child drops values, waits and ends.
     let child = unsafe { libc::fork() };
@@ -31,10 +35,10 @@ fn a_child_that_drops_its_copy_leaves_its_parent_the_server_and_the_port() {
     }
     drop(theirs);
     ours.read_exact(&mut [0]).unwrap();
-    let address = server.local_addr();
     TcpStream::connect(address).unwrap();
     drop(server);
-    // The child lives on.
+    // The connection ends or is reset while the child lives on, and not when its alarm has ended it.
+    let _ = client.read_to_end(&mut Vec::new());
     TcpListener::bind(address).unwrap();
     drop(ours);
     let mut status = 0;

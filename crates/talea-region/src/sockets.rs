@@ -1,4 +1,4 @@
-//! Two things that the standard library lacks for sockets that listen: whether a connection waits, and forks.
+//! Two things that the standard library lacks for sockets: whether a read would wait, and forks.
 
 #[cfg(unix)]
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -18,10 +18,10 @@ pub fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
 
 /// The sockets that children made by `fork` close; -1 where there is none.
 #[cfg(unix)]
-static CLOSED_IN_CHILDREN: [AtomicI32; 16] = [const { AtomicI32::new(-1) }; 16];
+static CLOSED_IN_CHILDREN: [AtomicI32; 128] = [const { AtomicI32::new(-1) }; 128];
 
-/// Has a socket closed in children made by `fork`, which would keep its port beyond the end of this
-/// process. Drop it before the socket is closed here. Of more than 16 at once, the rest stay open.
+/// Has a socket closed in children made by `fork`, which would keep its port or its connection beyond the
+/// end of this process. Drop it before the socket is closed here. Of more than 128 at once, the rest stay open.
 #[cfg(unix)]
 #[derive(Debug)]
 pub struct ClosedInChildren(Option<&'static AtomicI32>);

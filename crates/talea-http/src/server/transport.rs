@@ -2,6 +2,8 @@
 
 use std::fmt;
 use std::io::{self, IoSlice};
+#[cfg(unix)]
+use std::os::fd::AsFd;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -29,7 +31,15 @@ impl Transport {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        Self(Box::new(move |phase| Box::new(WatchedTransport { stream, tcp, phase })))
+        Self(Box::new(move |phase| {
+            Box::new(WatchedTransport {
+                #[cfg(unix)]
+                _closed_in_children: talea_region::ClosedInChildren::new(tcp(&stream).as_fd()),
+                stream,
+                tcp,
+                phase,
+            })
+        }))
     }
 
     /// The stream, which notes reads and writes in the connection's phase.
@@ -46,6 +56,9 @@ impl fmt::Debug for Transport {
 
 /// A stream that notes reads and writes in its connection's phase.
 struct WatchedTransport<S> {
+    // Dropped before the stream.
+    #[cfg(unix)]
+    _closed_in_children: talea_region::ClosedInChildren,
     stream: S,
     tcp: fn(&S) -> &TcpStream,
     phase: Arc<Phase>,
