@@ -73,7 +73,10 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         if let Some(watcher) = live.watcher() {
             watcher.end_case(number, &result);
         }
-        measures.extend(result.rounds);
+        // A round that was cut short is no sample of a round, unless there is nothing else.
+        if !outcome.interrupted || measures.is_empty() {
+            measures.extend(result.rounds);
+        }
     }
     live.end(None);
     if rounds.is_empty() {

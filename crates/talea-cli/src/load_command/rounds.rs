@@ -9,7 +9,7 @@ use talea_load::figures::measured;
 use crate::study::{Measure, Measures};
 use talea_statistics::Mean;
 
-/// The means over rounds; none if a round has no such number.
+/// The means over whole rounds; none of fewer than two, or if one of them has no such number.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Rounds {
     pub mean_rate: Option<Mean>,
@@ -38,11 +38,12 @@ impl fmt::Display for Rounds {
             let gap = if n == 0 { "" } else { "\n\n" };
             write!(f, "{gap}round {}\n{round}", n + 1)?;
         }
-        // A signal stopped the first: one has no interval.
-        if self.rounds.len() < 2 {
+        let whole = self.rounds.iter().filter(|round| !round.interrupted).count();
+        // A signal stopped the others: one has no interval.
+        if whole < 2 {
             return Ok(());
         }
-        write!(f, "\n\nover {} rounds, with intervals of 95 %", self.rounds.len())?;
+        write!(f, "\n\nover {whole} rounds, with intervals of 95 %")?;
         for (name, mean, unit) in [
             ("requests a second", self.mean_rate, ""),
             ("mean response time", self.client_mean_ms, " ms"),

@@ -4,7 +4,7 @@ use std::process::{Command, Output};
 
 use serde_json::json;
 
-use crate::support::stand_in::{Reply, Request, StandIn, as_expected};
+use crate::support::stand_in::{Reply, Request, StandIn, answer, as_expected};
 use crate::support::{
     TALEA, assert_ends, interrupt, printed_json as summary, start, stdout, talea, until,
 };
@@ -240,7 +240,10 @@ const OPEN: [&str; 4] = ["--rate", "100", "--for", "60s"];
 
 /// A load that gets no answer, interrupted once so many have asked.
 fn interrupted_load(plan: &[&str], requests: u64, more: &[&str]) -> Output {
-    let server = StandIn::start(|_| Reply::Silence);
+    interrupted_load_of(StandIn::start(|_| Reply::Silence), plan, requests, more)
+}
+
+fn interrupted_load_of(server: StandIn, plan: &[&str], requests: u64, more: &[&str]) -> Output {
     let child = start([&["load", &server.url()], plan, more].concat());
     until("as many requests", || server.requests() >= requests);
     interrupt(&child);
@@ -253,6 +256,27 @@ fn ctrl_c_in_the_first_of_several_rounds_prints_that_round_alone() {
     assert_ends(&output, 130, &[]);
     let text = stdout(&output);
     assert!(text.starts_with("round 1\n") && !text.contains("over 1 round"), "{text}");
+}
+
+#[test]
+fn a_round_that_ctrl_c_cut_short_is_shown_and_not_in_the_means() {
+    let plan = ["--clients=1", "--iterations=2", "--rounds=9", "--json"];
+    let server = StandIn::counting(
+        |_| String::new(),
+        |number, request| match number {
+            0..20 => answer(request),
+            _ => Reply::Silence,
+        },
+    );
+    let output = interrupted_load_of(server, &plan, 21, &[]);
+    assert_ends(&output, 130, &[]);
+    let summary = summary(&output);
+    let rounds = summary["rounds"].as_array().unwrap();
+    assert_eq!(rounds.len(), 3, "{summary}");
+    assert_eq!(rounds[2]["interrupted"], true, "{summary}");
+    let [first, second] = [0, 1].map(|round: usize| rounds[round]["mean_rate"].as_f64().unwrap());
+    let mean = summary["mean_rate"]["mean"].as_f64().unwrap();
+    assert!((mean / ((first + second) / 2.0) - 1.0).abs() < 1e-9, "{summary}");
 }
 
 #[test]
