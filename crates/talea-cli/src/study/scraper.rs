@@ -1,5 +1,6 @@
 //! Reading the service's metrics over HTTP, one scrape after another on one connection.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -72,12 +73,29 @@ impl Scraper {
 
     /// Scrapes once, and some times more where it fails: a service that starts anew can be read.
     pub(super) async fn scrape_at_last(&mut self) -> Result<(Instant, Reading)> {
+        self.scrape_beside(None).await
+    }
+
+    /// As [`Self::scrape_at_last`], of a service that may just have started and answers at `service` too. Once it
+    /// does, a page that it refuses is not asked for again.
+    pub(super) async fn scrape_beside(
+        &mut self,
+        service: Option<&Target>,
+    ) -> Result<(Instant, Reading)> {
         let begun = tokio::time::Instant::now();
+        let mut service = service.map(|at| Self::new(at.clone(), Arc::clone(&self.names)));
+        let mut serves = false;
         loop {
-            match self.scrape().await {
-                Err(_) if begun.elapsed() < TRIES_FOR => tokio::time::sleep(TRY_AGAIN_AFTER).await,
-                scraped => return scraped,
+            let scraped = self.scrape().await;
+            let Err(error) = &scraped else { return scraped };
+            let is_refused = error.downcast_ref().is_some_and(OtherStatus::is_refusal);
+            if begun.elapsed() >= TRIES_FOR || serves && is_refused {
+                return scraped;
             }
+            if let (true, Some(service)) = (is_refused, &mut service) {
+                serves = service.page(None).await.is_ok();
+            }
+            tokio::time::sleep(TRY_AGAIN_AFTER).await;
         }
     }
 
@@ -109,14 +127,36 @@ impl Scraper {
         let answer = self.session.send(request, true).await;
         let answer = answer.map_err(|trouble| anyhow!("{method} {of}: {trouble}"))?;
         if answer.status != expected {
-            bail!("{method} {of} answered {}, expected {expected}", answer.status);
+            let words = format!("{method} {of} answered {}, expected {expected}", answer.status);
+            bail!(OtherStatus { status: answer.status, words });
         }
         Ok(answer)
     }
 }
 
+/// An answer with another status than expected.
+#[derive(Debug)]
+struct OtherStatus {
+    status: StatusCode,
+    words: String,
+}
+
+impl fmt::Display for OtherStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl OtherStatus {
+    fn is_refusal(&self) -> bool {
+        self.status.is_client_error() && self.status != StatusCode::TOO_MANY_REQUESTS
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Write};
+
     use super::*;
 
     #[tokio::test(start_paused = true)]
@@ -134,5 +174,49 @@ mod tests {
         let mut scraper = Scraper::new(Target::page(&target).unwrap(), names);
         assert!(scraper.scrape_at_last().await.is_err());
         assert!(scraper.scrapes > 10, "{}", scraper.scrapes);
+    }
+
+    /// Serves `/metrics` and `/items`, each by the status for the number of the request to it.
+    fn server(status: fn(path: &str, number: usize) -> u16) -> String {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for stream in listener.incoming().map(Result::unwrap) {
+                let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+                let path = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
+                lines.find(String::is_empty).unwrap();
+                let status = status(&path, asked.iter().filter(|it| **it == path).count());
+                let head = "connection: close\r\ncontent-length: 2";
+                write!(&stream, "HTTP/1.1 {status} OK\r\n{head}\r\n\r\n#\n").unwrap();
+                asked.push(path);
+            }
+        });
+        url
+    }
+
+    #[tokio::test]
+    async fn a_page_that_a_service_refuses_is_given_up_once_the_service_answers_and_not_before() {
+        let scrape = async |url: String| {
+            let names = Arc::new(Names::built_in("talea").unwrap());
+            let [page, items] = ["metrics", "items"].map(|path| format!("{url}/{path}"));
+            let mut scraper = Scraper::new(Target::page(&page).unwrap(), names);
+            let scraped = scraper.scrape_beside(Some(&items.parse().unwrap())).await;
+            (scraped, scraper.scrapes)
+        };
+        let refuses = |path: &str, number| match (path, number) {
+            ("/metrics", _) => 404,
+            (_, 0) => 503,
+            _ => 200,
+        };
+        let (scraped, scrapes) = scrape(server(refuses)).await;
+        assert!(scraped.unwrap_err().to_string().contains("answered 404 Not Found"));
+        assert!(scrapes <= 3, "{scrapes}");
+        let starts = |path: &str, number| match (path, number) {
+            ("/metrics", 0..3) => 404,
+            ("/metrics", _) => 200,
+            _ => 503,
+        };
+        assert!(scrape(server(starts)).await.0.is_ok());
     }
 }

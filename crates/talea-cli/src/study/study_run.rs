@@ -149,7 +149,7 @@ impl<'a> StudyRun<'a> {
         }
         let (_, mut idle) = match self.design.service {
             // It may accept connections before it answers.
-            Service::Program(_) => scraper.scrape_at_last().await?,
+            Service::Program(_) => scraper.scrape_beside(Some(&addresses.items)).await?,
             Service::Running(_) => scraper.scrape().await?,
         };
         if idle.get(Quantity::Requests).is_none() && self.design.must_count {
