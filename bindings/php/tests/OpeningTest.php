@@ -64,8 +64,11 @@ final class OpeningTest extends RegionTestCase
             self::assertSame($expected, filesize($path));
             unlink($path);
         }
-        $tiny = self::opened(['talea.region' => $this->path(), 'talea.size' => '10']);
-        self::assertStringContainsString('Talea\Exception: a region cannot be laid out with a length of 10 bytes', $tiny);
+        $tiny = ['talea.region' => $this->path(), 'talea.size' => '10'];
+        $error = 'Talea\Exception: a region cannot be laid out with a length of 10 bytes';
+        self::assertStringContainsString($error, self::opened($tiny));
+        self::opened(['talea.size' => '8M'] + $tiny);
+        self::assertSame('opened', rtrim(self::opened($tiny)), 'a region that is there has its own length');
     }
 
     public function testANewRegionIsReadByItsUserAlone(): void

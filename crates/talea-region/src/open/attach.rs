@@ -47,9 +47,9 @@ impl Region {
     /// # Errors
     ///
     /// The directory is missing, not writable or not on tmpfs; a file at the path that is no region;
-    /// a trusted user put something other than a regular file there; a hundred siblings cannot be used either; limits that do
-    /// not fit, or a length beyond `ulimit -f`; no memory; the process is not in the group that a
-    /// new file is to have.
+    /// a trusted user put something other than a regular file there; a hundred siblings cannot be
+    /// used either; no memory. For a new region: limits that do not fit, or a length beyond
+    /// `ulimit -f`; the process is not in the group that the file is to have.
     pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Opened, OpenError> {
         path::choose_by_environment()?;
         let path = path.as_ref();
@@ -59,7 +59,7 @@ impl Region {
             return Err(OpenError::NotTmpfs(path.to_owned()));
         }
         let limits = config.limits();
-        let sections = Sections::new(limits).map_err(OpenError::Limits)?;
+        let sections = || Sections::new(limits).map_err(OpenError::Limits);
         let users = trust::trusted_users(config.owner);
         let mut notices = Vec::new();
         let mut candidates = siblings(path);
@@ -69,7 +69,12 @@ impl Region {
             if candidate == path {
                 found_at_path = trust::identity_at(path);
             }
-            let reason = match attach(&candidate, path, &users)? {
+            let found = attach(&candidate, path, &users)?;
+            if matches!(found, Found::Unusable { .. }) {
+                // Nothing is moved aside for a region that cannot be made.
+                sections()?;
+            }
+            let reason = match found {
                 Found::Region(region, place) => {
                     if place != path {
                         region.note_beside(path, &place, &users);
@@ -117,6 +122,7 @@ impl Region {
                 Found::Left { reason } => Some(reason),
             };
             let Some(reason) = reason else {
+                let sections = sections()?;
                 let file = unnamed(directory).map_err(failed("make a region in", directory))?;
                 access::grant(&file, config.group).map_err(|source| match config.group {
                     Some(group) => OpenError::Group { group, path: candidate.clone(), source },

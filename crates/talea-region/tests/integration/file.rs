@@ -226,6 +226,18 @@ fn a_region_beyond_the_limit_of_files_is_an_error_and_no_signal() {
 }
 
 #[test]
+fn limits_that_do_not_fit_matter_only_to_a_new_region() {
+    let shm = Shm::new("limits");
+    let tiny = Config::with_len(10);
+    let is_refused = || matches!(Region::open(shm.file(), tiny), Err(OpenError::Limits(_)));
+    assert!(is_refused() && !shm.file().exists());
+    tmpfs::write(shm.file(), b"");
+    assert!(is_refused() && shm.file().exists(), "nothing is moved aside for it");
+    count(shm.file(), 1);
+    assert_eq!(counted(Region::open(shm.file(), tiny).unwrap().region), 1);
+}
+
+#[test]
 fn an_unusable_file_that_is_locked_does_not_delay_the_start() {
     let shm = Shm::new("held-up");
     tmpfs::write(shm.file(), b"");
