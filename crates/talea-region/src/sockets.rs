@@ -5,7 +5,7 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 #[cfg(unix)]
 use std::sync::Once;
 #[cfg(unix)]
-use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
 
 /// Whether a read from a descriptor would not wait; of a socket that listens, whether a connection waits to
 /// be accepted. False if the system could not say.
@@ -16,15 +16,25 @@ pub fn is_readable(descriptor: BorrowedFd<'_>) -> bool {
     unsafe { libc::poll(&mut polled, 1, 0) > 0 }
 }
 
-/// The sockets that children made by `fork` close; -1 where there is none.
+/// A socket that children made by `fork` close.
 #[cfg(unix)]
-static CLOSED_IN_CHILDREN: [AtomicI32; 128] = [const { AtomicI32::new(-1) }; 128];
+#[derive(Debug)]
+struct Listed {
+    /// Its number, or -1.
+    descriptor: AtomicI32,
+    /// Its identity: a program that closed all descriptors may have another file of that number.
+    inode: AtomicU64,
+}
+
+#[cfg(unix)]
+static CLOSED_IN_CHILDREN: [Listed; 128] =
+    [const { Listed { descriptor: AtomicI32::new(-1), inode: AtomicU64::new(0) } }; 128];
 
 /// Has a socket closed in children made by `fork`, which would keep its port or its connection beyond the
 /// end of this process. Drop it before the socket is closed here. Of more than 128 at once, the rest stay open.
 #[cfg(unix)]
 #[derive(Debug)]
-pub struct ClosedInChildren(Option<&'static AtomicI32>);
+pub struct ClosedInChildren(Option<&'static Listed>);
 
 #[cfg(unix)]
 impl ClosedInChildren {
@@ -36,33 +46,48 @@ impl ClosedInChildren {
         HANDLER.call_once(|| unsafe {
             libc::pthread_atfork(None, None, Some(close_in_child));
         });
-        let descriptor = socket.as_raw_fd();
-        let is_taken =
-            |slot: &&AtomicI32| slot.compare_exchange(-1, descriptor, SeqCst, SeqCst).is_ok();
-        Self(CLOSED_IN_CHILDREN.iter().find(is_taken))
+        let number = socket.as_raw_fd();
+        let is_taken = |listed: &&Listed| {
+            listed.descriptor.compare_exchange(-1, number, SeqCst, SeqCst).is_ok()
+        };
+        let listed = CLOSED_IN_CHILDREN.iter().find(is_taken);
+        if let (Some(listed), Some(inode)) = (listed, inode_of_socket(number)) {
+            listed.inode.store(inode, SeqCst);
+        }
+        Self(listed)
     }
 }
 
 #[cfg(unix)]
 impl Drop for ClosedInChildren {
     fn drop(&mut self) {
-        if let Some(slot) = self.0 {
-            slot.store(-1, SeqCst);
+        if let Some(listed) = self.0 {
+            listed.descriptor.store(-1, SeqCst);
         }
     }
+}
+
+/// The inode of a descriptor that is open and a socket.
+#[cfg(unix)]
+fn inode_of_socket(descriptor: i32) -> Option<u64> {
+    // SAFETY: all bytes of a `stat` may be zero.
+    let mut found: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: a call with an integer and a place for its result.
+    let is_open = unsafe { libc::fstat(descriptor, &mut found) } == 0;
+    (is_open && found.st_mode & libc::S_IFMT == libc::S_IFSOCK).then_some(found.st_ino)
 }
 
 /// Runs in a child that was just made. `/dev/null` takes the number of each socket, since a value in
 /// the child's memory owns that number.
 #[cfg(unix)]
 extern "C" fn close_in_child() {
-    for slot in &CLOSED_IN_CHILDREN {
-        let descriptor = slot.load(SeqCst);
-        if descriptor < 0 {
+    for listed in &CLOSED_IN_CHILDREN {
+        let descriptor = listed.descriptor.load(SeqCst);
+        if descriptor < 0 || inode_of_socket(descriptor) != Some(listed.inode.load(SeqCst)) {
             continue;
         }
-        // SAFETY: the path ends with a zero byte. The number of the socket stays open, and is another
-        // file. Without a free descriptor the socket stays open as it is.
+        // SAFETY: the path ends with a zero byte. The number is that of the listed socket; it stays
+        // open, and is another file. Without a free descriptor the socket stays open as it is.
         unsafe {
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
             if null >= 0 {

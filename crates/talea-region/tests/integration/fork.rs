@@ -1,6 +1,8 @@
 //! Claims about children made by `fork`, as a pre-forking server makes them.
 #![allow(unsafe_code)]
 
+use std::net::TcpListener;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::Path;
 
 use crate::support::calls::{fork, is_root, kill, kill_child};
@@ -8,7 +10,7 @@ use crate::support::process::{Process, arguments};
 use crate::support::region::{family, open, region, sweep, total};
 use crate::support::tmpfs::Shm;
 use crate::support::until;
-use talea_region::{Cell, FamilySpec, Incarnation, Reader, Region, Storage};
+use talea_region::{Cell, ClosedInChildren, FamilySpec, Incarnation, Reader, Region, Storage};
 
 fn cell(region: &'static Region, name: &str, storage: Storage) -> Cell {
     let spec = FamilySpec { storage, limit: 10, ..FamilySpec::default() };
@@ -191,6 +193,39 @@ fn descriptors_that_a_program_closed_are_not_used_when_they_are_another_file_s()
     let orphan = Orphan::of(&shm, "closes descriptors");
     assert_eq!(std::fs::metadata(shm.file().with_extension("log")).unwrap().len(), 0);
     drop(orphan);
+}
+
+#[test]
+fn a_child_closes_the_listed_sockets_of_its_parent_and_no_other_file_of_their_number() {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let _listed = ClosedInChildren::new(socket.as_fd());
+    let number = socket.as_raw_fd();
+    let is_socket = move || {
+        let (mut kind, mut len) = (0, 4);
+        let (level, option) = (libc::SOL_SOCKET, libc::SO_TYPE);
+        // SAFETY: `kind` has the four bytes that `len` says.
+        unsafe { libc::getsockopt(number, level, option, (&raw mut kind).cast(), &mut len) == 0 }
+    };
+    let region = region(1 << 20);
+    let report = cell(region, "report", Storage::Single);
+    let child = fork(|| {
+        report.add(u64::from(!is_socket()));
+        // SAFETY: calls with integers, on descriptors that nothing else in this process uses. The
+        // grandchild adds to a cell and ends.
+        unsafe {
+            let own = libc::socket(libc::AF_UNIX, libc::SOCK_STREAM, 0);
+            libc::dup2(own, number);
+            let grandchild = libc::fork();
+            if grandchild == 0 {
+                report.add(10 * u64::from(is_socket()));
+                libc::_exit(0);
+            }
+            libc::waitpid(grandchild, std::ptr::null_mut(), 0);
+        }
+    });
+    assert_eq!(total(region, "report"), 11);
+    assert!(is_socket(), "the parent keeps it");
+    kill_child(child);
 }
 
 #[test]
