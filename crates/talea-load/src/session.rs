@@ -220,6 +220,71 @@ mod tests {
         assert_eq!(session.send(request, false).await.unwrap_err(), RequestError::HeadTooLong);
     }
 
+    /// Answers a request with a head and then the same bytes for ever.
+    fn forever(stream: &mut TcpStream, head: &[u8], bytes: &[u8]) {
+        let _ = stream.write_all(head);
+        let many = bytes.repeat((1 << 16) / bytes.len());
+        while stream.write_all(&many).is_ok() {}
+    }
+
+    fn http1_forever(stream: &mut TcpStream, head: &str, bytes: &str) {
+        let _ = stream.read(&mut [0; 4096]);
+        forever(stream, head.as_bytes(), bytes.as_bytes());
+    }
+
+    fn http2_forever(stream: &mut TcpStream, head: &[u8], frame: &[u8]) {
+        begin_http2(stream);
+        let mut unread = stream.try_clone().unwrap();
+        std::thread::spawn(move || std::io::copy(&mut unread, &mut std::io::sink()));
+        forever(stream, head, frame);
+    }
+
+    const CHUNKED: &str = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+
+    #[test]
+    fn a_server_that_always_has_bytes_ready_does_not_hold_a_request() {
+        let http1 = Protocol::Http1 { keep_alive: true };
+        let servers: [(&str, Protocol, fn(&mut TcpStream)); 11] = [
+            ("interim heads", http1, |to| http1_forever(to, "", "HTTP/1.1 103 Early Hints\r\n\r\n")),
+            ("headers", http1, |to| http1_forever(to, "HTTP/1.1 200 OK\r\n", "a: b\r\n")),
+            ("one header", http1, |to| http1_forever(to, "HTTP/1.1 200 OK\r\na: ", "b")),
+            ("blank lines", http1, |to| http1_forever(to, "", "\r\n")),
+            ("trailers", http1, |to| http1_forever(to, &format!("{CHUNKED}0\r\n"), "a: b\r\n")),
+            ("a chunk's extension", http1, |to| http1_forever(to, &format!("{CHUNKED}1;"), "a")),
+            ("chunks", http1, |to| http1_forever(to, CHUNKED, "1;a=b\r\nx\r\n")),
+            ("a body", http1, |to| http1_forever(to, "HTTP/1.1 200 OK\r\n\r\n", "x")),
+            // 103 in HPACK, as a literal; it does not end the stream.
+            ("interim heads", Protocol::Http2, |to| {
+                http2_forever(to, b"", b"\0\0\x05\x01\x04\0\0\0\x01\x08\x03103");
+            }),
+            ("empty data", Protocol::Http2, |to| {
+                http2_forever(to, b"\0\0\x01\x01\x04\0\0\0\x01\x88", b"\0\0\0\0\0\0\0\0\x01");
+            }),
+            ("pings", Protocol::Http2, |to| {
+                http2_forever(to, b"", b"\0\0\x08\x06\0\0\0\0\0\0\0\0\0\0\0\0\0");
+            }),
+        ];
+        for (bytes, protocol, answer) in servers {
+            let (send, ended) = std::sync::mpsc::channel();
+            let target: Target = server(answer).parse().unwrap();
+            std::thread::spawn(move || {
+                let mut runtime = tokio::runtime::Builder::new_multi_thread();
+                let runtime = runtime.worker_threads(1).enable_all().build().unwrap();
+                let client = runtime.spawn(async move {
+                    let mut session = Session::new(target, protocol, Duration::from_millis(100));
+                    let request = Request::get("http://a/").header("host", "a");
+                    session.send(request.body(Full::default()).unwrap(), false).await.map(|_| ())
+                });
+                let _ = send.send(runtime.block_on(client).unwrap());
+                runtime.shutdown_background();
+            });
+            let result = ended.recv_timeout(Duration::from_secs(60));
+            let result = result.unwrap_or_else(|_| panic!("{bytes} over {protocol}: no end"));
+            assert!(result.is_err(), "{bytes} over {protocol}");
+            eprintln!("{bytes} over {protocol}: {result:?}");
+        }
+    }
+
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_body_without_an_end_is_kept_up_to_a_bound() {
         let url = server(endless);
