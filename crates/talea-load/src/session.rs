@@ -245,7 +245,9 @@ mod tests {
     fn a_server_that_always_has_bytes_ready_does_not_hold_a_request() {
         let http1 = Protocol::Http1 { keep_alive: true };
         let servers: [(&str, Protocol, fn(&mut TcpStream)); 11] = [
-            ("interim heads", http1, |to| http1_forever(to, "", "HTTP/1.1 103 Early Hints\r\n\r\n")),
+            ("interim heads", http1, |to| {
+                http1_forever(to, "", "HTTP/1.1 103 Early Hints\r\n\r\n")
+            }),
             ("headers", http1, |to| http1_forever(to, "HTTP/1.1 200 OK\r\n", "a: b\r\n")),
             ("one header", http1, |to| http1_forever(to, "HTTP/1.1 200 OK\r\na: ", "b")),
             ("blank lines", http1, |to| http1_forever(to, "", "\r\n")),

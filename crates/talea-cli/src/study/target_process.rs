@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use talea_load::Target;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines, copy, sink};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Lines, Take, copy, sink};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -21,6 +21,11 @@ const STARTS_WITHIN: Duration = Duration::from_secs(60);
 const ENDS_WITHIN: Duration = Duration::from_secs(12);
 /// The bytes kept of the end of its standard error.
 const LAST_WORDS: usize = 4096;
+/// The bytes read of what it prints before it accepts requests.
+const FIRST_WORDS: u64 = 4096;
+
+/// The lines that name the target's addresses.
+type FirstLines = Lines<BufReader<Take<ChildStdout>>>;
 
 /// The running target. It ends when its standard input closes, so also when this process dies.
 pub(super) struct TargetProcess {
@@ -30,7 +35,7 @@ pub(super) struct TargetProcess {
     addresses: AddressSource,
     /// Open as long as the target is to run. Kept apart: waiting for a child closes what it holds.
     input: Option<ChildStdin>,
-    output: Option<Lines<BufReader<ChildStdout>>>,
+    output: Option<FirstLines>,
     errors: Arc<Mutex<Vec<u8>>>,
     /// Reads the errors; none once it has been waited for.
     reader: Option<JoinHandle<()>>,
@@ -65,7 +70,7 @@ impl TargetProcess {
             child,
             addresses: program.addresses.clone(),
             input,
-            output: Some(BufReader::new(output).lines()),
+            output: Some(BufReader::new(output.take(FIRST_WORDS)).lines()),
             reader: Some(tokio::spawn(keep_last_words(errors, kept.clone()))),
             errors: kept,
         })
@@ -74,19 +79,16 @@ impl TargetProcess {
     /// Waits until the target says that it accepts requests, and where.
     pub(super) async fn ready(&mut self) -> Result<Addresses> {
         let mut lines = self.output.take().context("the target was ready before")?;
-        // Its further output, whatever it is, must not fill the pipe and stop it.
-        let discard =
-            |mut output| tokio::spawn(async move { copy(&mut output, &mut sink()).await });
         let ready = async {
             match &self.addresses {
                 AddressSource::ByItself => {
                     let items = address(&mut lines, "items on ").await?;
                     let metrics = address(&mut lines, "metrics on ").await?;
-                    discard(lines.into_inner());
+                    discard(lines);
                     Ok(Addresses { items, metrics: Some(metrics) })
                 }
                 AddressSource::Beforehand(addresses) => {
-                    discard(lines.into_inner());
+                    discard(lines);
                     tokio::select! {
                         () = accept(addresses) => Ok(Addresses::clone(addresses)),
                         _ = self.child.wait() => bail!("the target died"),
@@ -178,7 +180,7 @@ pub(super) async fn version(program: &Program) -> String {
     }
 }
 
-async fn address(lines: &mut Lines<BufReader<ChildStdout>>, before: &str) -> Result<Target> {
+async fn address(lines: &mut FirstLines, before: &str) -> Result<Target> {
     let line = lines.next_line().await.context("the target's output cannot be read")?;
     let Some(line) = line else {
         bail!("the target ended its output, expected a line \"{before}http://…\"");
@@ -189,6 +191,12 @@ async fn address(lines: &mut Lines<BufReader<ChildStdout>>, before: &str) -> Res
     url.trim().parse().map_err(|error| anyhow!("the target printed {line:?}: {error}"))
 }
 
+/// Reads all further output, so that it does not fill the pipe and stop the target.
+fn discard(lines: FirstLines) {
+    let mut output = lines.into_inner().into_inner().into_inner();
+    tokio::spawn(async move { copy(&mut output, &mut sink()).await });
+}
+
 async fn keep_last_words(mut errors: ChildStderr, kept: Arc<Mutex<Vec<u8>>>) {
     let mut part = [0; 1024];
     while let Ok(read @ 1..) = errors.read(&mut part).await {
@@ -196,5 +204,28 @@ async fn keep_last_words(mut errors: ChildStderr, kept: Arc<Mutex<Vec<u8>>>) {
         kept.extend_from_slice(&part[..read]);
         let surplus = kept.len().saturating_sub(LAST_WORDS);
         kept.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    #[cfg(unix)]
+    #[tokio::test]
+    async fn a_first_line_without_an_end_is_given_up_at_a_bound() {
+        let program = Program {
+            path: PathBuf::from("sh"),
+            arguments: vec!["-c".into(), "head -c 1000000 /dev/zero | tr '\\0' x".into()],
+            environment: Vec::new(),
+            addresses: AddressSource::ByItself,
+        };
+        let mut target = TargetProcess::start(&program).await.unwrap();
+        let error = target.ready().await.err().unwrap().to_string();
+        assert!(error.contains("the target printed \"xxx"), "{error}");
+        assert!(error.len() < 3 * FIRST_WORDS as usize, "{} bytes of it are kept", error.len());
+        target.stop().await;
     }
 }

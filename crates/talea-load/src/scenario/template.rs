@@ -1,6 +1,11 @@
 //! Texts with variables in braces.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::value::Values;
+
+/// All but letters, digits and `-._~` (RFC 3986, 2.3).
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// A text with variables, by their places.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -113,7 +118,7 @@ impl Template {
                 Form::Path if matches!(value.text.as_str(), "" | "." | "..") => {
                     return Err(NoRequest::Unfilled(variable));
                 }
-                Form::Path => push_percent_encoded(&value.text, into),
+                Form::Path => into.extend(utf8_percent_encode(&value.text, RESERVED)),
                 Form::InJsonText => into.push_str(&escaped(&value.text)),
                 Form::Json if value.is_text => into.push_str(&quoted(&value.text)),
                 Form::Plain | Form::Json => into.push_str(&value.text),
@@ -131,17 +136,6 @@ fn escaped(text: &str) -> String {
 
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
-}
-
-/// Letters, digits and `-._~` stand as they are (RFC 3986, 2.3).
-fn push_percent_encoded(text: &str, into: &mut String) {
-    for byte in text.bytes() {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
-            into.push(char::from(byte));
-        } else {
-            *into += &format!("%{byte:02X}");
-        }
-    }
 }
 
 #[cfg(test)]
