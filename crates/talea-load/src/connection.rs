@@ -13,7 +13,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Body, Bytes, Incoming};
+use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -133,6 +133,10 @@ pub enum RequestError {
     ClosedBeforeAnswer,
     /// The connection ended before the end of the answer's body.
     ClosedInBody,
+    /// Over HTTP/2 the server reset the request's stream, with a code (RFC 9113, section 7).
+    Reset(u32),
+    /// Over HTTP/2 the server reset the request's stream in the answer's body, as if that were no error.
+    ResetInBody,
     NotHttp,
     /// The answer's head is longer than hyper takes.
     HeadTooLong,
@@ -165,6 +169,10 @@ impl fmt::Display for RequestError {
             }
             Self::ClosedBeforeAnswer => f.write_str("the connection was closed before the answer"),
             Self::ClosedInBody => f.write_str("the connection was closed in the answer's body"),
+            Self::Reset(code) => {
+                write!(f, "the server reset the stream ({:?})", h2::Reason::from(*code))
+            }
+            Self::ResetInBody => f.write_str("the server reset the stream in the answer's body"),
             Self::NotHttp => f.write_str("the answer was not HTTP"),
             Self::HeadTooLong => f.write_str("the answer has more than 100 headers, or 400 KiB"),
             Self::TooLong => write!(f, "the answer is longer than {} MiB", MOST_KEPT >> 20),
@@ -217,6 +225,7 @@ impl Connection {
         waiting: &mut bool,
     ) -> Result<Answer, NoAnswer> {
         let Self { sender, driver } = self;
+        let protocol = driver.protocol;
         if driver.drive(pin!(sender.ready())).await.is_none_or(|ready| ready.is_err()) {
             return Err(NoAnswer::Unsent);
         }
@@ -234,19 +243,16 @@ impl Connection {
             Some(Ok(answer)) => (answer.status(), answer.into_body()),
         };
         let head = started.elapsed();
-        let stated = body.size_hint().exact().unwrap_or(0);
         match driver.drive(pin!(read(body, keep_body))).await {
             None => Err(NoAnswer::Sent(RequestError::ClosedInBody)),
             Some(Err(error)) => Err(NoAnswer::Sent(match error.downcast_ref() {
                 Some(error) => trouble(error, RequestError::ClosedInBody),
                 None => RequestError::TooLong,
             })),
-            // Over HTTP/2 a stream may be reset without an error. A response to HEAD states a length, and
-            // has no body.
-            Some(Ok((_, bytes))) if (1..stated).contains(&bytes) => {
-                Err(NoAnswer::Sent(RequestError::ClosedInBody))
+            Some(Ok(body)) if protocol == Protocol::Http2 && !body.is_whole => {
+                Err(NoAnswer::Sent(RequestError::ResetInBody))
             }
-            Some(Ok((body, bytes))) => {
+            Some(Ok(ReadBody { kept: body, bytes, .. })) => {
                 let at = Instant::now();
                 Ok(Answer { status, body, bytes, head, took: at - started, at })
             }
@@ -254,22 +260,32 @@ impl Connection {
     }
 }
 
-/// Reads a body to its end, and keeps it if asked for; with its length. The error is hyper's, or that of a body
-/// which is too long to be kept.
+/// A body that was read as far as it came.
+struct ReadBody {
+    /// Empty unless it was to be kept.
+    kept: Bytes,
+    bytes: u64,
+    /// Whether the stream of HTTP/2 ended with it. hyper takes a stream that is reset with NO_ERROR for one that
+    /// has ended. Of HTTP/1 it says nothing.
+    is_whole: bool,
+}
+
+/// Reads a body to its end, and keeps it if asked for. The error is hyper's, or that of a body which is too
+/// long to be kept.
 async fn read(
     mut body: Incoming,
     keep: bool,
-) -> Result<(Bytes, u64), Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<ReadBody, Box<dyn std::error::Error + Send + Sync>> {
+    let (mut kept, mut bytes) = (Bytes::new(), 0);
     if keep {
-        let body = Limited::new(body, MOST_KEPT).collect().await?.to_bytes();
-        let bytes = body.len() as u64;
-        return Ok((body, bytes));
+        kept = Limited::new(&mut body, MOST_KEPT).collect().await?.to_bytes();
+        bytes = kept.len() as u64;
+    } else {
+        while let Some(frame) = body.frame().await {
+            bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
+        }
     }
-    let mut bytes = 0;
-    while let Some(frame) = body.frame().await {
-        bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
-    }
-    Ok((Bytes::new(), bytes))
+    Ok(ReadBody { kept, bytes, is_whole: body.is_end_stream() })
 }
 
 /// How often the work and the connection are polled before others, such as time limits, have their turn. Where
@@ -322,20 +338,29 @@ impl Driver {
 }
 
 fn trouble(error: &hyper::Error, closed: RequestError) -> RequestError {
+    let (io, http2) = (source(error).map(io::Error::kind), source::<h2::Error>(error));
+    match (io, http2.and_then(h2::Error::reason)) {
+        // The latter is how h2 reports the end of a connection.
+        (Some(io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe), _) => closed,
+        // A chunk without a length.
+        (Some(io::ErrorKind::InvalidInput), _) => RequestError::NotHttp,
+        (Some(kind), _) => RequestError::Broken(kind),
+        // This side found that the server breaks the protocol.
+        (None, Some(_)) if http2.is_some_and(h2::Error::is_library) => RequestError::NotHttp,
+        (None, Some(code)) if http2.is_some_and(h2::Error::is_reset) => {
+            RequestError::Reset(code.into())
+        }
+        _ if error.is_parse_too_large() => RequestError::HeadTooLong,
+        _ if error.is_parse() => RequestError::NotHttp,
+        _ => closed,
+    }
+}
+
+/// The first error of a type among those that caused one.
+fn source<E: std::error::Error + 'static>(error: &hyper::Error) -> Option<&E> {
     let mut sources =
         std::iter::successors(std::error::Error::source(error), |error| error.source());
-    // That of HTTP/2 stands one deeper.
-    let io = sources.find_map(|source| source.downcast_ref::<io::Error>());
-    match io.map(io::Error::kind) {
-        // The latter is how h2 reports the end of a connection.
-        Some(io::ErrorKind::UnexpectedEof | io::ErrorKind::BrokenPipe) => closed,
-        // A chunk without a length.
-        Some(io::ErrorKind::InvalidInput) => RequestError::NotHttp,
-        Some(kind) => RequestError::Broken(kind),
-        None if error.is_parse_too_large() => RequestError::HeadTooLong,
-        None if error.is_parse() => RequestError::NotHttp,
-        None => closed,
-    }
+    sources.find_map(|source| source.downcast_ref())
 }
 
 #[cfg(test)]

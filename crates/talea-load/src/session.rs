@@ -161,16 +161,23 @@ mod tests {
         while next_frame(stream) != HEADERS {}
     }
 
-    /// Over HTTP/2, states a body of 10 bytes, sends 4, and resets the stream without an error.
-    fn half_a_body(stream: &mut TcpStream) {
+    /// Over HTTP/2, sends some frames once a request has come.
+    fn http2_frames(stream: &mut TcpStream, frames: &[&[u8]]) {
         begin_http2(stream);
-        // In HPACK: 200, and a content length of 10.
-        let head = b"\0\0\x06\x01\x04\0\0\0\x01\x88\x0f\x0d\x0210";
-        let data = b"\0\0\x04\0\0\0\0\0\x01half";
-        let reset = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\0";
-        let _ = stream.write_all(&[&head[..], data, reset].concat());
+        let _ = stream.write_all(&frames.concat());
         let _ = stream.read_to_end(&mut Vec::new());
     }
+
+    /// The head of an answer in HPACK: 200.
+    const OK_HEAD: &[u8] = b"\0\0\x01\x01\x04\0\0\0\x01\x88";
+    /// With a content length of 4, and of 10.
+    const OK_HEAD_4: &[u8] = b"\0\0\x05\x01\x04\0\0\0\x01\x88\x0f\x0d\x014";
+    const OK_HEAD_10: &[u8] = b"\0\0\x06\x01\x04\0\0\0\x01\x88\x0f\x0d\x0210";
+    const DATA: &[u8] = b"\0\0\x04\0\0\0\0\0\x01half";
+    const LAST_DATA: &[u8] = b"\0\0\x04\0\x01\0\0\0\x01rest";
+    const NO_ERROR: &[u8] = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\0";
+    const REFUSED: &[u8] = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x07";
+    const CANCEL: &[u8] = b"\0\0\x04\x03\0\0\0\0\x01\0\0\0\x08";
 
     /// Over HTTP/2, answers one request, and says before that it takes no further ones.
     fn one_answer(stream: &mut TcpStream) {
@@ -197,13 +204,53 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_is_shorter_than_stated_is_no_answer() {
-        for keep_body in [false, true] {
-            let url = server(half_a_body).parse().unwrap();
-            let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
-            let request = Request::get("http://a/").body(Full::default()).unwrap();
-            let error = session.send(request, keep_body).await.unwrap_err();
-            assert_eq!(error, RequestError::ClosedInBody);
+    async fn an_answer_over_http2_ends_with_its_stream_and_with_nothing_else() {
+        let cases: [(fn(&mut TcpStream), Result<u64, &str>); 12] = [
+            (|to| http2_frames(to, &[OK_HEAD, DATA, LAST_DATA]), Ok(8)),
+            // The server does not want the rest of the request (RFC 9113, 8.1).
+            (|to| http2_frames(to, &[OK_HEAD, DATA, LAST_DATA, NO_ERROR]), Ok(8)),
+            (|to| http2_frames(to, &[OK_HEAD, NO_ERROR]), Err("reset the stream in the answer")),
+            (
+                |to| http2_frames(to, &[OK_HEAD, DATA, NO_ERROR]),
+                Err("reset the stream in the answer"),
+            ),
+            (|to| http2_frames(to, &[OK_HEAD_10, NO_ERROR]), Err("reset the stream in the answer")),
+            (
+                |to| http2_frames(to, &[OK_HEAD_10, DATA, NO_ERROR]),
+                Err("reset the stream in the answer"),
+            ),
+            (
+                |to| http2_frames(to, &[OK_HEAD_4, DATA, NO_ERROR]),
+                Err("reset the stream in the answer"),
+            ),
+            (|to| http2_frames(to, &[OK_HEAD, DATA, CANCEL]), Err("reset the stream (CANCEL)")),
+            (|to| http2_frames(to, &[REFUSED]), Err("reset the stream (REFUSED_STREAM)")),
+            (|to| http2_frames(to, &[NO_ERROR]), Err("reset the stream (NO_ERROR)")),
+            // Shorter than stated.
+            (|to| http2_frames(to, &[OK_HEAD_10, LAST_DATA]), Err("was not HTTP")),
+            (
+                |to| {
+                    begin_http2(to);
+                    let _ = to.write_all(OK_HEAD);
+                },
+                Err("the connection was closed in the answer's body"),
+            ),
+        ];
+        for (n, (answer, expected)) in cases.into_iter().enumerate() {
+            for keep_body in [false, true] {
+                let url = server(answer).parse().unwrap();
+                let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
+                let request = Request::get("http://a/").body(Full::default()).unwrap();
+                let answer = session.send(request, keep_body).await;
+                match (answer, expected) {
+                    (Ok(answer), Ok(bytes)) => assert_eq!(answer.bytes, bytes, "{n}"),
+                    (Err(error), Err(words)) => {
+                        assert!(error.to_string().contains(words), "{n}: {error}");
+                        assert!(error.was_sent(), "{n}");
+                    }
+                    (answer, _) => panic!("{n}: {answer:?}"),
+                }
+            }
         }
     }
 
