@@ -120,8 +120,10 @@ mod tests {
     use super::*;
     use crate::fetch::fetch;
 
-    /// A server that does so with each connection.
-    fn server(answer: fn(&mut TcpStream)) -> String {
+    /// What a server does with a connection.
+    type Serve = fn(&mut TcpStream);
+
+    fn server(answer: Serve) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/", listener.local_addr().unwrap());
         std::thread::spawn(move || {
@@ -205,7 +207,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_over_http2_ends_with_its_stream_and_with_nothing_else() {
-        let cases: [(fn(&mut TcpStream), Result<u64, &str>); 12] = [
+        let cases: [(Serve, Result<u64, &str>); 12] = [
             (|to| http2_frames(to, &[OK_HEAD, DATA, LAST_DATA]), Ok(8)),
             // The server does not want the rest of the request (RFC 9113, 8.1).
             (|to| http2_frames(to, &[OK_HEAD, DATA, LAST_DATA, NO_ERROR]), Ok(8)),
@@ -291,7 +293,7 @@ mod tests {
     #[test]
     fn a_server_that_always_has_bytes_ready_does_not_hold_a_request() {
         let http1 = Protocol::Http1 { keep_alive: true };
-        let servers: [(&str, Protocol, fn(&mut TcpStream)); 11] = [
+        let servers: [(&str, Protocol, Serve); 11] = [
             ("interim heads", http1, |to| {
                 http1_forever(to, "", "HTTP/1.1 103 Early Hints\r\n\r\n")
             }),
@@ -330,7 +332,6 @@ mod tests {
             let result = ended.recv_timeout(Duration::from_secs(60));
             let result = result.unwrap_or_else(|_| panic!("{bytes} over {protocol}: no end"));
             assert!(result.is_err(), "{bytes} over {protocol}");
-            eprintln!("{bytes} over {protocol}: {result:?}");
         }
     }
 
