@@ -136,7 +136,7 @@ pub struct ServeArguments {
     #[arg(long, value_name = "NAME", value_parser = region_label)]
     pub region_label: Option<String>,
     /// Keep what is remembered in this file too, so that it outlives the agent. It takes at most three
-    /// times what memory does
+    /// times what memory does. A file that cannot be used keeps nothing from being served
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
     /// How long each second is remembered
@@ -219,6 +219,9 @@ pub(crate) struct PostmortemArguments {
     /// The history that an agent keeps [default: REGION.history, if there is one]
     #[arg(long, value_name = "FILE")]
     pub history: Option<PathBuf>,
+    /// Read a history of this user, by name or number [default: the user that this command runs as]
+    #[arg(long, value_name = "USER", value_parser = user)]
+    pub owner: Vec<u32>,
     /// How much before the death
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = duration)]
     pub last: Duration,

@@ -16,9 +16,13 @@ pub(super) const LATER: u8 = 0;
 pub(super) const FIRST: u8 = 1;
 pub(super) const PACKED: u8 = 2;
 
-/// The most bytes that a whole block may have; a file may be damaged.
-const MOST: u64 = 256 << 20;
 const MOST_TICKS: usize = 1_000;
+
+/// The most bytes that a block has which is packed into so many. One that would have more is not packed, so that a
+/// file decides how much memory its reader takes by its own size only.
+fn most_unpacked(packed: usize) -> usize {
+    packed.saturating_mul(64).saturating_add(1 << 16)
+}
 
 /// Records that belong together, one behind the other.
 #[derive(Clone, Debug, Default)]
@@ -52,14 +56,15 @@ impl Block {
         }
     }
 
-    pub(super) fn push(&mut self, record: &[u8]) {
-        // Nothing can follow a whole block.
+    /// Adds a tick; false if nothing can follow, since the block is whole.
+    pub(super) fn push(&mut self, record: &[u8]) -> bool {
         if self.packed_at.is_some() {
-            return;
+            return false;
         }
         self.bytes.extend_from_slice(record);
         self.ends.push(self.bytes.len());
         self.note_time(record);
+        true
     }
 
     fn note_time(&mut self, record: &[u8]) {
@@ -72,7 +77,9 @@ impl Block {
         let bytes = match self.packed_at {
             None => Cow::Borrowed(&self.bytes[..]),
             // It was tried when it was read.
-            Some(at) => Cow::Owned(inflate(&self.bytes[at..]).unwrap_or_default()),
+            Some(at) => {
+                Cow::Owned(inflate(&self.bytes[at..], self.len_unpacked()).unwrap_or_default())
+            }
         };
         for record in split(&bytes, &self.ends) {
             if !show(record.get(1..).unwrap_or_default()) {
@@ -81,7 +88,11 @@ impl Block {
         }
     }
 
-    /// Its ticks compressed; `None` if they are already.
+    fn len_unpacked(&self) -> usize {
+        self.ends.last().copied().unwrap_or(0)
+    }
+
+    /// Its ticks compressed; `None` if they are already, or would be too small for a reader.
     pub(super) fn packed(&self) -> Option<Self> {
         if self.packed_at.is_some() {
             return None;
@@ -95,6 +106,9 @@ impl Block {
         let mut encoder = DeflateEncoder::new(bytes, LEVEL);
         encoder.write_all(&self.bytes).ok()?;
         let bytes = encoder.finish().ok()?;
+        if self.bytes.len() > most_unpacked(bytes.len()) {
+            return None;
+        }
         Some(Self { bytes, packed_at, ends: self.ends.clone(), times: self.times.clone() })
     }
 
@@ -108,7 +122,10 @@ impl Block {
             ends.push(end);
         }
         let packed_at = record.len() - head.0.len();
-        let bytes = inflate(head.0).filter(|bytes| bytes.len() == end)?;
+        if end > most_unpacked(record.len()) {
+            return None;
+        }
+        let bytes = inflate(head.0, end)?;
         let mut block =
             Self { bytes: record.to_vec(), packed_at: Some(packed_at), ends, times: Vec::new() };
         split(&bytes, &block.ends.clone()).for_each(|record| block.note_time(record));
@@ -124,10 +141,11 @@ impl Block {
 /// It takes some milliseconds a block.
 const LEVEL: Compression = Compression::new(3);
 
-fn inflate(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut all = Vec::new();
-    DeflateDecoder::new(bytes).take(MOST).read_to_end(&mut all).ok()?;
-    Some(all)
+/// The bytes that were compressed, if they are so many.
+fn inflate(bytes: &[u8], len: usize) -> Option<Vec<u8>> {
+    let mut all = Vec::with_capacity(len);
+    DeflateDecoder::new(bytes).take(len as u64 + 1).read_to_end(&mut all).ok()?;
+    (all.len() == len).then_some(all)
 }
 
 fn split<'a>(bytes: &'a [u8], ends: &'a [usize]) -> impl Iterator<Item = &'a [u8]> {

@@ -12,7 +12,7 @@ mod series;
 mod store;
 mod stretch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Result;
@@ -37,61 +37,125 @@ pub(crate) struct Extent {
 /// The steps of the two stores.
 const STEPS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
+/// How long a file that cannot be used is left alone.
+const TRY_AGAIN_AFTER: Duration = Duration::from_secs(60);
+
 #[derive(Debug)]
 pub(crate) struct History {
-    stores: [Store; 2],
-    keep: [Duration; 2],
+    extent: Extent,
+    stores: [Store; STEPS.len()],
+    kept_in: Option<KeptIn>,
+}
+
+/// Where a history is kept beside memory.
+#[derive(Debug)]
+struct KeptIn {
+    path: PathBuf,
+    /// `None` while it cannot be used.
     file: Option<HistoryFile>,
+    /// When it was tried the last time, by the clock that is never set.
+    tried: Option<Duration>,
+    lost: u64,
 }
 
 impl History {
     pub(crate) fn new(extent: Extent) -> Self {
-        let store = |step, keep| Store::new(step, keep, extent.bytes);
         let [second, minute] = STEPS;
-        let keep = [extent.seconds, extent.minutes];
-        Self { stores: [store(second, keep[0]), store(minute, keep[1])], keep, file: None }
+        let stores = [
+            Store::new(second, extent.seconds, extent.bytes),
+            Store::new(minute, extent.minutes, extent.bytes),
+        ];
+        Self { extent, stores, kept_in: None }
     }
 
-    /// Goes on with what a file has, and writes there from now on. Fails if the file cannot be written,
-    /// is no history, or another agent writes to it.
-    pub(crate) fn open(extent: Extent, path: &Path) -> Result<Self> {
-        let mut history = Self::new(extent);
-        let file = HistoryFile::open(path, |store, record| history.take(store, record))?;
-        history.file = Some(file);
-        Ok(history)
+    /// Goes on with what a file has, and writes there from now on. Where the file cannot be used, memory has all, and
+    /// [`add`](Self::add) tries it again once a minute.
+    ///
+    /// # Errors
+    /// The reason why the file cannot be used now.
+    pub(crate) fn keep_in(&mut self, path: &Path) -> Result<()> {
+        let path = path.to_owned();
+        self.kept_in = Some(KeptIn { path, file: None, tried: None, lost: 0 });
+        self.use_file()
     }
 
-    /// Reads a file that may be written to meanwhile.
-    pub(crate) fn read(extent: Extent, path: &Path) -> Result<Self> {
-        let mut history = Self::new(extent);
-        HistoryFile::read(path, |store, record| history.take(store, record))?;
-        Ok(history)
-    }
-
-    fn take(&mut self, store: usize, record: &[u8]) {
-        if let Some(store) = self.stores.get_mut(store) {
-            store.take(record);
+    /// Puts what the file has before what memory has, and this into the file.
+    fn use_file(&mut self) -> Result<()> {
+        let Some(kept_in) = &mut self.kept_in else { return Ok(()) };
+        let mut joined = Self::new(self.extent);
+        let mut file =
+            HistoryFile::open(&kept_in.path, |store, record| joined.take(store, record))?;
+        kept_in.lost += file.lost();
+        let mut written = Ok(());
+        for (number, (store, joined)) in self.stores.iter().zip(&mut joined.stores).enumerate() {
+            for record in store.records() {
+                joined.take(record);
+                written = written.and(file.append(number, record));
+            }
+            joined.goes_on_after(store);
         }
+        self.stores = joined.stores;
+        kept_in.file = Some(file);
+        written.and(self.shrink_file())
+    }
+
+    /// Reads a file of one of these users, which may be written to meanwhile.
+    pub(crate) fn read(extent: Extent, path: &Path, owners: &[u32]) -> Result<Self> {
+        let mut history = Self::new(extent);
+        HistoryFile::read(path, owners, |store, record| history.take(store, record))?;
+        Ok(history)
+    }
+
+    /// Takes a record that was written; whether it could be read.
+    fn take(&mut self, store: usize, record: &[u8]) -> bool {
+        self.stores.get_mut(store).is_some_and(|store| store.take(record))
     }
 
     /// Adds what a page shows now. An error says that the file could not be written; memory has it.
     pub(crate) fn add(&mut self, time: Time, families: &[MetricFamily]) -> Result<()> {
-        let mut written = Ok(());
+        let mut written = self.try_again(time);
         for (number, store) in self.stores.iter_mut().enumerate() {
             for record in store.add(time, families) {
-                if let Some(file) = &mut self.file {
+                if let Some(file) = self.kept_in.as_mut().and_then(|it| it.file.as_mut()) {
                     written = written.and(file.append(number, &record));
                 }
             }
         }
-        if let Some(file) = &mut self.file {
-            let records = || {
-                let numbered = self.stores.iter().enumerate();
-                numbered.flat_map(|(number, store)| store.records().map(move |it| (number, it)))
-            };
-            written = written.and(file.shrink(records));
+        written.and(self.shrink_file())
+    }
+
+    /// Uses a file that could not be used a minute ago.
+    fn try_again(&mut self, time: Time) -> Result<()> {
+        let Some(kept_in) = self.kept_in.as_mut().filter(|it| it.file.is_none()) else {
+            return Ok(());
+        };
+        let tried = *kept_in.tried.get_or_insert(time.steady);
+        if time.steady.saturating_sub(tried) < TRY_AGAIN_AFTER {
+            return Ok(());
         }
-        written
+        kept_in.tried = Some(time.steady);
+        self.use_file()
+    }
+
+    fn shrink_file(&mut self) -> Result<()> {
+        let Some(file) = self.kept_in.as_mut().and_then(|it| it.file.as_mut()) else {
+            return Ok(());
+        };
+        file.shrink(|| {
+            let numbered = self.stores.iter().enumerate();
+            numbered.flat_map(|(number, store)| store.records().map(move |it| (number, it)))
+        })
+    }
+
+    /// Whether all that is added is written to a file; `None` if that is not wanted.
+    pub(crate) fn is_in_file(&self) -> Option<bool> {
+        let kept_in = self.kept_in.as_ref()?;
+        Some(kept_in.file.as_ref().is_some_and(HistoryFile::is_written))
+    }
+
+    /// The bytes of the file that could not be read.
+    pub(crate) fn lost_bytes(&self) -> u64 {
+        self.kept_in.as_ref().map_or(0, |kept_in| kept_in.lost)
     }
 
     pub(crate) fn last_seconds(&self, last: Duration) -> Stretch {
@@ -121,7 +185,7 @@ impl History {
 
     /// How much time is kept by seconds, and by minutes.
     pub(crate) fn kept(&self) -> [Duration; 2] {
-        self.keep
+        [self.extent.seconds, self.extent.minutes]
     }
 
     /// When the first tick was that is kept, in milliseconds since 1970.
@@ -143,6 +207,7 @@ impl History {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
     use proptest::prelude::*;
@@ -176,8 +241,17 @@ mod tests {
         (folder, path, Service::new())
     }
 
+    fn open(extent: Extent, path: &Path) -> Result<History> {
+        let mut history = History::new(extent);
+        history.keep_in(path).map(|()| history)
+    }
+
+    fn own() -> [u32; 1] {
+        [rustix::process::geteuid().as_raw()]
+    }
+
     fn in_file(path: &Path) -> Vec<(Time, Vec<MetricFamily>)> {
-        seconds(&History::read(hours(), path).unwrap())
+        seconds(&History::read(hours(), path, &own()).unwrap())
     }
 
     /// As they are kept: without help texts, empty buckets, and classic buckets beside native ones; by name.
@@ -273,7 +347,7 @@ mod tests {
         #[test]
         fn what_is_read_back_is_what_was_shown(events in prop::collection::vec(event(), 1..150)) {
             let (_folder, path, service) = recording();
-            let mut history = History::open(hours(), &path).unwrap();
+            let mut history = open(hours(), &path).unwrap();
             let (mut expected, mut second): (Vec<(Time, Vec<MetricFamily>)>, _) = (Vec::new(), 0);
             for event in events {
                 match event {
@@ -299,7 +373,7 @@ mod tests {
                         let before = fs::metadata(&path).unwrap().len();
                         let len = before.saturating_sub(cut as u64).max(16);
                         fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(len).unwrap();
-                        history = History::open(hours(), &path).unwrap();
+                        history = open(hours(), &path).unwrap();
                         let found = seconds(&history).len();
                         prop_assert!(cut > 0 || found == expected.len());
                         expected.truncate(found);
@@ -311,29 +385,37 @@ mod tests {
         }
 
         #[test]
-        fn a_file_that_is_damaged_is_read_up_to_there(
-            damage in prop::collection::vec((0usize..3000, any::<u8>()), 1..4)
+        fn what_is_whole_of_a_damaged_file_is_kept_and_its_bytes_are_moved_aside(
+            damage in prop::collection::vec((0usize..6000, any::<u8>(), 1usize..100), 1..4),
+            cut in 0usize..200,
         ) {
             let (_folder, path, service) = recording();
-            let mut history = History::open(hours(), &path).unwrap();
-            for second in 0..70 {
+            let mut history = open(hours(), &path).unwrap();
+            for second in 0..150 {
                 service.orders.with_values(&["a"]).add(second);
                 history.add(at(second), &service.families()).unwrap();
             }
             let whole = seconds(&history);
             drop(history);
             let mut bytes = fs::read(&path).unwrap();
-            for (place, byte) in damage {
-                if let Some(there) = bytes.get_mut(place) {
-                    *there = byte;
-                }
+            for (place, byte, len) in damage {
+                let end = (place + len).min(bytes.len());
+                bytes.get_mut(place..end).unwrap_or_default().fill(byte);
             }
+            bytes.truncate(bytes.len() - cut);
             fs::write(&path, &bytes).unwrap();
-            match History::open(hours(), &path) {
-                Ok(history) => prop_assert!(whole.starts_with(&seconds(&history))),
-                // Its first line.
-                Err(_) => prop_assert_eq!(fs::read(&path).unwrap(), bytes),
+            let mut history = open(hours(), &path).unwrap();
+            let kept_ticks = seconds(&history);
+            prop_assert!(kept_ticks.iter().all(|tick| whole.contains(tick)));
+            if history.lost_bytes() > 0 {
+                prop_assert_eq!(&fs::read(path.with_extension("history.stale-1")).unwrap(), &bytes);
+            } else {
+                prop_assert!(whole.starts_with(&kept_ticks));
             }
+            // It goes on.
+            history.add(at(200), &service.families()).unwrap();
+            prop_assert_eq!(history.is_in_file(), Some(true));
+            prop_assert_eq!(in_file(&path), seconds(&history));
         }
     }
 
@@ -345,7 +427,7 @@ mod tests {
         for (extent, most_ticks, most_bytes) in
             [(extent(120, 1 << 30), 180, 1 << 30), (extent(1 << 20, 200_000), 1 << 20, 250_000)]
         {
-            let mut history = History::open(extent, &path).unwrap();
+            let mut history = open(extent, &path).unwrap();
             for second in 0..20_000 {
                 service.orders.with_values(&[format!("{:0>100}", second % 50)]).inc();
                 let families = if second % 100 == 0 { service.families() } else { Vec::new() };
@@ -366,10 +448,11 @@ mod tests {
     #[test]
     fn a_record_that_could_not_be_written_comes_with_its_block() {
         let (_folder, path, service) = recording();
-        let mut history = History::open(hours(), &path).unwrap();
+        let mut history = open(hours(), &path).unwrap();
         for second in 0..130 {
             service.orders.with_values(&["a"]).add(second);
-            history.file.as_mut().unwrap().fail_next = (20..25).contains(&second);
+            history.kept_in.as_mut().unwrap().file.as_mut().unwrap().fail_next =
+                (20..25).contains(&second);
             let written = history.add(at(second), &service.families());
             assert_eq!(written.is_err(), second == 20, "{second}: {written:?}");
             if second == 59 {
@@ -389,8 +472,8 @@ mod tests {
         service.orders.with_values(&["a"]).inc();
         let usual = service.families();
         let mut long = usual.clone();
-        long[0].metric[0].label[0].value = "x".repeat(2 << 20);
-        let mut history = History::open(extent(3600, 8 << 20), &path).unwrap();
+        long[0].metric[0].label[0].value = (0..1 << 18).map(|n| format!("{n:x}")).collect();
+        let mut history = open(extent(3600, 8 << 20), &path).unwrap();
         for second in 0..70 {
             let families = if (10..12).contains(&second) { &long } else { &usual };
             let written = history.add(at(second), families);
@@ -402,7 +485,7 @@ mod tests {
     #[test]
     fn a_file_that_is_removed_is_written_anew_and_one_in_its_place_is_left_alone() {
         let (folder, path, service) = recording();
-        let mut history = History::open(hours(), &path).unwrap();
+        let mut history = open(hours(), &path).unwrap();
         let mut add = |second| history.add(at(second), &service.families());
         let in_file = || in_file(&path).len();
         (0..5).for_each(|second| add(second).unwrap());
@@ -426,19 +509,152 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_another_kind_or_writer_is_left_alone() {
+    fn a_flipped_bit_costs_the_ticks_of_one_block_at_most() {
+        // Five blocks, of which the last one is not full; a packed block has its ticks before it too.
+        const SECONDS: usize = 270;
+        let (_folder, path, service) = recording();
+        let mut history = open(hours(), &path).unwrap();
+        for second in 0..SECONDS as u64 {
+            service.orders.with_values(&["a"]).add(second);
+            history.add(at(second), &service.families()).unwrap();
+        }
+        let whole = seconds(&history);
+        drop(history);
+        let bytes = fs::read(&path).unwrap();
+        for place in (0..bytes.len()).step_by(101) {
+            let (_folder, path, _) = recording();
+            let mut damaged = bytes.clone();
+            damaged[place] ^= 4;
+            fs::write(&path, &damaged).unwrap();
+            let history = open(hours(), &path).unwrap();
+            let found = seconds(&history);
+            assert!(found.len() >= SECONDS - 60, "{} with the byte {place}", found.len());
+            assert!(found.iter().all(|tick| whole.contains(tick)), "{place}");
+            assert!(history.lost_bytes() > 0 || place > bytes.len() - 1000, "{place}");
+            assert!(in_file(&path) == found, "the file goes on with the byte {place}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_no_history_of_this_version_is_moved_aside_and_another_begun() {
+        let newer = [&b"talea history 2\n"[..], &[7; 100]].concat();
+        let zeros = vec![0; 1 << 16];
+        let mut number = 0;
+        let (_folder, path, service) = recording();
+        for content in [&zeros[..], b"precious", b"talea history 1 ", &newer, &[0]] {
+            number += 1;
+            fs::write(&path, content).unwrap();
+            let mut history = open(hours(), &path).unwrap();
+            history.add(at(0), &service.families()).unwrap();
+            assert_eq!(in_file(&path).len(), 1);
+            let aside = path.with_extension(format!("history.stale-{number}"));
+            assert_eq!(fs::read(aside).unwrap(), content);
+            assert_eq!(history.lost_bytes(), content.len() as u64);
+        }
+        // The first line of a writer that was killed has nothing.
+        for content in [&b""[..], b"talea hist", b"talea history 1"] {
+            fs::write(&path, content).unwrap();
+            let mut history = open(hours(), &path).unwrap();
+            history.add(at(0), &service.families()).unwrap();
+            assert_eq!((in_file(&path).len(), history.lost_bytes()), (1, 0));
+        }
+    }
+
+    #[test]
+    fn no_file_that_was_moved_aside_is_ever_removed() {
+        let (_folder, path, service) = recording();
+        for number in 1..=9 {
+            let aside = path.with_extension(format!("history.stale-{number}"));
+            fs::write(&aside, format!("precious {number}")).unwrap();
+        }
+        fs::write(&path, "torn").unwrap();
+        let mut history = History::new(hours());
+        let reason = format!("{:#}", history.keep_in(&path).unwrap_err());
+        assert!(reason.contains("remove ") && reason.contains(".stale-9"), "{reason}");
+        history.add(at(0), &service.families()).unwrap();
+        assert_eq!(history.is_in_file(), Some(false));
+        for number in 1..=9 {
+            let aside = path.with_extension(format!("history.stale-{number}"));
+            assert_eq!(fs::read_to_string(&aside).unwrap(), format!("precious {number}"));
+        }
+        assert_eq!(fs::read(&path).unwrap(), b"torn");
+    }
+
+    #[test]
+    fn a_file_that_can_be_used_later_gets_what_memory_has() {
+        let (folder, path, service) = recording();
+        let mut other = open(hours(), &path).unwrap();
+        other.add(at(0), &service.families()).unwrap();
+        let mut history = History::new(hours());
+        history.keep_in(&path).unwrap_err();
+        let missing = folder.path().join("missing").join("shop.history");
+        let mut in_folder = History::new(hours());
+        in_folder.keep_in(&missing).unwrap_err();
+        let mut failed = 0;
+        for second in 1..200 {
+            if second == 100 {
+                drop(std::mem::replace(&mut other, History::new(hours())));
+                fs::create_dir(missing.parent().unwrap()).unwrap();
+            }
+            failed += usize::from(history.add(at(second), &service.families()).is_err());
+            let _ = in_folder.add(at(second), &service.families());
+        }
+        assert_eq!(failed, 1, "it is tried once a minute");
+        assert_eq!(history.is_in_file(), Some(true));
+        assert_eq!(seconds(&history).len(), 200, "with that of the other agent");
+        assert!(in_file(&path) == seconds(&history));
+        assert_eq!(seconds(&in_folder).len(), 199);
+        assert!(in_file(&missing) == seconds(&in_folder));
+        history.add(at(200), &service.families()).unwrap();
+        assert!(in_file(&path) == seconds(&history));
+        let mut minutes = Vec::new();
+        history.last_minutes(ALL).replay(|_, time, _| minutes.push(time.steady.as_secs()));
+        assert_eq!(minutes, [0, 1, 61, 121, 181]);
+    }
+
+    #[test]
+    fn a_region_and_the_file_of_another_writer_are_left_alone() {
         let (folder, path, _) = recording();
-        let reason = |path: &Path| format!("{:#}", History::open(hours(), path).unwrap_err());
-        fs::write(&path, "precious").unwrap();
-        assert!(reason(&path).contains("it is no history of this version"), "{}", reason(&path));
-        assert_eq!(fs::read(&path).unwrap(), b"precious");
+        let reason = |path: &Path| format!("{:#}", open(hours(), path).unwrap_err());
+        let shm = tempfile::tempdir_in("/dev/shm").unwrap();
+        let region = shm.path().join("shop.talea");
+        let _registry = Registry::open(&region).unwrap();
+        assert!(reason(&region).contains("it is a region"), "{}", reason(&region));
+        assert!(Registry::attach(&region).is_ok());
+        fs::write(&path, "").unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert!(reason(&link).contains("link"), "{}", reason(&link));
         assert!(reason(Path::new("/dev/null")).contains("no regular file"));
         fs::remove_file(&path).unwrap();
-        let _first = History::open(hours(), &path).unwrap();
+        let _first = open(hours(), &path).unwrap();
         assert!(reason(&path).contains("another agent writes to it"));
+    }
+
+    #[test]
+    fn a_file_that_another_user_may_write_is_no_history_whoever_reads_it() {
+        let (_folder, path, service) = recording();
+        let mut history = open(hours(), &path).unwrap();
+        history.add(at(0), &service.families()).unwrap();
+        drop(history);
+        let reasons = |path: &Path| {
+            let read = History::read(hours(), path, &own()).unwrap_err();
+            [open(hours(), path).unwrap_err(), read].map(|error| format!("{error:#}"))
+        };
+        for mode in [0o620, 0o602, 0o666] {
+            fs::set_permissions(&path, PermissionsExt::from_mode(mode)).unwrap();
+            for reason in reasons(&path) {
+                assert!(reason.contains("chmod go-w"), "{reason}");
+            }
+        }
+        fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(1), None).unwrap();
+            for reason in reasons(&path) {
+                assert!(reason.contains("it belongs to the user 1, expected 0"), "{reason}");
+            }
+            assert!(History::read(hours(), &path, &[7, 1]).is_ok(), "a user that was named");
+        }
     }
 
     #[test]
@@ -448,7 +664,7 @@ mod tests {
         fs::write(&beside, "precious").unwrap();
         // Left by an agent that was killed while it wrote.
         fs::write(folder.path().join(".shop.history.new"), vec![0; 1 << 16]).unwrap();
-        let mut history = History::open(hours(), &path).unwrap();
+        let mut history = open(hours(), &path).unwrap();
         history.add(at(0), &service.families()).unwrap();
         fs::remove_file(&path).unwrap();
         history.add(at(1), &service.families()).unwrap();
@@ -462,8 +678,8 @@ mod tests {
         let (folder, path, service) = recording();
         for beside in ["shop.history.new", ".shop.history.new"].map(|name| folder.path().join(name))
         {
-            let mut other = History::open(hours(), &beside).unwrap();
-            let mut history = History::open(hours(), &path).unwrap();
+            let mut other = open(hours(), &beside).unwrap();
+            let mut history = open(hours(), &path).unwrap();
             (0..2).for_each(|second| other.add(at(second), &service.families()).unwrap());
             fs::remove_file(&path).unwrap();
             let _ = history.add(at(1), &service.families());
@@ -480,7 +696,7 @@ mod tests {
         let beside = folder.path().join(".shop.history.new");
         fs::write(&beside, "").unwrap();
         std::os::unix::fs::chown(&beside, Some(1), None).unwrap();
-        let mut history = History::open(hours(), &path).unwrap();
+        let mut history = open(hours(), &path).unwrap();
         history.add(at(0), &service.families()).unwrap();
         fs::remove_file(&path).unwrap();
         let refused = history.add(at(1), &service.families()).unwrap_err();

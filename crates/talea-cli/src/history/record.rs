@@ -162,9 +162,16 @@ fn time(bytes: &mut Bytes<'_>, before: Time) -> Option<Time> {
     })
 }
 
+/// The bytes of memory that the series of any block may take, and how many more for each byte of the block: texts are
+/// written once, and many series may refer to one.
+const ROOM: usize = 16 << 20;
+const ROOM_PER_BYTE: usize = 128;
+
 /// All series at a tick.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct State {
+    /// The bytes of memory that further series and cells may take.
+    room: usize,
     time: Time,
     /// Whether a counter counted less than at the tick before, or was gone, or this is not known, or a region came.
     fell: bool,
@@ -174,6 +181,17 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// Nothing yet, of a block of so many bytes.
+    pub(super) fn within(bytes: usize) -> Self {
+        let room = bytes.saturating_mul(ROOM_PER_BYTE).saturating_add(ROOM);
+        Self { room, time: Time::default(), fell: false, series: Vec::new(), texts: Vec::new() }
+    }
+
+    fn spend(&mut self, bytes: usize) -> Option<()> {
+        self.room = self.room.checked_sub(bytes)?;
+        Some(())
+    }
+
     /// Goes on to the next tick; `None` if the bytes are not such.
     pub(super) fn apply(&mut self, tick: &[u8]) -> Option<Time> {
         let mut bytes = Bytes(tick);
@@ -192,16 +210,19 @@ impl State {
             self.fell |= definition.family == CREATED;
             let mut cells = Cells::new();
             change(&mut cells, &mut bytes)?;
+            self.spend(size_of::<(Definition, Cells)>() + size_of_val(&cells[..]))?;
             self.series.push((definition, cells));
         }
         let mut number = 0usize;
         for _ in 0..bytes.count()? {
             number = number.checked_add(bytes.number()? as usize)?;
             let (definition, cells) = self.series.get_mut(number)?;
-            let before = value_of(cells);
+            let (before, cells_before) = (value_of(cells), cells.len());
             change(cells, &mut bytes)?;
             self.fell |= definition.family == CREATED
                 || only_grows(definition.kind) && value_of(cells) < before;
+            let more = cells.len() - cells_before;
+            self.spend(more * size_of::<(i64, f64)>())?;
         }
         bytes.0.is_empty().then_some(self.time)
     }
@@ -212,8 +233,10 @@ impl State {
         let mut labels = Vec::new();
         for _ in 0..bytes.count()? {
             labels.push(LabelPair { name: self.text(bytes)?, value: self.text(bytes)? });
+            self.spend(size_of::<LabelPair>())?;
         }
         let thresholds = bytes.count()?;
+        self.spend(thresholds * size_of::<u64>())?;
         let thresholds = (0..thresholds).map(|_| bytes.change(0.0).map(f64::to_bits));
         let thresholds = thresholds.collect::<Option<Vec<u64>>>()?;
         let native = match bytes.number()? {
@@ -224,14 +247,19 @@ impl State {
     }
 
     fn text(&mut self, bytes: &mut Bytes<'_>) -> Option<String> {
-        match bytes.number()? {
+        let text = match bytes.number()? {
             0 => {
                 let text = bytes.text()?.to_owned();
                 self.texts.push(text.clone());
-                Some(text)
+                text
             }
-            number => self.texts.get(usize::try_from(number - 1).ok()?).cloned(),
-        }
+            number => {
+                let known = self.texts.get(usize::try_from(number - 1).ok()?)?;
+                self.room = self.room.checked_sub(known.len())?;
+                known.clone()
+            }
+        };
+        Some(text)
     }
 
     /// Whether a counter or histogram may have counted more at the tick before than at this one, or a region came

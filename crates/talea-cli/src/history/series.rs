@@ -106,7 +106,7 @@ pub(super) fn to_families<'a>(
 
 fn metric(definition: &Definition, cells: &Cells) -> Metric {
     let mut metric = Metric { label: definition.labels.clone(), ..Metric::default() };
-    let value = |key| cells.iter().find(|cell| cell.0 == key).map_or(0.0, |cell| cell.1);
+    let value = |key| cells.binary_search_by_key(&key, |cell| cell.0).map_or(0.0, |at| cells[at].1);
     let number = Some(Number { value: value(VALUE), exemplar: None });
     match Kind::try_from(definition.kind) {
         Ok(Kind::Counter) => metric.counter = number,
@@ -120,7 +120,7 @@ fn metric(definition: &Definition, cells: &Cells) -> Metric {
 fn histogram(definition: &Definition, cells: &Cells, value: impl Fn(i64) -> f64) -> Histogram {
     let mut below = 0;
     let bucket = |(number, bits): (i64, &u64)| {
-        below += value(CLASSIC + number) as u64;
+        below = u64::saturating_add(below, value(CLASSIC + number) as u64);
         Bucket { cumulative_count: below, upper_bound: f64::from_bits(*bits), exemplar: None }
     };
     let mut histogram = Histogram {
@@ -144,7 +144,7 @@ fn histogram(definition: &Definition, cells: &Cells, value: impl Fn(i64) -> f64)
         if let Some(span) = histogram.positive_span.last_mut() {
             span.length += 1;
         }
-        histogram.positive_delta.push(count - last);
+        histogram.positive_delta.push(count.saturating_sub(last));
         (end, last) = (Some(index + 1), count);
     }
     histogram

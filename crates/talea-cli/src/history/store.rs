@@ -75,31 +75,37 @@ impl Store {
         Some(record)
     }
 
-    /// Takes a record that another process wrote. One that cannot be read is left out, and what belongs
-    /// to it.
-    pub(super) fn take(&mut self, record: &[u8]) {
+    /// Takes a record that was written before, maybe by another process. One that cannot be read is left out, and what
+    /// belongs to it; false then.
+    pub(super) fn take(&mut self, record: &[u8]) -> bool {
         self.begins = true;
-        self.take_record(record);
+        self.take_record(record)
     }
 
-    fn take_record(&mut self, record: &[u8]) {
+    /// Counts the time to the next tick from where another store is.
+    pub(super) fn goes_on_after(&mut self, other: &Self) {
+        self.last = other.last;
+    }
+
+    fn take_record(&mut self, record: &[u8]) -> bool {
         match record.first() {
             Some(&FIRST) => self.blocks.push_back(Arc::default()),
             Some(&LATER) => {}
             Some(&PACKED) => {
-                let Some(packed) = Block::of_packed(record) else { return };
+                let Some(packed) = Block::of_packed(record) else { return false };
                 if self.blocks.back().is_some_and(|last| last.is_replaced_by(&packed)) {
                     self.blocks.pop_back();
                 }
                 self.blocks.push_back(Arc::new(packed));
-                return self.drop_oldest();
+                self.drop_oldest();
+                return true;
             }
-            _ => return,
+            _ => return false,
         }
-        if let Some(block) = self.blocks.back_mut() {
-            Arc::make_mut(block).push(record);
-        }
+        let Some(block) = self.blocks.back_mut() else { return false };
+        let is_taken = Arc::make_mut(block).push(record);
         self.drop_oldest();
+        is_taken
     }
 
     /// Drops blocks of which nothing need be kept; the last one always stays.

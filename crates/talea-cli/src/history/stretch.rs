@@ -39,7 +39,8 @@ impl Stretch {
             if let Some(before) = before.replace(time) {
                 let on_the_wall = time.unix_millis.saturating_sub(before.unix_millis).max(0);
                 let passed = time.steady.checked_sub(before.steady);
-                after += passed.unwrap_or(Duration::from_millis(on_the_wall as u64));
+                let passed = passed.unwrap_or(Duration::from_millis(on_the_wall as u64));
+                after = after.saturating_add(passed);
             }
             after
         };
@@ -51,7 +52,7 @@ impl Stretch {
     pub(crate) fn replay(&self, mut show: impl FnMut(usize, Time, &State)) {
         let mut before = 0;
         for Part { block, ticks } in &self.0 {
-            let mut state = State::default();
+            let mut state = State::within(block.bytes());
             let mut wanted = ticks.iter().enumerate().peekable();
             let mut number = 0;
             block.ticks(|tick| {

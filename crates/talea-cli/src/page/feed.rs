@@ -185,6 +185,16 @@ impl Feed {
         }
     }
 
+    /// Whether all that is recorded is written to a file; `None` if that is not wanted.
+    pub(crate) fn is_in_file(&self) -> Option<bool> {
+        self.history().is_in_file()
+    }
+
+    /// The bytes of the history's file that could not be read.
+    pub(crate) fn lost_history_bytes(&self) -> u64 {
+        self.history().lost_bytes()
+    }
+
     pub(crate) fn history_bytes(&self) -> usize {
         self.history().bytes()
     }

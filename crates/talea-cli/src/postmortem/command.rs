@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use talea_load::stop::Stop;
 
 use super::{Postmortem, Record, Remains};
@@ -54,12 +54,23 @@ fn known(arguments: &PostmortemArguments) -> Result<Postmortem> {
 }
 
 fn record(arguments: &PostmortemArguments, history: &Path) -> Result<Record> {
-    let recorded = History::read(ALL, history)?.last_seconds(Duration::MAX);
+    let own = [rustix::process::geteuid().as_raw()];
+    let owners = if arguments.owner.is_empty() { &own[..] } else { &arguments.owner };
+    let read = History::read(ALL, history, owners).map_err(with_remedy)?;
+    let recorded = read.last_seconds(Duration::MAX);
     let name = region_name_of(&arguments.region);
     let found = Record::of(&recorded, &name, &arguments.region_label, arguments.last);
     found.with_context(|| {
         format!("the history {} has nothing of a region {name:?}", history.display())
     })
+}
+
+fn with_remedy(error: anyhow::Error) -> anyhow::Error {
+    let error = format!("{error:#}");
+    match error.contains("belongs to the user") {
+        true => anyhow!("{error}; if you trust that user, name it with --owner"),
+        false => anyhow!(error),
+    }
 }
 
 /// The history beside a region, `shop.talea.history`, if there is one.

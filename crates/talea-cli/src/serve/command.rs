@@ -28,6 +28,9 @@ const EVERY: Duration = Duration::from_secs(1);
 /// who restarts the agent wants the next one.
 const FAREWELL: Duration = Duration::from_secs(1);
 
+/// A history's file is no reason not to serve.
+const MEMORY_HAS_IT: &str = "memory has the history, and the file is tried again once a minute";
+
 /// Serves regions until it is stopped.
 /// Fails when nothing was named, a process has no region, the address cannot be listened on, or the
 /// web configuration cannot be used.
@@ -53,10 +56,12 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
         bytes: usize::try_from(arguments.history_mib.saturating_mul(1 << 20)).unwrap_or(usize::MAX),
     };
     ignore_hangups(signal(SignalKind::hangup())?);
-    let history = match &arguments.history {
-        Some(path) => History::open(extent, path)?,
-        None => History::new(extent),
-    };
+    let mut history = History::new(extent);
+    if let Some(path) = &arguments.history {
+        if let Err(error) = history.keep_in(path) {
+            note(format_args!("talea serve: {error:#}; {MEMORY_HAS_IT}"));
+        }
+    }
     let feed = Feed::new(sources.title(), history);
     let agent = Agent::new(sources, owners, label)?;
     let limits = Limits { connections: CONNECTIONS, ..Limits::default() };

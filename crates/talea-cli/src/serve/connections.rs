@@ -23,6 +23,9 @@ pub(super) fn register(
     let opts = Opts::new("talea_agent_history_bytes", "Memory for what the agent remembers.");
     let history = feed.clone();
     registry.observable_gauge(opts, move || history.history_bytes() as f64)?;
+    if feed.is_in_file().is_some() {
+        history_file(registry, feed)?;
+    }
     let of_counts = |read: fn(&Counts) -> u64| {
         let counts = counts.clone();
         move || read(&counts) as f64
@@ -54,6 +57,22 @@ pub(super) fn register(
     );
     registry.observable_counter(bad_reloads, of_web(Web::bad_reloads))?;
     closed(registry, counts.clone())
+}
+
+fn history_file(registry: &Registry, feed: &Arc<Feed>) -> Result<(), Error> {
+    let up = Opts::new(
+        "talea_agent_history_file_up",
+        "Whether what the agent remembers is written to its file.",
+    );
+    let history = feed.clone();
+    registry.observable_gauge(up, move || f64::from(history.is_in_file() == Some(true)))?;
+    let lost = Opts::new(
+        "talea_agent_history_lost_bytes",
+        "Bytes of the history's file that were damaged when it was opened.",
+    );
+    let history = feed.clone();
+    registry.observable_counter(lost, move || history.lost_history_bytes() as f64)?;
+    Ok(())
 }
 
 fn closed(registry: &Registry, counts: Arc<Counts>) -> Result<(), Error> {

@@ -23,6 +23,8 @@ mod serve_answers;
 #[cfg(target_os = "linux")]
 mod serve_descriptors;
 #[cfg(target_os = "linux")]
+mod serve_history;
+#[cfg(target_os = "linux")]
 mod serve_life;
 #[cfg(target_os = "linux")]
 mod serve_regions;
