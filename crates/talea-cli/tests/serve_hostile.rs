@@ -85,7 +85,7 @@ impl Large {
     /// Begins to scrape with so much time, and reads but the beginning.
     async fn stalls(&self, seconds: u64) -> Client {
         let mut client = self.says(&format!(
-            "GET /metrics HTTP/1.1\r\nhost: x\r\nx-prometheus-scrape-timeout-seconds: {seconds}\r\n\r\n"
+            "GET /metrics HTTP/1.1\r\nhost: localhost\r\nx-prometheus-scrape-timeout-seconds: {seconds}\r\n\r\n"
         )).await;
         let mut status = [0; 12];
         let read = tokio::io::AsyncReadExt::read_exact(&mut client.0, &mut status);
@@ -124,7 +124,7 @@ impl Large {
         let (mut times, mut slowest) = (0, Duration::ZERO);
         while !is_over.load(Ordering::SeqCst) {
             let began = Instant::now();
-            let ask = "GET /healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+            let ask = "GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
             let answer = self.says(ask).await.rest().await;
             assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("ok\n"), "{answer}");
             slowest = slowest.max(began.elapsed());

@@ -66,7 +66,7 @@ impl std::error::Error for Busy {}
 
 /// The source of a client's address: for IPv6 its first 64 bits, since one client has all addresses
 /// of such a network.
-pub(crate) fn source_of(address: IpAddr) -> IpAddr {
+pub fn source_of(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
             let network = address.to_bits() >> 64 << 64;

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use axum::http::uri::Authority;
 use clap::Args;
 
 use super::connection::Tls;
@@ -129,6 +130,11 @@ pub struct ServeArguments {
     /// TLS and passwords, in the format of Prometheus' web configuration
     #[arg(long, value_name = "FILE")]
     pub web_config: Option<PathBuf>,
+    /// Answer requests for this host, such as the name of a proxy, beside loopback names and addresses. On a
+    /// loopback address, requests for other hosts are refused, unless the web configuration has TLS or
+    /// passwords; on another address, any host is answered for if none is given
+    #[arg(long, value_name = "NAME", value_parser = host)]
+    pub host: Vec<String>,
     /// Open files of this user, by name or number [default: the user that the agent runs as]
     #[arg(long, value_name = "USER", value_parser = user)]
     pub owner: Vec<u32>,
@@ -157,6 +163,12 @@ pub struct ServeArguments {
 fn user(text: &str) -> Result<u32, String> {
     let known = text.parse().ok().or_else(|| Some(uzers::get_user_by_name(text)?.uid()));
     known.ok_or_else(|| "found no such user, expected a name or a number".to_owned())
+}
+
+fn host(text: &str) -> Result<String, String> {
+    let host = text.parse::<Authority>().ok().filter(|it| it.as_str() == it.host());
+    let host = host.ok_or("expected a name or an address, without a port")?;
+    Ok(host.host().trim_end_matches('.').to_owned())
 }
 
 fn region_label(text: &str) -> Result<String, String> {

@@ -37,13 +37,20 @@ pub(super) static STYLE: Asset = asset!("text/css; charset=utf-8", "page.css");
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Headers of each answer. Those of the web configuration prevail.
-pub(super) const SAFETY: [(HeaderName, HeaderValue); 4] = [
+const SAFETY: [(HeaderName, HeaderValue); 5] = [
     (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
     (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     (header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY")),
     (header::REFERRER_POLICY, HeaderValue::from_static("no-referrer")),
+    (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
 ];
+
+/// Adds the headers of each answer, where it has no other.
+pub(crate) fn add_safety(headers: &mut HeaderMap) {
+    for (name, value) in SAFETY {
+        headers.entry(name).or_insert(value);
+    }
+}
 
 impl Asset {
     pub(super) fn answer(&'static self, asked: &HeaderMap) -> Response {

@@ -1,6 +1,7 @@
 //! Readings, as browsers get them.
 
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,7 +11,8 @@ use bytes::Bytes;
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use serde_json::json;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, broadcast};
+use talea_http::turns::{Client, Turn, Turns};
+use tokio::sync::broadcast;
 
 use super::clients::{Clients, clients, clients_grown};
 use super::numbering::Numbering;
@@ -26,6 +28,8 @@ const MARKS: usize = 200;
 const DEAD: usize = 20;
 /// How long a request for the past waits for others, of which one is answered at a time.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How many wait at most.
+const WAITING: usize = 64;
 
 /// The data of a live page. Readings are added by one thread, and given to any number of browsers.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ pub(crate) struct Feed {
     events: broadcast::Sender<Event>,
     is_closed: AtomicBool,
     /// Reading the past takes a core.
-    past: Arc<Semaphore>,
+    past: Turns,
 }
 
 #[derive(Debug, Default)]
@@ -126,7 +130,7 @@ impl Feed {
             state: Mutex::default(),
             events: broadcast::Sender::new(BEHIND),
             is_closed: AtomicBool::new(false),
-            past: Arc::new(Semaphore::new(1)),
+            past: Turns::new(1, WAITING),
         })
     }
 
@@ -258,10 +262,11 @@ impl Feed {
         deaths.next_back().map(|mark| mark.of.clone())
     }
 
-    /// Waits for the turn to read the past, which one request has at a time; `None` if others take too long.
-    pub(crate) async fn turn(&self) -> Option<OwnedSemaphorePermit> {
-        let turn = tokio::time::timeout(PATIENCE, Arc::clone(&self.past).acquire_owned()).await;
-        turn.ok()?.ok()
+    /// Waits for the turn to read the past, which one request has at a time, in turns among client addresses; `None`
+    /// if others take too long, or too many wait.
+    pub(crate) async fn turn(&self, client: IpAddr) -> Option<Turn> {
+        let turn = self.past.turn(Client::new(Some(client), ""));
+        tokio::time::timeout(PATIENCE, turn).await.ok()?.ok()
     }
 
     /// All seconds that are kept.

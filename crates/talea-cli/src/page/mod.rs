@@ -19,6 +19,7 @@ mod range;
 mod routes;
 mod series;
 
+pub(crate) use self::assets::add_safety;
 pub(crate) use self::feed::{Feed, Process, Recorded, now};
 pub(crate) use self::presentation::Presentation;
 pub(crate) use self::query::parameters;

@@ -6,12 +6,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use axum::middleware::{from_fn_with_state, map_response};
+use axum::response::Response;
 use serde::Serialize;
 use talea_http::server::{Limits, OpenGate, Server};
 use talea_load::{Meters, Plan, Window};
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::assets::add_safety;
 use super::feed::{Feed, Recorded, now};
 use super::routes::routes;
 use crate::families::protobuf::{Kind, Metric, MetricFamily, Number};
@@ -19,6 +22,7 @@ use crate::families::{self, Between};
 use crate::history::{Extent, History};
 use crate::live::ANSWERED;
 use crate::study::{CaseResult, Scraper, Watcher};
+use crate::web::{Hosts, check_host};
 
 /// All of a study is kept, as far as there is room.
 const EXTENT: Extent = Extent {
@@ -122,7 +126,11 @@ impl Presentation {
         };
         let address = server.local_addr();
         let (end, ended) = oneshot::channel();
-        let (shown, app) = (stage.clone(), routes(feed.clone()));
+        let hosts = Hosts::new(address, Vec::new(), None);
+        let app = routes(feed.clone())
+            .layer(from_fn_with_state(hosts, check_host))
+            .layer(map_response(with_safety));
+        let shown = stage.clone();
         let serve = async move {
             tokio::spawn(show(shown));
             let ended = async {
@@ -159,6 +167,11 @@ impl Presentation {
         let _ = self.end.send(());
         let _ = self.thread.join();
     }
+}
+
+async fn with_safety(mut response: Response) -> Response {
+    add_safety(response.headers_mut());
+    response
 }
 
 impl Stage {

@@ -1,12 +1,13 @@
 //! The routes of the live page.
 
 use std::collections::HashMap;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{RawQuery, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::extract::{ConnectInfo, RawQuery, State};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Serialize;
@@ -25,6 +26,9 @@ struct Shared {
     streams: Streams,
 }
 
+/// The client of a request, as the server knows it.
+type Client = ConnectInfo<SocketAddr>;
+
 /// The page at `/`, its files, and its data below `/live/`.
 pub(crate) fn routes(feed: Arc<Feed>) -> Router {
     let shared = Shared { feed, streams: Streams::default() };
@@ -39,27 +43,20 @@ pub(crate) fn routes(feed: Arc<Feed>) -> Router {
         .route("/live/families", get(list))
         .route("/live/series", get(series))
         .route("/live/series/events", get(series_events))
-        .layer(axum::middleware::map_response(add_safety))
         .with_state(shared)
 }
 
-async fn add_safety(mut response: Response) -> Response {
-    for (name, value) in assets::SAFETY {
-        response.headers_mut().entry(name).or_insert(value);
-    }
-    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(NO_STORE);
-    response
+async fn events(State(shared): State<Shared>, client: Client) -> Response {
+    stream(shared.streams.points(&shared.feed, client.0.ip()))
 }
 
-const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
-
-async fn events(State(shared): State<Shared>) -> Response {
-    stream(shared.streams.points(&shared.feed))
-}
-
-async fn series_events(State(shared): State<Shared>, RawQuery(query): RawQuery) -> Response {
+async fn series_events(
+    State(shared): State<Shared>,
+    client: Client,
+    RawQuery(query): RawQuery,
+) -> Response {
     match parameters(query).get("family") {
-        Some(family) => stream(shared.streams.series(&shared.feed, family.clone())),
+        Some(family) => stream(shared.streams.series(&shared.feed, client.0.ip(), family.clone())),
         None => bad(NO_FAMILY),
     }
 }
@@ -83,26 +80,30 @@ fn stream(stream: Option<Stream>) -> Response {
 
 async fn range(
     State(shared): State<Shared>,
+    client: Client,
     RawQuery(query): RawQuery,
     asked: HeaderMap,
 ) -> Response {
-    past(shared, &parameters(query), asked, |feed, span| json_of(&Range::of(feed, span))).await
+    past(shared, client, &parameters(query), asked, |feed, span| json_of(&Range::of(feed, span)))
+        .await
 }
 
 async fn series(
     State(shared): State<Shared>,
+    client: Client,
     RawQuery(query): RawQuery,
     asked: HeaderMap,
 ) -> Response {
     let query = parameters(query);
     let Some(family) = query.get("family").cloned() else { return bad(NO_FAMILY) };
-    past(shared, &query, asked, move |feed, span| json_of(&SeriesRange::of(feed, &family, span)))
-        .await
+    let read = move |feed: &Feed, span| json_of(&SeriesRange::of(feed, &family, span));
+    past(shared, client, &query, asked, read).await
 }
 
 /// Answers with what `read` finds in a part of the past.
 async fn past(
     shared: Shared,
+    client: Client,
     query: &HashMap<String, String>,
     asked: HeaderMap,
     read: impl FnOnce(&Feed, TimeRange) -> Vec<u8> + Send + 'static,
@@ -111,7 +112,7 @@ async fn past(
         Ok(span) => span,
         Err(reason) => return bad(&reason),
     };
-    let Some(turn) = shared.feed.turn().await else { return busy(PAST_IS_BUSY) };
+    let Some(turn) = shared.feed.turn(client.0.ip()).await else { return busy(PAST_IS_BUSY) };
     let answer = tokio::task::spawn_blocking(move || {
         let json = read(&shared.feed, span);
         drop(turn);

@@ -18,7 +18,7 @@ use crate::ending::Ending;
 use crate::history::{Extent, History};
 use crate::page::Feed;
 use crate::screen::note;
-use crate::web::Web;
+use crate::web::{Hosts, Web};
 
 /// The number of connections that may be open at once.
 const CONNECTIONS: usize = 1024;
@@ -76,9 +76,10 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     note(format_args!("talea serve: listening on {scheme}://{}/metrics", server.local_addr()));
     let recorder = Recorder::new(&agent, Arc::clone(&feed));
     tokio::spawn(keep_up(agent.clone(), recorder));
+    let hosts = Hosts::new(server.local_addr(), arguments.host, Some(web));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
     tokio::select! {
-        () = server.serve(routes(&agent, at_once, &feed), ended(stop.clone(), feed.clone())) => {}
+        () = server.serve(routes(&agent, at_once, &feed, hosts), ended(stop.clone(), feed.clone())) => {}
         // Responses that are not sent by then are broken off.
         () = farewell(stop) => {}
     }

@@ -1,9 +1,10 @@
 //! The last minute before a process died, as a page of the agent.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::{ConnectInfo, RawQuery, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
 use base64::Engine;
@@ -24,12 +25,13 @@ pub(super) type Shared = (Agent, Arc<Feed>);
 /// last.
 pub(super) async fn postmortem(
     State((agent, feed)): State<Shared>,
+    ConnectInfo(client): ConnectInfo<SocketAddr>,
     RawQuery(query): RawQuery,
 ) -> Response {
     let query = parameters(query);
     let is_json = query.get("format").is_some_and(|format| format == "json");
     let region = query.get("region").cloned();
-    let Some(turn) = feed.turn().await else { return busy(PAST_IS_BUSY) };
+    let Some(turn) = feed.turn(client.ip()).await else { return busy(PAST_IS_BUSY) };
     // It reads an hour, and a region.
     let made = tokio::task::spawn_blocking(move || {
         let made = made(&agent, &feed, region, is_json);
@@ -90,9 +92,14 @@ mod tests {
             let extent = Extent { seconds: second, minutes: second, bytes: 1 << 20 };
             let feed = Feed::new(String::new(), History::new(extent));
             let agent = Agent::new(Sources::default(), Vec::new(), None).unwrap();
-            let turn = feed.turn().await.unwrap();
+            let client = SocketAddr::from(([127, 0, 0, 1], 1));
+            let turn = feed.turn(client.ip()).await.unwrap();
             let query = RawQuery(Some("region=shop".to_owned()));
-            let asked = tokio::spawn(postmortem(State((agent, Arc::clone(&feed))), query));
+            let asked = tokio::spawn(postmortem(
+                State((agent, Arc::clone(&feed))),
+                ConnectInfo(client),
+                query,
+            ));
             for _ in 0..3 {
                 tokio::task::yield_now().await;
                 tokio::task::spawn_blocking(|| ()).await.unwrap();

@@ -12,6 +12,7 @@ use talea_http::server::{AcceptedConnection, Gate, Transport};
 use tokio::net::TcpStream;
 
 use super::{Refusal, Web};
+use crate::page::add_safety;
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -58,8 +59,9 @@ impl Gate for Web {
         })
     }
 
-    /// Each in place of one that the application has set.
+    /// Those of the configuration in place of those that the application has set, and those that make any answer safe.
     fn add_headers(&self, headers: &mut HeaderMap) {
+        add_safety(headers);
         for (name, value) in &self.current().headers {
             headers.insert(name, value.clone());
         }

@@ -11,6 +11,7 @@ mod clients;
 mod file;
 mod gate;
 mod headers;
+mod hosts;
 mod passwords;
 mod pem;
 mod rate_limit;
@@ -27,6 +28,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use talea_http::turns::Turns;
 
+pub(crate) use self::hosts::{Hosts, check_host};
 use self::passwords::Refusal;
 use self::rules::Rules;
 use self::sources::Sources;

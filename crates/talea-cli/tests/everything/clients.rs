@@ -18,7 +18,7 @@ fn says(address: &str, text: &str) -> Option<TcpStream> {
     Some(stream)
 }
 
-const SCRAPE: &str = "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+const SCRAPE: &str = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /// Holds connections with half a head, and some that read nothing of a page; asks for pages and goes
 /// away, again and again, until it is over.

@@ -23,7 +23,7 @@ pub(crate) fn ask(address: &str, path: &str) -> Answer {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(LONGEST)).unwrap();
     let accept = "application/openmetrics-text; version=1.0.0";
-    write!(stream, "GET {path} HTTP/1.0\r\nHost: a\r\nAccept: {accept}\r\n\r\n").unwrap();
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: localhost\r\nAccept: {accept}\r\n\r\n").unwrap();
     let mut all = Vec::new();
     let read = stream.read_to_end(&mut all);
     let text = String::from_utf8(all).unwrap();

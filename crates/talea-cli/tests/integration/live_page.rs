@@ -1,7 +1,7 @@
 //! The data of the live page, by the real agent and the real study: what browsers get is what was counted.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -303,7 +303,7 @@ fn the_page_of_a_postmortem_is_written_whole_or_not_at_all() {
 }
 
 #[test]
-fn every_browser_gets_each_point_and_those_beyond_a_limit_are_asked_to_wait() {
+fn every_browser_gets_each_point_and_no_client_has_all_streams() {
     let folder = RegionFolder::new();
     let registry = Registry::open_with(folder.region(), Config::default()).unwrap();
     let orders: Counter = registry.register(Opts::new("orders", "O.")).unwrap();
@@ -323,7 +323,19 @@ fn every_browser_gets_each_point_and_those_beyond_a_limit_are_asked_to_wait() {
     let times: Vec<Value> =
         streams.iter_mut().map(|stream| stream.until("point", |_| true)["t"].clone()).collect();
     assert!(times.iter().all(|time| *time == times[0]), "{times:?}");
-    streams.truncate(31);
+    // Another client gets in, and then each has as many.
+    let mut others: Vec<EventStream> = (0..17)
+        .map(|_| EventStream::open_from([127, 0, 0, 2], &agent.address, "/live/events"))
+        .collect();
+    assert!(others[..16].iter().all(|stream| stream.status == 200));
+    assert_eq!(others.pop().map(|stream| stream.status), Some(503));
+    for stream in &mut streams[..16] {
+        while stream.next().is_some() {}
+    }
+    streams.drain(..16);
+    (streams.iter_mut().chain(&mut others)).for_each(|it| drop(it.until("point", |_| true)));
+    // The place of a client that goes is free.
+    streams.truncate(15);
     until("a stream is free", || EventStream::open(&agent.address, "/live/events").status == 200);
 
     // Streams end with the agent, at once.
@@ -376,13 +388,30 @@ fn the_series_of_a_family_are_followed_and_read_back() {
 }
 
 #[test]
-fn the_page_is_as_safe_as_a_scrape() {
+fn every_answer_is_as_safe_as_the_page() {
     let folder = RegionFolder::new();
     let _registry = Registry::open_with(folder.region(), Config::default()).unwrap();
     let agent = Agent::start([folder.region()]);
-    for path in ["/", "/page.js", "/page.css", "/live/families"] {
+    agent.until("/postmortem", |answer| answer.status == 200);
+    for (path, status) in [
+        ("/", 200),
+        ("/page.js", 200),
+        ("/page.css", 200),
+        ("/live/families", 200),
+        ("/live/range", 400),
+        ("/postmortem", 200),
+        ("/postmortem?format=json", 200),
+        ("/postmortem?region=other", 404),
+        ("/metrics", 200),
+        ("/healthz", 200),
+        ("/readyz", 200),
+        ("/missing", 404),
+    ] {
         let answer = agent.get(path, &[]);
-        assert_eq!(answer.status, 200, "{path}");
+        assert_eq!(answer.status, status, "{path}");
+        assert!(answer.header("cache-control").is_some(), "{path}");
+        assert_eq!(answer.header("x-frame-options"), Some("DENY"), "{path}");
+        assert_eq!(answer.header("referrer-policy"), Some("no-referrer"), "{path}");
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"), "{path}");
@@ -416,7 +445,12 @@ fn the_page_is_as_safe_as_a_scrape() {
     let agent =
         Agent::start([folder.region().as_os_str(), "--web-config".as_ref(), web.as_os_str()]);
     for path in ["/", "/page.js", "/live/events", "/live/range?from=0", "/live/families"] {
-        assert_eq!(agent.get(path, &[]).status, 401, "{path}");
+        let answer = agent.get(path, &[]);
+        assert_eq!(
+            (answer.status, answer.header("x-frame-options")),
+            (401, Some("DENY")),
+            "{path}"
+        );
     }
     let allowed = agent.get("/live/families", &["Authorization: Basic YW5uOnRhbGVh"]);
     assert_eq!(allowed.status, 200);
@@ -437,6 +471,12 @@ fn a_study_shows_both_sides_while_it_runs() {
     let line = lines.find(|line| line.starts_with("live page: http://")).unwrap();
     let address = line.trim_start_matches("live page: http://").trim_end_matches('/').to_owned();
     let rest = thread::spawn(move || lines.count());
+    // Not for a page of a stranger's host.
+    let mut stranger = TcpStream::connect(&address).unwrap();
+    stranger.write_all(b"GET / HTTP/1.0\r\nHost: evil.example\r\n\r\n").unwrap();
+    let mut refusal = String::new();
+    stranger.read_to_string(&mut refusal).unwrap();
+    assert!(refusal.contains(" 421 ") && refusal.contains("nosniff"), "{refusal}");
     let mut stream = EventStream::open(&address, "/live/events");
     let both = |point: &Value| {
         let clients = point["c"][1].as_u64().unwrap_or(0);

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +15,7 @@ use crate::support::items_api::{ItemsApi, LISTED};
 use crate::support::prometheus::Prometheus;
 use crate::support::region_folder::{RegionFolder, count_orders};
 use crate::support::web_config::{Folder, tls, users};
-use crate::support::{TALEA, assert_ends, piped, talea};
+use crate::support::{LONGEST, TALEA, assert_ends, piped, talea};
 
 #[test]
 fn it_answers_what_it_has_and_refuses_the_rest() {
@@ -39,6 +41,57 @@ fn it_answers_what_it_has_and_refuses_the_rest() {
             let allow = answer.header("allow").map(|allow| allow.replace(", ", ","));
             assert_eq!(allow.as_deref(), Some("GET,HEAD"), "{path}");
         }
+    }
+}
+
+/// A browser on the agent's machine whose page is of a stranger's host, which has the address 127.0.0.1 by now.
+#[test]
+fn a_page_of_a_stranger_reads_no_agent_of_this_machine() {
+    let place = RegionFolder::new();
+    let _orders = count_orders(&place.region(), 7);
+    let region = place.region();
+    let agent = Agent::start([region.as_path()]);
+    let ask = |agent: &Agent, path: &str, host: &str| {
+        let mut stream = TcpStream::connect(&agent.address).unwrap();
+        stream.set_read_timeout(Some(LONGEST)).unwrap();
+        let head = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let paths =
+        ["/", "/metrics", "/live/families", "/live/range?from=0", "/postmortem", "/healthz"];
+    for path in paths.into_iter().chain(["/live/events", "/readyz", "/missing"]) {
+        let answer = ask(&agent, path, "evil.example:9465");
+        assert!(answer.starts_with("HTTP/1.1 421 "), "{path}: {answer}");
+        assert!(answer.contains("evil.example:9465") && answer.contains("--host"), "{answer}");
+        assert!(answer.contains("x-content-type-options: nosniff"), "{answer}");
+    }
+    for host in ["localhost", "127.0.0.1:1", "[::1]:9465"] {
+        assert!(ask(&agent, "/metrics", host).contains("orders_total 7"), "{host}");
+    }
+    drop(agent);
+    let names = ["--host", "Metrics.example", "--host", "10.0.0.7"].map(Path::new);
+    let agent = Agent::start(names.into_iter().chain([region.as_path()]));
+    for (host, status) in [("metrics.example:443", 200), ("10.0.0.7", 200), ("other.example", 421)]
+    {
+        let answer = ask(&agent, "/metrics", host);
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{host}: {answer}");
+    }
+    drop(agent);
+    // A page of a stranger knows no password.
+    let web = place.at("web.yml");
+    fs::write(&web, "basic_auth_users:\n  ann: ".to_owned() + &bcrypt::hash("x", 4).unwrap())
+        .unwrap();
+    let agent = Agent::start([region.as_path(), Path::new("--web-config"), &web]);
+    assert!(ask(&agent, "/metrics", "evil.example").starts_with("HTTP/1.1 401 "));
+    let password = "proxy.example\r\nAuthorization: Basic YW5uOng=";
+    assert!(ask(&agent, "/metrics", password).starts_with("HTTP/1.1 200 "));
+    drop(agent);
+    for host in ["a:80", "a/b", "a@b", ""] {
+        let refused = talea(["serve", "/dev/shm/none", "--host", host]);
+        assert_ends(&refused, 2, &["without a port"]);
     }
 }
 

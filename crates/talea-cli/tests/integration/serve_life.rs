@@ -376,7 +376,9 @@ fn large(region: &Path) -> Registry {
 fn begin_scrape(agent: &Agent) -> TcpStream {
     let mut stream = TcpStream::connect(&agent.address).unwrap();
     stream.set_read_timeout(Some(LONGEST)).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").unwrap();
+    stream
+        .write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .unwrap();
     let mut piece = [0; 4096];
     stream.read_exact(&mut piece).unwrap();
     assert!(piece.starts_with(b"HTTP/1.1 200 OK\r\n"));

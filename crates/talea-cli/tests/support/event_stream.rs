@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 
 use serde_json::Value;
+use tokio::net::TcpSocket;
 
 use super::LONGEST;
 
@@ -14,7 +15,22 @@ pub(crate) struct EventStream {
 
 impl EventStream {
     pub(crate) fn open(address: &str, path: &str) -> Self {
-        let mut stream = TcpStream::connect(address).unwrap();
+        Self::by(TcpStream::connect(address).unwrap(), address, path)
+    }
+
+    /// Likewise, as a client with that address.
+    pub(crate) fn open_from(client: [u8; 4], address: &str, path: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().unwrap();
+        let stream = runtime.block_on(async {
+            let socket = TcpSocket::new_v4().unwrap();
+            socket.bind((client, 0).into()).unwrap();
+            socket.connect(address.parse().unwrap()).await.unwrap().into_std().unwrap()
+        });
+        stream.set_nonblocking(false).unwrap();
+        Self::by(stream, address, path)
+    }
+
+    fn by(mut stream: TcpStream, address: &str, path: &str) -> Self {
         stream.set_read_timeout(Some(LONGEST)).unwrap();
         write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
         let mut lines = BufReader::new(stream);
@@ -50,7 +66,8 @@ impl EventStream {
     fn line(&mut self, begin: &str) -> Option<String> {
         loop {
             let mut line = String::new();
-            if self.lines.read_line(&mut line).unwrap() == 0 {
+            // The last chunk is empty.
+            if self.lines.read_line(&mut line).unwrap() == 0 || line == "0\r\n" {
                 return None;
             }
             if let Some(rest) = line.strip_prefix(begin) {

@@ -16,7 +16,8 @@ impl KeepAlive {
     /// The status, the head in lower case, and the body of an answer that states its length. `headers`
     /// are lines that end with CRLF.
     pub(crate) fn get(&mut self, path: &str, headers: &str) -> (u16, String, String) {
-        write!(self.0.get_mut(), "GET {path} HTTP/1.1\r\nHost: a\r\n{headers}\r\n").unwrap();
+        write!(self.0.get_mut(), "GET {path} HTTP/1.1\r\nHost: localhost\r\n{headers}\r\n")
+            .unwrap();
         let mut head = String::new();
         while !head.ends_with("\r\n\r\n") {
             assert!(self.0.read_line(&mut head).unwrap() > 0, "the connection stays open");
