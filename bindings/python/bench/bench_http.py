@@ -42,7 +42,7 @@ def application(framework, variant):
         for n in range(20):
             app.add_url_rule(f"/other{n}/<x>", f"other{n}", lambda x: "hello")
         if variant == "talea":
-            from talea.wsgi import meter_flask
+            from talea_metrics.wsgi import meter_flask
 
             meter_flask(app)
         elif variant == "prometheus_flask_exporter":
@@ -73,7 +73,7 @@ def application(framework, variant):
             app.get(f"/other{n}/{{x}}")(show)
         app.get("/items/{item}")(show)
     if variant == "talea":
-        from talea.asgi import Middleware
+        from talea_metrics.asgi import Middleware
 
         app.add_middleware(Middleware)
     elif variant == "empty":

@@ -29,7 +29,7 @@ def timed(call, calls=CALLS):
 def measure(library):
     """One round of one library, as JSON."""
     if library == "talea":
-        import talea as metrics
+        import talea_metrics as metrics
     else:
         import prometheus_client as metrics
 

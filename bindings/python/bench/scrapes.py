@@ -31,12 +31,12 @@ def proportional(pid):
 def measure(library, dead):
     """Prints the times of scrapes, in milliseconds, and the memory of a living worker, in KiB."""
     if library == "talea":
-        import talea
+        import talea_metrics
 
-        orders = talea.Counter("orders", "Orders.", ["first", "second"])
+        orders = talea_metrics.Counter("orders", "Orders.", ["first", "second"])
 
         def scrape():
-            return talea.generate_latest()
+            return talea_metrics.generate_latest()
     else:
         import prometheus_client
         from prometheus_client import multiprocess

@@ -8,10 +8,10 @@ import os
 
 from celery import Celery
 
-import talea
+import talea_metrics
 
-DONE = talea.Counter("jobs_done", "Jobs done.", ["kind"])
-TIMES = talea.Histogram("jobs_seconds", "Time of a job.")
+DONE = talea_metrics.Counter("jobs_done", "Jobs done.", ["kind"])
+TIMES = talea_metrics.Histogram("jobs_seconds", "Time of a job.")
 
 # A folder as the broker, so that the example needs no other program.
 FOLDER = os.environ.get("JOBS_FOLDER", "/tmp/jobs")

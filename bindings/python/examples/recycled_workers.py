@@ -51,7 +51,7 @@ def main() -> int:
     metrics: Any
     if arguments.library == "talea":
         os.environ["TALEA_REGION"] = str(folder / "shop.talea")
-        import talea as metrics
+        import talea_metrics as metrics
     else:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
         import prometheus_client as metrics

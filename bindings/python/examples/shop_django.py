@@ -9,14 +9,14 @@ from django.core.wsgi import get_wsgi_application
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 
-import talea
+import talea_metrics
 
-ORDERS = talea.Counter("shop_orders", "Orders accepted.", ["method"])
-PAYING = talea.Gauge("shop_paying", "Payments in progress.", multiprocess_mode="livesum")
+ORDERS = talea_metrics.Counter("shop_orders", "Orders accepted.", ["method"])
+PAYING = talea_metrics.Gauge("shop_paying", "Payments in progress.", multiprocess_mode="livesum")
 
 settings.configure(
     ALLOWED_HOSTS=["127.0.0.1"],
-    MIDDLEWARE=["talea.django.Middleware"],
+    MIDDLEWARE=["talea_metrics.django.Middleware"],
     ROOT_URLCONF=__name__,
     SECRET_KEY="for the example alone",
 )
@@ -29,7 +29,7 @@ def order(request: HttpRequest, method: str) -> HttpResponse:
 
 
 def metrics(request: HttpRequest) -> HttpResponse:
-    return HttpResponse(talea.generate_latest(), content_type=talea.CONTENT_TYPE_LATEST)
+    return HttpResponse(talea_metrics.generate_latest(), content_type=talea_metrics.CONTENT_TYPE_LATEST)
 
 
 urlpatterns = [path("orders/<str:method>", order), path("metrics", metrics)]

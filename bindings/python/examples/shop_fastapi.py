@@ -8,11 +8,11 @@ import asyncio
 
 from fastapi import FastAPI
 
-import talea
-from talea.asgi import Middleware, make_asgi_app
+import talea_metrics
+from talea_metrics.asgi import Middleware, make_asgi_app
 
-ORDERS = talea.Counter("shop_orders", "Orders accepted.", ["method"])
-PAYING = talea.Gauge("shop_paying", "Payments in progress.", multiprocess_mode="livesum")
+ORDERS = talea_metrics.Counter("shop_orders", "Orders accepted.", ["method"])
+PAYING = talea_metrics.Gauge("shop_paying", "Payments in progress.", multiprocess_mode="livesum")
 
 app = FastAPI()
 app.add_middleware(Middleware)

@@ -7,11 +7,11 @@ with no setting at all:
 
 import flask
 
-import talea
-from talea.wsgi import meter_flask
+import talea_metrics
+from talea_metrics.wsgi import meter_flask
 
-ORDERS = talea.Counter("shop_orders", "Orders accepted.", ["method"])
-PAYING = talea.Gauge("shop_paying", "Payments in progress.", multiprocess_mode="livesum")
+ORDERS = talea_metrics.Counter("shop_orders", "Orders accepted.", ["method"])
+PAYING = talea_metrics.Gauge("shop_paying", "Payments in progress.", multiprocess_mode="livesum")
 
 app = flask.Flask(__name__)
 meter_flask(app)
@@ -26,4 +26,4 @@ def order(method: str) -> str:
 
 @app.get("/metrics")
 def metrics() -> flask.Response:
-    return flask.Response(talea.generate_latest(), content_type=talea.CONTENT_TYPE_LATEST)
+    return flask.Response(talea_metrics.generate_latest(), content_type=talea_metrics.CONTENT_TYPE_LATEST)

@@ -20,7 +20,7 @@ fn key(py: Python<'_>) -> &Bound<'_, PyString> {
 }
 
 /// The middleware. Its Python class reads the routes of an application, in `_declare`.
-#[pyclass(frozen, subclass, module = "talea._talea")]
+#[pyclass(frozen, subclass, module = "talea_metrics._talea")]
 #[derive(Default)]
 pub(crate) struct AsgiMiddleware {
     inside: OnceLock<Inside>,
@@ -143,7 +143,7 @@ impl AsgiMiddleware {
 }
 
 /// The application of a route, which says that the route has taken the request.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 struct AsgiRoute {
     app: Callable,
     route: Py<HttpRoute>,

@@ -18,7 +18,7 @@ fn decorate<'py>(
     block: &Bound<'py, PyAny>,
     function: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let module = callable::import(block.py(), "talea._decorate")?;
+    let module = callable::import(block.py(), "talea_metrics._decorate")?;
     callable::call_method(&module, "decorate", (block, function))
 }
 
@@ -26,7 +26,7 @@ fn decorate<'py>(
 const _: () = assert!(align_of::<CountedExceptions>() <= 16 && align_of::<InProgress>() <= 16);
 
 /// Measures a block or each call of a function.
-#[pyclass(frozen, module = "talea")]
+#[pyclass(frozen, module = "talea_metrics")]
 pub(crate) struct Timer {
     metric: Py<PyAny>,
     observe: Observe,
@@ -135,7 +135,7 @@ impl Timer {
         slf: &Bound<'py, Self>,
         function: &Bound<'py, PyAny>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let module = callable::import(slf.py(), "talea._decorate")?;
+        let module = callable::import(slf.py(), "talea_metrics._decorate")?;
         callable::call_method(&module, "timed", (slf, function))
     }
 
@@ -146,7 +146,7 @@ impl Timer {
 }
 
 /// Counts the exceptions that leave a block or a function.
-#[pyclass(frozen, module = "talea")]
+#[pyclass(frozen, module = "talea_metrics")]
 pub(crate) struct CountedExceptions {
     pub(crate) counter: FloatCounter,
     /// A type, or a tuple of them; any exception if it is none.
@@ -190,7 +190,7 @@ impl CountedExceptions {
 }
 
 /// Adds one to a gauge while a block or a function runs.
-#[pyclass(frozen, module = "talea")]
+#[pyclass(frozen, module = "talea_metrics")]
 pub(crate) struct InProgress {
     pub(crate) gauge: FloatGauge,
     /// The generation of this process, and how many blocks are open that it began.

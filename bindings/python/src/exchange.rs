@@ -16,7 +16,7 @@ use crate::private_region::generation;
 use crate::route::HttpRoute;
 
 /// A request in flight.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 pub(crate) struct HttpExchange {
     /// Its meter, if that had read the routes of an application when it arrived.
     pub(crate) reader: Option<u64>,
@@ -410,7 +410,7 @@ fn delegated<'py>(
 }
 
 /// The body of WSGI's response.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 pub(crate) struct WsgiBody {
     exchange: Py<HttpExchange>,
     body: Py<PyAny>,

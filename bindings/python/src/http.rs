@@ -16,7 +16,7 @@ use crate::region::{Region, with_room};
 use crate::route::HttpRoute;
 
 /// The HTTP metrics of a region.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 pub(crate) struct HttpMeter {
     endpoints: Endpoints,
     unmatched: Endpoint,

@@ -1,5 +1,5 @@
-//! The extension module `talea._talea`: registries and metrics. The package around it is in
-//! `python/talea`.
+//! The extension module `talea_metrics._talea`: registries and metrics. The package around it is in
+//! `python/talea_metrics`.
 //!
 //! All of it runs while its thread is attached to the interpreter. While a lock is held, no code of Python
 //! is called: a garbage collection waits for all threads, and would wait for one that waits for the lock.
@@ -7,7 +7,7 @@
 //! threads run code of Python or are detached, with an interpreter's lock and without one ([CPython
 //! gh-116522](https://github.com/python/cpython/issues/116522)).
 
-// Python's classes have their documentation in `python/talea`.
+// Python's classes have their documentation in `python/talea_metrics`.
 #![allow(missing_docs)]
 
 mod asgi;

@@ -35,7 +35,9 @@ impl<'py> FromPyObject<'_, 'py> for Wanted<'py> {
 impl<'py> Wanted<'py> {
     fn registry(self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         Ok(match self {
-            Self::Default => Some(callable::import(py, "talea.registry")?.getattr("REGISTRY")?),
+            Self::Default => {
+                Some(callable::import(py, "talea_metrics.registry")?.getattr("REGISTRY")?)
+            }
             Self::None => None,
             Self::Registry(registry) => Some(registry),
         })
@@ -115,7 +117,7 @@ macro_rules! class {
         states $states:expr, begin $begin:expr, end $end:expr, bounds $bounds:expr;
         $($methods:tt)*
     ) => {
-        #[pyclass(frozen, subclass, dict, weakref, module = "talea.metrics")]
+        #[pyclass(frozen, subclass, dict, weakref, module = "talea_metrics.metrics")]
         #[derive(Default)]
         pub(crate) struct $name(Parts<$metric>);
 
@@ -155,7 +157,7 @@ macro_rules! class {
                     None => Ok(Vec::new()),
                 };
                 let labelnames: Vec<String> = labelnames?;
-                let validation = callable::import(py, "talea.validation")?;
+                let validation = callable::import(py, "talea_metrics.validation")?;
                 callable::call_method(&validation, "check_names", (&name, &labelnames))?;
                 let states: Vec<String> = $states?;
                 let states_of_opts: Vec<&str> = states.iter().map(String::as_str).collect();
@@ -230,12 +232,12 @@ macro_rules! class {
 
             /// The metric without samples.
             fn describe<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                callable::call_method(&callable::import(slf.py(), "talea.metrics")?, "_describe", (slf,))
+                callable::call_method(&callable::import(slf.py(), "talea_metrics.metrics")?, "_describe", (slf,))
             }
 
             /// The metric with its samples.
             fn collect<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-                callable::call_method(&callable::import(slf.py(), "talea.metrics")?, "_collect", (slf,))
+                callable::call_method(&callable::import(slf.py(), "talea_metrics.metrics")?, "_collect", (slf,))
             }
 
             fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -496,7 +498,7 @@ fn seconds(window: f64) -> PyResult<Duration> {
 }
 
 /// A value that was read.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 pub(crate) struct CurrentValue(f64);
 
 #[pymethods]

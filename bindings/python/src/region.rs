@@ -22,7 +22,7 @@ use crate::private_region::{Emptied, PrivateRegion};
 const _: () = assert!(align_of::<Region>() <= 16);
 
 /// An open region.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 pub(crate) struct Region {
     pub(crate) registry: Registry,
     /// None of a file.
@@ -302,7 +302,7 @@ fn named(scraper: &mut Scraper, names: &[String]) -> Vec<u8> {
 }
 
 /// A gauge that takes its value from a function.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 pub(crate) struct FunctionGauge(Box<FloatGauge>);
 
 #[pymethods]
@@ -313,7 +313,7 @@ impl FunctionGauge {
 }
 
 /// Series that are 1, with facts in their labels.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 pub(crate) struct InfoFamily(Info<DynamicLabels>);
 
 #[pymethods]

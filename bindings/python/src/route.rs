@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use talea_http::Endpoint;
 
 /// A declared route: its endpoints by the methods that it answers.
-#[pyclass(frozen, module = "talea._talea")]
+#[pyclass(frozen, module = "talea_metrics._talea")]
 pub(crate) struct HttpRoute {
     pub(crate) route: String,
     /// The number of the meter that has it.

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-import talea
+import talea_metrics
 
 
 @pytest.fixture
@@ -18,4 +18,4 @@ def region():
 @pytest.fixture
 def registry():
     """A registry in memory."""
-    return talea.CollectorRegistry(size=16 << 20)
+    return talea_metrics.CollectorRegistry(size=16 << 20)

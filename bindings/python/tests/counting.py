@@ -1,8 +1,8 @@
 """The work of processes of a pool; in a module, so that they can import it."""
 
-import talea
+import talea_metrics
 
-COUNTED = talea.Counter("counted", "Counted.", ["by"])
+COUNTED = talea_metrics.Counter("counted", "Counted.", ["by"])
 
 
 def count(n):

@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
-import talea
-from talea.asgi import Middleware
+import talea_metrics
+from talea_metrics.asgi import Middleware
 
 
 def request(app, path, method="GET", receive=None, take=None, root_path=""):
@@ -277,9 +277,9 @@ def test_conventions_name_the_metrics(registry, convention, counter, labels):
 
 def test_a_wrong_option_is_explained(registry):
     with pytest.raises(ValueError, match="does not begin with a digit$"):
-        talea.http_meter(registry=registry, prefix="9")
+        talea_metrics.http_meter(registry=registry, prefix="9")
     with pytest.raises(ValueError, match='"other".*expected prometheus'):
-        talea.http_meter(registry, convention="other")
+        talea_metrics.http_meter(registry, convention="other")
 
 
 ENDS = ["returns", "raises", "is cancelled", "is closed", "is forgotten", "loses its client"]
@@ -294,7 +294,7 @@ ENDS = ["returns", "raises", "is cancelled", "is closed", "is forgotten", "loses
 )
 @settings(max_examples=40, deadline=None)
 def test_each_request_ends_once_whatever_its_application_does(status, pieces, has_last, waits, end):
-    registry = talea.CollectorRegistry(size=4 << 20)
+    registry = talea_metrics.CollectorRegistry(size=4 << 20)
 
     async def app(scope, receive, send):
         if status is not None:
@@ -377,7 +377,7 @@ def test_a_body_ends_with_a_message_that_announces_no_more(registry, last, bytes
         assert list(outcomes(registry).values()) == [1]
 
     request(Middleware(app, registry=registry, detailed=True), "/")
-    page = talea.generate_latest(registry).decode()
+    page = talea_metrics.generate_latest(registry).decode()
     [line] = [line for line in page.splitlines() if line.startswith("http_response_body_size_bytes_sum")]
     assert float(line.split()[-1]) == bytes
 

@@ -9,24 +9,24 @@ import weakref
 
 import pytest
 
-import talea
-import talea.wsgi
-from talea.asgi import Middleware
-from talea.openmetrics.exposition import generate_latest as generate_openmetrics
+import talea_metrics
+import talea_metrics.wsgi
+from talea_metrics.asgi import Middleware
+from talea_metrics.openmetrics.exposition import generate_latest as generate_openmetrics
 
 
 def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
-def page_of_a_task(value, register=talea.Counter):
+def page_of_a_task(value, register=talea_metrics.Counter):
     """A page as a task that pushes makes one: of a registry of its own."""
-    registry = talea.CollectorRegistry()
-    talea.Counter("done", "Done.", ["task"], registry=registry).labels("a").inc(value)
-    talea.Summary("took", "Time.", registry=registry, quantiles=[0.5]).observe(value)
-    talea.Gauge("level", "Level.", registry=registry).set_function(lambda: value)
-    talea.Info("build", "Build.", registry=registry).info({"version": str(value)})
-    with talea.Gauge("apart", "Of no registry.", registry=None).track_inprogress():
+    registry = talea_metrics.CollectorRegistry()
+    talea_metrics.Counter("done", "Done.", ["task"], registry=registry).labels("a").inc(value)
+    talea_metrics.Summary("took", "Time.", registry=registry, quantiles=[0.5]).observe(value)
+    talea_metrics.Gauge("level", "Level.", registry=registry).set_function(lambda: value)
+    talea_metrics.Info("build", "Build.", registry=registry).info({"version": str(value)})
+    with talea_metrics.Gauge("apart", "Of no registry.", registry=None).track_inprogress():
         return generate_openmetrics(registry).decode(), registry
 
 
@@ -47,18 +47,18 @@ def test_registries_that_are_gone_leave_no_memory_behind():
         created = float(page.split('done_created{task="a"} ')[1].split("\n")[0])
         assert created >= began - 1
         del registry
-        empty = talea.CollectorRegistry()
-        assert talea.generate_latest(empty) == b""
+        empty = talea_metrics.CollectorRegistry()
+        assert talea_metrics.generate_latest(empty) == b""
         del empty
     assert descriptors() <= before + 4
     assert kept.get_sample_value("done_total", {"task": "a"}) == 2
 
 
 def test_a_registry_that_is_gone_may_have_had_anything():
-    talea.Counter("same", "Counter.", ["x"], registry=talea.CollectorRegistry()).labels("a").inc(5)
+    talea_metrics.Counter("same", "Counter.", ["x"], registry=talea_metrics.CollectorRegistry()).labels("a").inc(5)
     gc.collect()
-    registry = talea.CollectorRegistry()
-    same = talea.Histogram("same", "Histogram.", registry=registry, buckets=[1])
+    registry = talea_metrics.CollectorRegistry()
+    same = talea_metrics.Histogram("same", "Histogram.", registry=registry, buckets=[1])
     same.observe(0.5)
     assert registry.get_sample_value("same_bucket", {"le": "1.0"}) == 1
     assert registry.get_sample_value("same_count") == 1
@@ -67,17 +67,17 @@ def test_a_registry_that_is_gone_may_have_had_anything():
 def everything(labelnames, limit, modes):
     """A registry with a metric of each kind that has been used, and one that has only been registered."""
     kinds = [
-        (talea.Counter, {}, lambda metric: metric.inc(3)),
-        *((talea.Gauge, {"multiprocess_mode": mode}, lambda metric: metric.set(3)) for mode in modes),
-        (talea.Histogram, {"native": True, "quantiles": [0.5]}, lambda metric: metric.observe(3)),
-        (talea.Summary, {"quantiles": [0.5]}, lambda metric: metric.observe(3)),
-        (talea.Enum, {"states": ["a", "b"]}, lambda metric: metric.state("b")),
-        (talea.Info, {}, lambda metric: metric.info({"fact": "x"})),
+        (talea_metrics.Counter, {}, lambda metric: metric.inc(3)),
+        *((talea_metrics.Gauge, {"multiprocess_mode": mode}, lambda metric: metric.set(3)) for mode in modes),
+        (talea_metrics.Histogram, {"native": True, "quantiles": [0.5]}, lambda metric: metric.observe(3)),
+        (talea_metrics.Summary, {"quantiles": [0.5]}, lambda metric: metric.observe(3)),
+        (talea_metrics.Enum, {"states": ["a", "b"]}, lambda metric: metric.state("b")),
+        (talea_metrics.Info, {}, lambda metric: metric.info({"fact": "x"})),
     ]
-    registry = talea.CollectorRegistry()
+    registry = talea_metrics.CollectorRegistry()
     metrics = []
     for number, (kind, options, use) in enumerate(kinds):
-        if kind is not talea.Info:
+        if kind is not talea_metrics.Info:
             options["limit"] = limit
         metrics.append((kind(f"metric_{number}", "M.", labelnames, registry=registry, **options), use))
     return registry, metrics
@@ -107,13 +107,13 @@ def test_nothing_of_a_registry_is_in_the_next(labelnames, limit, modes):
 
 def test_what_outlives_its_registry_counts_nowhere_else():
     def left(registry):
-        counter = talea.Counter("left", "Left.", ["x"], registry=registry)
-        gauge = talea.Gauge("busy", "Busy.", registry=registry)
+        counter = talea_metrics.Counter("left", "Left.", ["x"], registry=registry)
+        gauge = talea_metrics.Gauge("busy", "Busy.", registry=registry)
         return [counter.labels("a").inc, gauge.track_inprogress().__enter__]
 
-    updates = left(talea.CollectorRegistry())
+    updates = left(talea_metrics.CollectorRegistry())
     gc.collect()
-    registry = talea.CollectorRegistry()
+    registry = talea_metrics.CollectorRegistry()
     left(registry)
     for update in updates:
         update()
@@ -123,8 +123,8 @@ def test_what_outlives_its_registry_counts_nowhere_else():
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
 def test_a_registry_that_a_child_shares_is_its_own_when_the_parent_drops_it():
-    registry = talea.CollectorRegistry()
-    done = talea.Counter("done", "Done.", registry=registry)
+    registry = talea_metrics.CollectorRegistry()
+    done = talea_metrics.Counter("done", "Done.", registry=registry)
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -134,8 +134,8 @@ def test_a_registry_that_a_child_shares_is_its_own_when_the_parent_drops_it():
         os._exit(0 if is_right else 1)
     del registry, done
     gc.collect()
-    others = [talea.CollectorRegistry() for _ in range(3)]
-    counters = [talea.Counter("done", "Done.", registry=other) for other in others]
+    others = [talea_metrics.CollectorRegistry() for _ in range(3)]
+    counters = [talea_metrics.Counter("done", "Done.", registry=other) for other in others]
     os.write(writing, b"x")
     assert os.waitpid(child, 0)[1] == 0
     assert [counter._value.get() for counter in counters] == [0, 0, 0]
@@ -165,7 +165,7 @@ class Holder:
 
 def with_function(labelnames):
     holder = Holder()
-    level = talea.Gauge("level", "Level.", labelnames, registry=talea.CollectorRegistry())
+    level = talea_metrics.Gauge("level", "Level.", labelnames, registry=talea_metrics.CollectorRegistry())
     holder.level = level.labels("x") if labelnames else level
     # Of a child, by way of the metric that has it.
     holder.level.set_function(lambda: 1 if holder and level else 0)
@@ -174,11 +174,11 @@ def with_function(labelnames):
 
 def with_blocks():
     holder = Holder()
-    registry = talea.CollectorRegistry()
-    level = talea.Gauge("level", "Level.", registry=registry)
-    done = talea.Counter("done", "Done.", registry=registry)
+    registry = talea_metrics.CollectorRegistry()
+    level = talea_metrics.Gauge("level", "Level.", registry=registry)
+    done = talea_metrics.Counter("done", "Done.", registry=registry)
     holder.blocks = [level.time(), level.track_inprogress(), done.count_exceptions(ValueError)]
-    talea.Gauge("depth", "Depth.", registry=registry).set_function(lambda: len(holder.blocks))
+    talea_metrics.Gauge("depth", "Depth.", registry=registry).set_function(lambda: len(holder.blocks))
     return holder
 
 
@@ -188,7 +188,7 @@ def with_middleware(route):
     async def app(scope, receive, send):
         assert holder
 
-    holder.app = Middleware(app, registry=talea.CollectorRegistry(), route=route)
+    holder.app = Middleware(app, registry=talea_metrics.CollectorRegistry(), route=route)
     return holder
 
 
@@ -199,8 +199,8 @@ def with_body():
         yield b"x"
         assert holder
 
-    registry = talea.CollectorRegistry(size=4 << 20)
-    holder.body = talea.wsgi.Middleware(app, registry=registry)({"REQUEST_METHOD": "GET"}, lambda *_: None)
+    registry = talea_metrics.CollectorRegistry(size=4 << 20)
+    holder.body = talea_metrics.wsgi.Middleware(app, registry=registry)({"REQUEST_METHOD": "GET"}, lambda *_: None)
     next(holder.body)
     return holder
 
@@ -224,16 +224,16 @@ def test_a_cycle_of_references_through_talea_is_collected(make):
 
 
 COLLECTS_AT_EVERY_OBJECT = """
-import gc, talea, talea.asgi, talea.wsgi
+import gc, talea_metrics, talea_metrics.asgi, talea_metrics.wsgi
 gc.set_threshold(1)
-registry = talea.CollectorRegistry(size=4 << 20)
-for kind in (talea.Counter, talea.Gauge, talea.Histogram, talea.Summary, talea.Info):
+registry = talea_metrics.CollectorRegistry(size=4 << 20)
+for kind in (getattr(talea_metrics, name) for name in ("Counter", "Gauge", "Histogram", "Summary", "Info")):
     metric = kind(kind.__name__, "M.", ["of"], registry=registry)
     children = [metric.labels(n) for n in range(100)]
 for n in range(100):
-    timer = talea.Summary("took", "Time.", registry=None).time()
-    app = talea.asgi.Middleware(print, registry=registry, route=print)
-    body = talea.wsgi.Middleware(lambda *_: [b"x"], registry=registry)({"REQUEST_METHOD": "GET"}, print)
+    timer = talea_metrics.Summary("took", "Time.", registry=None).time()
+    app = talea_metrics.asgi.Middleware(print, registry=registry, route=print)
+    body = talea_metrics.wsgi.Middleware(lambda *_: [b"x"], registry=registry)({"REQUEST_METHOD": "GET"}, print)
 """
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-import talea
+import talea_metrics
 from prometheus_client.openmetrics.exposition import generate_latest as their_openmetrics
-from talea.core import DuplicateTimeseries
-from talea.openmetrics.exposition import generate_latest as generate_openmetrics
-from talea.typed import labelled
+from talea_metrics.core import DuplicateTimeseries
+from talea_metrics.openmetrics.exposition import generate_latest as generate_openmetrics
+from talea_metrics.typed import labelled
 
 
 def samples(page):
@@ -42,14 +42,14 @@ def lines(page):
 
 @pytest.mark.parametrize("amount", [-1, math.nan, math.inf])
 def test_a_counter_takes_no_such_amount(registry, amount):
-    orders = talea.Counter("orders", "Orders accepted.", registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders accepted.", registry=registry)
     with pytest.raises(ValueError, match="finite amounts that are not negative"):
         orders.inc(amount)
     assert registry.get_sample_value("orders_total") == 0
 
 
 def test_a_gauge_takes_the_time(registry):
-    last = talea.Gauge("last_run_seconds", "Last run.", registry=registry)
+    last = talea_metrics.Gauge("last_run_seconds", "Last run.", registry=registry)
     before = time.time()
     last.set_to_current_time()
     assert before - 1 <= registry.get_sample_value("last_run_seconds") <= time.time() + 1
@@ -57,17 +57,17 @@ def test_a_gauge_takes_the_time(registry):
 
 def test_thresholds_end_with_infinity_or_without(registry):
     for name, buckets in [("with", (1, 5, math.inf)), ("without", [1, 5])]:
-        histogram = talea.Histogram(name, "H.", registry=registry, buckets=buckets)
+        histogram = talea_metrics.Histogram(name, "H.", registry=registry, buckets=buckets)
         histogram.observe(3)
         for threshold, count in [("1.0", 0), ("5.0", 1), ("+Inf", 1)]:
             assert registry.get_sample_value(f"{name}_bucket", {"le": threshold}) == count
     for wrong in [(5, 1), (math.nan,)]:
         with pytest.raises(ValueError, match="wrong"):
-            talea.Histogram("wrong", "H.", registry=registry, buckets=wrong)
+            talea_metrics.Histogram("wrong", "H.", registry=registry, buckets=wrong)
 
 
 def test_label_values_are_given_by_position_and_by_name(registry):
-    orders = talea.Counter("orders", "Orders.", ["method", "status"], registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", ["method", "status"], registry=registry)
     orders.labels("card", 200).inc()
     assert orders.labels(status="200", method="card") is orders.labels("card", "200")
     orders.labels(status=200, method="card").inc()
@@ -76,8 +76,8 @@ def test_label_values_are_given_by_position_and_by_name(registry):
 
 
 def test_wrong_labels_are_explained(registry):
-    orders = talea.Counter("orders", "Orders.", ["method", "status"], registry=registry)
-    plain = talea.Counter("plain", "Plain.", registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", ["method", "status"], registry=registry)
+    plain = talea_metrics.Counter("plain", "Plain.", registry=registry)
     for wrong in [
         lambda: orders.labels("card"),
         lambda: orders.labels(method="card"),
@@ -96,7 +96,7 @@ def test_wrong_labels_are_explained(registry):
 
 
 def test_a_removed_series_is_gone_and_begins_anew(registry):
-    orders = talea.Counter("orders", "Orders.", ["method"], registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", ["method"], registry=registry)
     orders.labels("card").inc(3)
     orders.labels("cash").inc(4)
     orders.remove("card")
@@ -111,11 +111,11 @@ def test_a_removed_series_is_gone_and_begins_anew(registry):
 
 
 def test_series_beyond_the_limit_count_in_one(registry):
-    orders = talea.Counter("orders", "Orders.", ["user"], registry=registry, limit=10)
+    orders = talea_metrics.Counter("orders", "Orders.", ["user"], registry=registry, limit=10)
     for n in range(100):
         orders.labels(n).inc()
     assert registry.get_sample_value("orders_total", {"user": "3"}) == 1
-    page = samples(talea.generate_latest(registry))
+    page = samples(talea_metrics.generate_latest(registry))
     assert sum(value for (name, _), value in page.items() if name == "orders_total") == 100
     assert any(("otel_metric_overflow", "true") in labels for _, labels in page)
     # No memory is kept for the others: there may be any number of them.
@@ -124,8 +124,8 @@ def test_series_beyond_the_limit_count_in_one(registry):
 
 
 def test_a_name_is_taken_once(registry):
-    orders = talea.Counter("orders", "Orders.", registry=registry)
-    for kind, name in [(talea.Counter, "orders"), (talea.Gauge, "orders_total")]:
+    orders = talea_metrics.Counter("orders", "Orders.", registry=registry)
+    for kind, name in [(talea_metrics.Counter, "orders"), (talea_metrics.Gauge, "orders_total")]:
         with pytest.raises(DuplicateTimeseries, match=name):
             kind(name, "Orders.", registry=registry)
     orders.inc(3)
@@ -133,23 +133,23 @@ def test_a_name_is_taken_once(registry):
     assert registry.get_sample_value("orders_total") is None
     with pytest.raises(ValueError, match=r"Counter\(orders\).*make the metric anew"):
         registry.register(orders)
-    again = talea.Counter("orders", "Orders.", registry=registry)
+    again = talea_metrics.Counter("orders", "Orders.", registry=registry)
     again.inc()
     orders.inc()
     assert registry.get_sample_value("orders_total") == 2
 
 
 def test_names_have_their_parts(registry):
-    talea.Counter("time_seconds_total", "T.", (), "shop", "db", "seconds", registry).inc()
-    talea.Gauge("size", "S.", namespace="shop", unit="bytes", registry=registry).set(1)
+    talea_metrics.Counter("time_seconds_total", "T.", (), "shop", "db", "seconds", registry).inc()
+    talea_metrics.Gauge("size", "S.", namespace="shop", unit="bytes", registry=registry).set(1)
     assert registry.get_sample_value("shop_db_time_seconds_total") == 1
     assert registry.get_sample_value("shop_size_bytes") == 1
 
 
 def test_blocks_are_measured_and_counted(registry):
-    times = talea.Histogram("work_seconds", "Work.", registry=registry)
-    errors = talea.Counter("errors", "Errors.", registry=registry)
-    running = talea.Gauge("running", "Running.", registry=registry)
+    times = talea_metrics.Histogram("work_seconds", "Work.", registry=registry)
+    errors = talea_metrics.Counter("errors", "Errors.", registry=registry)
+    running = talea_metrics.Gauge("running", "Running.", registry=registry)
 
     @times.time()
     @errors.count_exceptions(KeyError)
@@ -183,8 +183,8 @@ def test_blocks_are_measured_and_counted(registry):
 
 
 def test_quantiles_are_those_of_a_window(registry):
-    waits = talea.Histogram("wait_seconds", "W.", ["of"], quantiles=[0.5, 1], window=60, registry=registry)
-    sizes = talea.Summary("sizes", "S.", quantiles=[0.5], window=5, registry=registry)
+    waits = talea_metrics.Histogram("wait_seconds", "W.", ["of"], quantiles=[0.5, 1], window=60, registry=registry)
+    sizes = talea_metrics.Summary("sizes", "S.", quantiles=[0.5], window=5, registry=registry)
     for n in range(1, 1001):
         waits.labels("a").observe(n / 1000)
         sizes.observe(n)
@@ -193,7 +193,7 @@ def test_quantiles_are_those_of_a_window(registry):
     assert registry.get_sample_value("sizes", {"quantile": "0.5"}) == pytest.approx(500, rel=0.045)
     for window in [0, -1, 0.5, math.nan, 1e300]:
         with pytest.raises(ValueError, match="window"):
-            talea.Summary("other", "O.", quantiles=[0.5], window=window, registry=registry)
+            talea_metrics.Summary("other", "O.", quantiles=[0.5], window=window, registry=registry)
 
 
 class Country(enum.Enum):
@@ -206,7 +206,7 @@ class Order(NamedTuple):
 
 
 def test_label_names_can_be_those_of_a_class(registry):
-    orders = labelled(talea.Counter, Order, "orders", "Orders.", registry=registry)
+    orders = labelled(talea_metrics.Counter, Order, "orders", "Orders.", registry=registry)
     orders.labels("card", Country.PERU).inc()
     orders.labels(country=Country.PERU, method="card").inc()
     of = {"method": "card", "country": "pe"}
@@ -216,9 +216,9 @@ def test_label_names_can_be_those_of_a_class(registry):
     orders.remove("card", country=Country.PERU)
     assert registry.get_sample_value("orders_total", of) is None
     with pytest.raises(TypeError, match="has a default"):
-        labelled(talea.Counter, lambda method="card": None, "other", "O.", registry=registry)
+        labelled(talea_metrics.Counter, lambda method="card": None, "other", "O.", registry=registry)
     with pytest.raises(TypeError, match="variadic"):
-        labelled(talea.Counter, lambda *methods: None, "other", "O.", registry=registry)
+        labelled(talea_metrics.Counter, lambda *methods: None, "other", "O.", registry=registry)
 
 
 UPDATES = st.lists(
@@ -235,10 +235,10 @@ UPDATES = st.lists(
 @settings(deadline=None)
 @given(UPDATES)
 def test_both_libraries_write_the_same_lines(updates):
-    ours, theirs = talea.CollectorRegistry(size=4 << 20), prometheus_client.CollectorRegistry()
+    ours, theirs = talea_metrics.CollectorRegistry(size=4 << 20), prometheus_client.CollectorRegistry()
     # They sort labels, so that `le` is not always the last.
     labels = ["item"]
-    for library, registry in [(talea, ours), (prometheus_client, theirs)]:
+    for library, registry in [(talea_metrics, ours), (prometheus_client, theirs)]:
         counter = library.Counter("counter", "C.", labels, registry=registry)
         gauge = library.Gauge("gauge", "G.", labels, registry=registry)
         histogram = library.Histogram("histogram", "H.", labels, registry=registry)
@@ -255,7 +255,7 @@ def test_both_libraries_write_the_same_lines(updates):
             else:
                 summary.labels(name).observe(abs(number))
     for our_page, their_page in [
-        (talea.generate_latest(ours), prometheus_client.generate_latest(theirs)),
+        (talea_metrics.generate_latest(ours), prometheus_client.generate_latest(theirs)),
         (generate_openmetrics(ours), their_openmetrics(theirs)),
     ]:
         (found, about), (expected, about_all) = lines(our_page), lines(their_page)
@@ -270,7 +270,7 @@ class Unprintable:
 
 
 def test_odd_label_values_are_texts_or_errors(registry):
-    orders = talea.Counter("orders", "Orders.", ["of"], registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", ["of"], registry=registry)
     odd = [5, 1.5, None, True, b"x", (1, 2), [1], {"a": 1}, "", "\0", 'a"b\\c\n', "é", "x" * 5000, 10**400]
     for value in odd:
         orders.labels(value).inc()
@@ -280,7 +280,7 @@ def test_odd_label_values_are_texts_or_errors(registry):
         with pytest.raises(error):
             orders.labels(value)
     # The samples that the parser of the official client reads, since no series spoils the page.
-    page = talea.generate_latest(registry, "allow-utf-8").decode()
+    page = talea_metrics.generate_latest(registry, "allow-utf-8").decode()
     (family,) = [one for one in text_string_to_metric_families(page) if one.name == "orders"]
     assert len([one for one in family.samples if one.name == "orders_total"]) == len(odd)
 
@@ -291,7 +291,7 @@ class Method(str, enum.Enum):
 
 @pytest.mark.parametrize("order", [[Method.CARD, "card"], ["card", Method.CARD]])
 def test_a_label_value_is_its_text_whatever_equals_it(registry, order):
-    orders = talea.Counter("orders", "Orders.", ["method"], registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", ["method"], registry=registry)
     assert Method.CARD == "card" and str(Method.CARD) == "Method.CARD"
     for _ in range(2):
         for method in order:
@@ -302,9 +302,9 @@ def test_a_label_value_is_its_text_whatever_equals_it(registry, order):
 
 
 def test_odd_numbers_are_values_or_errors(registry):
-    level = talea.Gauge("level", "Level.", registry=registry)
-    sizes = talea.Histogram("sizes", "Sizes.", registry=registry)
-    orders = talea.Counter("orders", "Orders.", registry=registry)
+    level = talea_metrics.Gauge("level", "Level.", registry=registry)
+    sizes = talea_metrics.Histogram("sizes", "Sizes.", registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", registry=registry)
     for record in [level.set, level.inc, sizes.observe, orders.inc]:
         for value, error in [(10**400, OverflowError), ("x", TypeError), (None, TypeError)]:
             with pytest.raises(error):
@@ -317,17 +317,17 @@ def test_odd_numbers_are_values_or_errors(registry):
     for value in [math.nan, math.inf, -math.inf, -1e308, 0, 1]:
         sizes.observe(value)
     assert orders._value.get() == 0
-    talea.generate_latest(registry)
+    talea_metrics.generate_latest(registry)
 
 
 def test_a_function_that_raises_spoils_its_pages_alone(registry):
-    level = talea.Gauge("level", "Level.", registry=registry)
-    kept = talea.Counter("kept", "Kept.", registry=registry)
+    level = talea_metrics.Gauge("level", "Level.", registry=registry)
+    kept = talea_metrics.Counter("kept", "Kept.", registry=registry)
     level.set_function(lambda: 1 / 0)
     for _ in range(2):
         kept.inc()
         with pytest.raises(ZeroDivisionError):
-            talea.generate_latest(registry)
+            talea_metrics.generate_latest(registry)
     # A function may do anything, also change what is shown, or ask for a page.
     level.set_function(lambda: (level.set_function(lambda: 7), kept.inc(), 6)[2])
     assert registry.get_sample_value("level") == 6
@@ -335,7 +335,7 @@ def test_a_function_that_raises_spoils_its_pages_alone(registry):
     assert registry.get_sample_value("kept_total") == 3
     level.set_function(lambda: "many")
     with pytest.raises(TypeError):
-        talea.generate_latest(registry)
+        talea_metrics.generate_latest(registry)
 
 
 @pytest.mark.parametrize("name", ["build", "build_info"])
@@ -343,26 +343,26 @@ def test_an_info_has_the_name_of_the_official_client(region, name):
     theirs = prometheus_client.CollectorRegistry()
     prometheus_client.Info(name, "B.", registry=theirs).info({"version": "1"})
     # Each registry counts as a process.
-    first, second = [talea.CollectorRegistry(path=region) for _ in range(2)]
-    build = talea.Info(name, "B.", registry=first)
+    first, second = [talea_metrics.CollectorRegistry(path=region) for _ in range(2)]
+    build = talea_metrics.Info(name, "B.", registry=first)
     build.info({"version": "1"})
-    again = talea.Info(name, "B.", registry=second)
+    again = talea_metrics.Info(name, "B.", registry=second)
     assert [[tuple(sample)[:3] for sample in family.samples] for family in again.collect()] == [
         [tuple(sample)[:3] for sample in family.samples] for family in theirs.collect()
     ]
     first.unregister(build)
     assert list(second.collect()) == []
-    parts = talea.Info(f"parts_of_{name}", "P.", ["of"], registry=first)
+    parts = talea_metrics.Info(f"parts_of_{name}", "P.", ["of"], registry=first)
     parts.labels("a").info({"version": "1"})
     parts.clear()
     assert list(first.collect()) == []
 
 
 def test_a_new_child_of_an_info_has_the_facts_of_others_and_reads_no_other_child(region, monkeypatch):
-    first, second = [talea.CollectorRegistry(path=region) for _ in range(2)]
-    workers = [talea.Info("worker", "W.", ["queue"], registry=registry) for registry in (first, second)]
+    first, second = [talea_metrics.CollectorRegistry(path=region) for _ in range(2)]
+    workers = [talea_metrics.Info("worker", "W.", ["queue"], registry=registry) for registry in (first, second)]
     with monkeypatch.context() as collected:
-        collected.setattr("talea.metrics.families_of", lambda *_: pytest.fail("a page was read"))
+        collected.setattr("talea_metrics.metrics.families_of", lambda *_: pytest.fail("a page was read"))
         workers[0].labels("a").info({"version": "1"})
         for queue in "ab":
             workers[1].labels(queue)
@@ -373,7 +373,7 @@ def test_a_new_child_of_an_info_has_the_facts_of_others_and_reads_no_other_child
 @pytest.mark.parametrize("kind", ["Counter", "Gauge", "Histogram", "Summary", "Info"])
 def test_a_metric_that_is_made_anew_has_no_series_of_the_one_before(registry, kind):
     def made():
-        return getattr(talea, kind)("made", "Made.", ["of"], registry=registry)
+        return getattr(talea_metrics, kind)("made", "Made.", ["of"], registry=registry)
 
     before = made()
     child = before.labels("a")
@@ -392,7 +392,7 @@ def test_a_metric_that_is_made_anew_has_no_series_of_the_one_before(registry, ki
 def test_a_gauge_that_was_removed_counts_from_0(registry, mode, way):
     def made():
         names = [] if "only" in way else ["of"]
-        return talea.Gauge("level", "Level.", names, registry=registry, multiprocess_mode=mode)
+        return talea_metrics.Gauge("level", "Level.", names, registry=registry, multiprocess_mode=mode)
 
     level = made()
     (level if "only" in way else level.labels("a")).set(3)
@@ -410,7 +410,7 @@ def test_a_gauge_that_was_removed_counts_from_0(registry, mode, way):
     assert [sample.value for sample in family.samples] == [1]
 
 
-@pytest.mark.parametrize("library", [talea, prometheus_client])
+@pytest.mark.parametrize("library", [talea_metrics, prometheus_client])
 def test_facts_are_removed_by_some_of_their_labels(library):
     info = library.Info("parts", "Parts.", ["of", "at"], registry=library.CollectorRegistry())
     for of, at in [("a", "1"), ("a", "2"), ("b", "1")]:

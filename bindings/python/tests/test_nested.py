@@ -15,8 +15,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Mount, Route, Router
 
-import talea
-from talea.asgi import Middleware
+import talea_metrics
+from talea_metrics.asgi import Middleware
 from test_http import lifespan, outcomes, request, series
 
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-import talea
+import talea_metrics
 from test_http import in_flight, outcomes
 
 COUNT = """
 import sys
-import talea
-orders = talea.Counter("orders", "Orders.", ["worker"])
-running = talea.Gauge("running", "Running.", multiprocess_mode="livesum")
+import talea_metrics
+orders = talea_metrics.Counter("orders", "Orders.", ["worker"])
+running = talea_metrics.Gauge("running", "Running.", multiprocess_mode="livesum")
 running.set(1)
 for _ in range(1000):
     orders.labels("any").inc()
@@ -36,7 +36,7 @@ def start(region):
 
 def test_killed_workers_leave_their_counts_and_no_gauges(region):
     workers = [start(region) for _ in range(4)]
-    registry = talea.CollectorRegistry(path=region)
+    registry = talea_metrics.CollectorRegistry(path=region)
     assert registry.get_sample_value("running") == 4
     for worker in workers[:3]:
         worker.kill()
@@ -51,22 +51,22 @@ def test_killed_workers_leave_their_counts_and_no_gauges(region):
 
 def test_a_metric_whose_help_changes_continues_from_its_value(region):
     # Each registry counts as a process.
-    registries = [talea.CollectorRegistry(path=region) for _ in range(2)]
+    registries = [talea_metrics.CollectorRegistry(path=region) for _ in range(2)]
     for registry, documentation in zip(registries, ["Orders.", "Orders accepted."]):
         own = {"registry": registry}
-        talea.Counter("orders", documentation, **own).inc()
-        talea.Gauge("level", documentation, multiprocess_mode="sum", **own).set(1)
-        talea.Histogram("took", documentation, **own).observe(1)
-        talea.Summary("size", documentation, **own).observe(1)
+        talea_metrics.Counter("orders", documentation, **own).inc()
+        talea_metrics.Gauge("level", documentation, multiprocess_mode="sum", **own).set(1)
+        talea_metrics.Histogram("took", documentation, **own).observe(1)
+        talea_metrics.Summary("size", documentation, **own).observe(1)
     for registry in registries:
         for name in ["orders_total", "level", "took_count", "took_sum", "size_count", "size_sum"]:
             assert registry.get_sample_value(name) == 2, name
 
 
 def test_forked_children_count_into_their_parents_memory():
-    registry = talea.CollectorRegistry(size=4 << 20)
-    orders = talea.Counter("orders", "Orders.", ["worker"], registry=registry)
-    level = talea.Gauge("level", "Level.", multiprocess_mode="livesum", registry=registry)
+    registry = talea_metrics.CollectorRegistry(size=4 << 20)
+    orders = talea_metrics.Counter("orders", "Orders.", ["worker"], registry=registry)
+    level = talea_metrics.Gauge("level", "Level.", multiprocess_mode="livesum", registry=registry)
     orders.labels("before").inc()
     level.set(1)
     children = []
@@ -89,7 +89,7 @@ def test_forked_children_count_into_their_parents_memory():
 
 
 def test_a_child_that_leaves_the_block_of_its_parent_does_not_end_it(registry):
-    busy = talea.Gauge("busy", "Busy.", registry=registry)
+    busy = talea_metrics.Gauge("busy", "Busy.", registry=registry)
     block = busy.track_inprogress()
     with block:
         child = os.fork()
@@ -124,11 +124,11 @@ def test_a_child_leaves_the_requests_that_it_was_forked_in_to_its_parent(registr
         with pytest.raises(StopIteration):
             request.send(None)
 
-    asgi = talea.asgi.Middleware(app, registry=registry)
+    asgi = talea_metrics.asgi.Middleware(app, registry=registry)
     requests = [asgi({"type": "http", "method": "GET"}, None, send) for _ in range(3)]
     for request in requests:
         request.send(None)
-    metered = talea.wsgi.Middleware(wsgi, registry=registry)
+    metered = talea_metrics.wsgi.Middleware(wsgi, registry=registry)
     body = metered({"REQUEST_METHOD": "GET"}, lambda *_: None)
     child = os.fork()
     if child == 0:
@@ -181,8 +181,8 @@ if __name__ == "__main__":
     context = multiprocessing.get_context({method!r})
     with context.Pool(3) as pool:
         pool.map(counting.count, [1] * 50)
-    import talea
-    assert talea.REGISTRY.get_sample_value("counted_total", {{"by": "any"}}) == 51
+    import talea_metrics
+    assert talea_metrics.REGISTRY.get_sample_value("counted_total", {{"by": "any"}}) == 51
 """
     path = Path(region).with_suffix(".py")
     path.write_text(program)
@@ -193,8 +193,8 @@ if __name__ == "__main__":
 
 
 def test_a_fork_while_threads_count_loses_nothing():
-    registry = talea.CollectorRegistry(size=4 << 20)
-    orders = talea.Counter("orders", "Orders.", ["worker"], registry=registry)
+    registry = talea_metrics.CollectorRegistry(size=4 << 20)
+    orders = talea_metrics.Counter("orders", "Orders.", ["worker"], registry=registry)
     is_over = threading.Event()
 
     def count():
@@ -226,15 +226,15 @@ try:
 except ImportError:
     import _xxsubinterpreters as interpreters
 program = '''
-import talea
-orders = talea.Counter("orders", "Orders.", ["by"])
+import talea_metrics
+orders = talea_metrics.Counter("orders", "Orders.", ["by"])
 orders.labels("x").inc()
-assert b'orders_total{by="x"} 1' in talea.generate_latest()
+assert b'orders_total{by="x"} 1' in talea_metrics.generate_latest()
 '''
 for is_imported in (False, True):
     if is_imported:
-        import talea
-        talea.Counter("own", "Own.").inc()
+        import talea_metrics
+        talea_metrics.Counter("own", "Own.").inc()
     failed = interpreters.run_string(interpreters.create(), program)
     print("counted" if failed is None else failed)
 """
@@ -250,22 +250,22 @@ def test_a_region_that_cannot_be_opened_is_an_error_that_names_it(tmp_path):
     other = tmp_path / "other.talea"
     other.write_bytes(b"something else" * 1000)
     with pytest.raises(OSError, match="other.talea"):
-        talea.Counter("orders", "O.", registry=talea.CollectorRegistry(path=other))
+        talea_metrics.Counter("orders", "O.", registry=talea_metrics.CollectorRegistry(path=other))
     with pytest.raises(OSError, match="missing"):
-        talea.generate_latest(talea.CollectorRegistry(path=tmp_path / "missing" / "shop.talea"))
+        talea_metrics.generate_latest(talea_metrics.CollectorRegistry(path=tmp_path / "missing" / "shop.talea"))
 
 
 ENDS_DURING_A_SCRAPE = """
-import threading, talea
-registry = talea.CollectorRegistry()
+import threading, talea_metrics
+registry = talea_metrics.CollectorRegistry()
 calls = []
 def level():
     calls.append(threading.get_ident())
     return sum(range(1000))
 def scrape():
     while True:
-        talea.generate_latest(registry)
-talea.Gauge("level", "Level.", registry=registry).set_function(level)
+        talea_metrics.generate_latest(registry)
+talea_metrics.Gauge("level", "Level.", registry=registry).set_function(level)
 for _ in range(4):
     threading.Thread(target=scrape, daemon=True).start()
 while len(set(calls)) < 4 or len(calls) < 400:
@@ -281,7 +281,7 @@ def test_a_process_may_end_while_its_gauges_are_computed():
 
 
 def test_a_forked_child_does_not_keep_the_port():
-    server, thread = talea.start_http_server(0, "127.0.0.1", talea.CollectorRegistry())
+    server, thread = talea_metrics.start_http_server(0, "127.0.0.1", talea_metrics.CollectorRegistry())
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -292,7 +292,7 @@ def test_a_forked_child_does_not_keep_the_port():
         server.shutdown()
         server.server_close()
         thread.join()
-        again, thread = talea.start_http_server(server.server_address[1], "127.0.0.1")
+        again, thread = talea_metrics.start_http_server(server.server_address[1], "127.0.0.1")
         again.shutdown()
         again.server_close()
     finally:

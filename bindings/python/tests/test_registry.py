@@ -3,6 +3,7 @@
 import contextlib
 import gzip
 import http.server
+import importlib.metadata
 import io
 import ssl
 import subprocess
@@ -19,12 +20,12 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families
 
-import talea
-from talea import parser
-from talea.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
-from talea.multiprocess import MultiProcessCollector
-from talea.openmetrics import parser as openmetrics_parser
-from talea.openmetrics.exposition import generate_latest as generate_openmetrics
+import talea_metrics
+from talea_metrics import parser
+from talea_metrics.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, InfoMetricFamily
+from talea_metrics.multiprocess import MultiProcessCollector
+from talea_metrics.openmetrics import parser as openmetrics_parser
+from talea_metrics.openmetrics.exposition import generate_latest as generate_openmetrics
 
 # When a wait for something that takes milliseconds is given up, in seconds.
 LONGEST = 60
@@ -42,9 +43,9 @@ class Custom:
 
 def test_custom_collectors_are_on_every_page(registry):
     registry.register(Custom())
-    talea.Counter("orders", "Orders.", registry=registry).inc(2)
+    talea_metrics.Counter("orders", "Orders.", registry=registry).inc(2)
     for page, parse in [
-        (talea.generate_latest(registry), text_string_to_metric_families),
+        (talea_metrics.generate_latest(registry), text_string_to_metric_families),
         (generate_openmetrics(registry), openmetrics),
     ]:
         families = {family.name: family for family in parse(page.decode())}
@@ -60,60 +61,61 @@ def test_custom_collectors_are_on_every_page(registry):
 
 
 def test_pages_of_custom_families_are_those_of_the_official_client():
-    ours = talea.CollectorRegistry()
+    ours = talea_metrics.CollectorRegistry()
     theirs = prometheus_client.CollectorRegistry()
     for registry in (ours, theirs):
         registry.register(Custom())
-    assert talea.generate_latest(ours) == prometheus_client.generate_latest(theirs)
+    assert talea_metrics.generate_latest(ours) == prometheus_client.generate_latest(theirs)
 
 
 def test_a_help_that_ends_with_a_carriage_return_can_be_read():
-    registry = talea.CollectorRegistry()
+    registry = talea_metrics.CollectorRegistry()
     collector = Custom()
     collector.collect = lambda: [GaugeMetricFamily("level", "Level.\r", 1)]
     registry.register(collector)
-    for page, ours in [(talea.generate_latest(registry), parser), (generate_openmetrics(registry), openmetrics_parser)]:
+    pages = [(talea_metrics.generate_latest(registry), parser), (generate_openmetrics(registry), openmetrics_parser)]
+    for page, ours in pages:
         (family,) = ours.text_string_to_metric_families(page.decode())
         assert family.documentation == "Level."
 
 
 def test_the_official_registry_shows_our_metrics_and_ours_shows_theirs(registry):
     theirs = prometheus_client.CollectorRegistry()
-    talea.Counter("ours", "Ours.", ["a"], registry=theirs).labels("x").inc(2)
+    talea_metrics.Counter("ours", "Ours.", ["a"], registry=theirs).labels("x").inc(2)
     assert theirs.get_sample_value("ours_total", {"a": "x"}) == 2
     registry.register(prometheus_client.Gauge("theirs", "Theirs.", registry=None))
-    assert b"theirs 0.0" in talea.generate_latest(registry)
+    assert b"theirs 0.0" in talea_metrics.generate_latest(registry)
 
 
 def test_a_restricted_registry_has_the_named_samples_alone(registry):
-    talea.Counter("orders", "Orders.", registry=registry).inc()
-    talea.Summary("sizes", "Sizes.", registry=registry).observe(3)
+    talea_metrics.Counter("orders", "Orders.", registry=registry).inc()
+    talea_metrics.Summary("sizes", "Sizes.", registry=registry).observe(3)
     registry.register(Custom())
     restricted = registry.restricted_registry(["sizes_sum", "orders_total"])
     samples = {s.name: s.value for family in restricted.collect() for s in family.samples}
     assert samples == {"sizes_sum": 3, "orders_total": 1}
-    assert b"sizes_sum 3" in talea.generate_latest(restricted)
+    assert b"sizes_sum 3" in talea_metrics.generate_latest(restricted)
 
 
 def test_a_page_of_any_length_is_collected():
-    registry = talea.CollectorRegistry()
-    orders = talea.Counter("orders", "Orders.", ["of"], registry=registry)
+    registry = talea_metrics.CollectorRegistry()
+    orders = talea_metrics.Counter("orders", "Orders.", ["of"], registry=registry)
     for n in range(3000):
         orders.labels(f"{n:0500}").inc()
     samples = [sample for family in registry.collect() for sample in family.samples]
     assert sum(sample.value for sample in samples if sample.name == "orders_total") == 3000
-    page = talea.generate_latest(registry.restricted_registry(["orders_total"])).decode()
+    page = talea_metrics.generate_latest(registry.restricted_registry(["orders_total"])).decode()
     assert len(page) > 1 << 20 and page.count("orders_total{") == 3000
 
 
 def test_info_and_enum(registry):
-    build = talea.Info("build", "Build.", registry=registry)
+    build = talea_metrics.Info("build", "Build.", registry=registry)
     assert registry.get_sample_value("build_info") == 1
     build.info({"version": "1", "revision": "a"})
     build.info({"version": "2"})
     assert registry.get_sample_value("build_info", {"version": "2"}) == 1
     assert len(list(build.collect()[0].samples)) == 1
-    workers = talea.Info("worker", "Workers.", ["queue"], registry=registry)
+    workers = talea_metrics.Info("worker", "Workers.", ["queue"], registry=registry)
     workers.labels("a").info({"host": "x"})
     workers.labels(queue="b").info({"host": "y"})
     assert registry.get_sample_value("worker_info", {"queue": "a", "host": "x"}) == 1
@@ -124,7 +126,7 @@ def test_info_and_enum(registry):
     with pytest.raises(ValueError, match="worker has no name"):
         workers.labels("b").info({"host": "z", "": "x"})
     assert registry.get_sample_value("worker_info", {"queue": "b", "host": "y"}) == 1
-    circuit = talea.Enum("circuit", "Circuit.", ["to"], states=["closed", "open"], registry=registry)
+    circuit = talea_metrics.Enum("circuit", "Circuit.", ["to"], states=["closed", "open"], registry=registry)
     assert registry.get_sample_value("circuit", {"to": "x", "circuit": "closed"}) is None
     circuit.labels("x")
     assert registry.get_sample_value("circuit", {"to": "x", "circuit": "closed"}) == 1
@@ -133,14 +135,14 @@ def test_info_and_enum(registry):
     assert registry.get_sample_value("circuit", {"to": "x", "circuit": "open"}) == 1
     for states, reason in [([], "1 to 64 states, this one 0$"), (["a", "a"], '"a" is there twice; name each state once')]:
         with pytest.raises(ValueError, match=reason):
-            talea.Enum("valve", "V.", states=states, registry=registry)
+            talea_metrics.Enum("valve", "V.", states=states, registry=registry)
     with pytest.raises(ValueError, match="half.*closed.*open"):
         circuit.labels("x").state("half")
 
 
 def test_exemplars_are_on_the_page_of_openmetrics(registry):
-    orders = talea.Counter("orders", "Orders.", registry=registry)
-    times = talea.Histogram("times", "Times.", registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", registry=registry)
+    times = talea_metrics.Histogram("times", "Times.", registry=registry)
     orders.inc(2, exemplar={"trace_id": "abc"})
     times.observe(0.3, exemplar={"trace_id": "def"})
     with pytest.raises(ValueError, match="128"):
@@ -157,15 +159,15 @@ def test_exemplars_are_on_the_page_of_openmetrics(registry):
 
 
 def test_a_function_gives_a_gauge_its_value(registry):
-    level = talea.Gauge("level", "Level.", ["of"], registry=registry)
+    level = talea_metrics.Gauge("level", "Level.", ["of"], registry=registry)
     items = [1]
     level.labels("items").set_function(lambda: len(items))
     assert registry.get_sample_value("level", {"of": "items"}) == 1
     items.append(2)
-    assert b'level{of="items"} 2' in talea.generate_latest(registry)
+    assert b'level{of="items"} 2' in talea_metrics.generate_latest(registry)
     level.labels("items").set_function(lambda: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        talea.generate_latest(registry)
+        talea_metrics.generate_latest(registry)
     level.remove("items")
     assert registry.get_sample_value("level", {"of": "items"}) is None
     level.labels("other").set_function(lambda: 1)
@@ -186,7 +188,7 @@ def test_an_error_of_a_custom_family_names_it(registry):
             return [family]
 
     registry.register(Wrong())
-    for page in [talea.generate_latest, generate_openmetrics]:
+    for page in [talea_metrics.generate_latest, generate_openmetrics]:
         with pytest.raises(ValueError, match="many") as error:
             page(registry)
         assert error.value.args[-1] is family
@@ -232,24 +234,24 @@ def test_pages_are_read_as_by_the_official_parsers(ours, theirs, page):
 
 
 def test_created_samples_can_be_left_out(registry):
-    talea.Counter("orders", "Orders.", registry=registry)
-    pages = [generate_openmetrics, talea.generate_latest]
+    talea_metrics.Counter("orders", "Orders.", registry=registry)
+    pages = [generate_openmetrics, talea_metrics.generate_latest]
     assert all(b"orders_created" in page(registry) for page in pages)
-    talea.disable_created_metrics()
+    talea_metrics.disable_created_metrics()
     try:
         assert not any(b"orders_created" in page(registry) for page in pages)
     finally:
-        talea.enable_created_metrics()
+        talea_metrics.enable_created_metrics()
 
 
 def test_the_collector_for_several_processes_shows_the_default_region():
     program = """
-import talea
-from talea.multiprocess import MultiProcessCollector
-talea.Counter("orders", "Orders.").inc()
-registry = talea.CollectorRegistry()
+import talea_metrics
+from talea_metrics.multiprocess import MultiProcessCollector
+talea_metrics.Counter("orders", "Orders.").inc()
+registry = talea_metrics.CollectorRegistry()
 MultiProcessCollector(registry)
-page = talea.generate_latest(registry)
+page = talea_metrics.generate_latest(registry)
 assert b"orders_total 1" in page and b"process_" not in page, page
 """
     subprocess.run([sys.executable, "-c", program], check=True)
@@ -258,7 +260,7 @@ assert b"orders_total 1" in page and b"process_" not in page, page
 @contextlib.contextmanager
 def serving(registry, scheme="http", **options):
     """A server of a registry's page; its URL."""
-    server, thread = talea.start_http_server(0, "127.0.0.1", registry, **options)
+    server, thread = talea_metrics.start_http_server(0, "127.0.0.1", registry, **options)
     try:
         yield f"{scheme}://127.0.0.1:{server.server_address[1]}/metrics"
     finally:
@@ -274,8 +276,8 @@ def fetch(url, **headers):
 
 
 def test_a_server_answers_scrapes(registry):
-    talea.Counter("orders", "Orders.", registry=registry).inc()
-    talea.Gauge("level", "Level.", registry=registry)
+    talea_metrics.Counter("orders", "Orders.", registry=registry).inc()
+    talea_metrics.Gauge("level", "Level.", registry=registry)
     with serving(registry) as url:
         headers, page = fetch(url)
         assert b"orders_total 1" in page and headers["Content-Type"].startswith("text/plain")
@@ -313,11 +315,11 @@ def test_a_server_speaks_tls(registry, tmp_path):
         context.load_cert_chain(certificate, key)
         assert urllib.request.urlopen(url, timeout=LONGEST, context=context).status == 200
     with pytest.raises(ValueError, match="belong together"):
-        talea.start_http_server(0, certfile="x")
+        talea_metrics.start_http_server(0, certfile="x")
 
 
 def test_pushes_arrive(registry):
-    talea.Counter("orders", "Orders.", registry=registry).inc()
+    talea_metrics.Counter("orders", "Orders.", registry=registry).inc()
     pushed = []
 
     class Gateway(http.server.BaseHTTPRequestHandler):
@@ -335,9 +337,9 @@ def test_pushes_arrive(registry):
     server = http.server.HTTPServer(("127.0.0.1", 0), Gateway)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     gateway = f"127.0.0.1:{server.server_address[1]}"
-    talea.push_to_gateway(gateway, "a job", registry, {"path": "a/b", "empty": ""})
-    talea.pushadd_to_gateway(f"http://{gateway}/", "job", registry, compression="gzip")
-    talea.delete_from_gateway(gateway, "job")
+    talea_metrics.push_to_gateway(gateway, "a job", registry, {"path": "a/b", "empty": ""})
+    talea_metrics.pushadd_to_gateway(f"http://{gateway}/", "job", registry, compression="gzip")
+    talea_metrics.delete_from_gateway(gateway, "job")
     server.shutdown()
     server.server_close()
     assert [method for method, *_ in pushed] == ["PUT", "POST", "DELETE"]
@@ -345,28 +347,28 @@ def test_pushes_arrive(registry):
     assert b"orders_total 1" in pushed[0][3]
     assert b"orders_total 1" in gzip.decompress(pushed[1][3])
     with pytest.raises(OSError):
-        talea.push_to_gateway(gateway, "job", registry, timeout=5)
+        talea_metrics.push_to_gateway(gateway, "job", registry, timeout=5)
 
 
 def test_a_file_for_the_node_exporter_is_replaced_at_once(registry, tmp_path):
-    talea.Counter("orders", "Orders.", registry=registry).inc()
+    talea_metrics.Counter("orders", "Orders.", registry=registry).inc()
     path = tmp_path / "orders.prom"
     path.write_text("old")
-    talea.write_to_textfile(str(path), registry)
+    talea_metrics.write_to_textfile(str(path), registry)
     assert "orders_total 1" in path.read_text()
     assert [file.name for file in tmp_path.iterdir()] == ["orders.prom"]
 
 
 PROGRAM = """
-import talea
-talea.install_as_prometheus_client()
-talea.install_as_prometheus_client()
+import talea_metrics
+talea_metrics.install_as_prometheus_client()
+talea_metrics.install_as_prometheus_client()
 import prometheus_client.exposition
 from prometheus_client import Counter, REGISTRY, make_asgi_app
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics import MetricWrapperBase
 from prometheus_client.multiprocess import MultiProcessCollector
-assert prometheus_client.Counter is talea.Counter is Counter and REGISTRY is talea.REGISTRY
+assert prometheus_client.Counter is talea_metrics.Counter is Counter and REGISTRY is talea_metrics.REGISTRY
 assert isinstance(Counter("c", "C.", registry=None), MetricWrapperBase)
 assert isinstance(prometheus_client.Info("i", "I.", registry=None), MetricWrapperBase)
 assert not isinstance(REGISTRY, MetricWrapperBase)
@@ -377,19 +379,19 @@ assert b"python_info" in page and b"process_cpu_seconds_total" in page and b"pyt
 
 def test_talea_takes_the_name_of_prometheus_client():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
-    late = "import prometheus_client, talea; talea.install_as_prometheus_client()"
+    late = "import prometheus_client, talea_metrics; talea_metrics.install_as_prometheus_client()"
     failed = subprocess.run([sys.executable, "-c", late], capture_output=True, text=True)
     assert failed.returncode == 1 and "imported already" in failed.stderr
 
 
 @pytest.mark.parametrize("name", ["asgi.Middleware", "multiprocess.MultiProcessCollector", "typed.labelled", "wsgi.meter_flask"])
 def test_modules_that_the_documents_name_need_no_import_of_their_own(name):
-    subprocess.run([sys.executable, "-c", f"import talea; talea.{name}"], check=True)
+    subprocess.run([sys.executable, "-c", f"import talea_metrics; talea_metrics.{name}"], check=True)
 
 
 @pytest.mark.parametrize("variable", ["TALEA_REGION", "PROMETHEUS_MULTIPROC_DIR"])
 def test_the_environment_names_the_region(variable):
-    program = "import talea; talea.Counter('orders', 'O.').inc(); print(talea.generate_latest().decode())"
+    program = "import talea_metrics as t; t.Counter('orders', 'O.').inc(); print(t.generate_latest().decode())"
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         value = folder if variable == "PROMETHEUS_MULTIPROC_DIR" else f"{folder}/shop.talea"
         for count in (1, 2):
@@ -399,12 +401,12 @@ def test_the_environment_names_the_region(variable):
 
 
 def test_a_collector_of_processes_shows_the_folder_that_it_is_given():
-    program = "import talea; talea.Counter('orders', 'O.').inc()"
+    program = "import talea_metrics; talea_metrics.Counter('orders', 'O.').inc()"
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
         environment = {"PROMETHEUS_MULTIPROC_DIR": folder}
         for count in (1, 2):
             subprocess.run([sys.executable, "-c", program], env=environment, check=True)
-            registry = talea.CollectorRegistry()
+            registry = talea_metrics.CollectorRegistry()
             MultiProcessCollector(registry, path=folder)
             assert registry.get_sample_value("orders_total") == count
         with pytest.raises(OSError, match="nowhere"):
@@ -412,7 +414,7 @@ def test_a_collector_of_processes_shows_the_folder_that_it_is_given():
 
 
 def test_an_application_starts_without_its_region(tmp_path):
-    program = "import talea; talea.Counter('orders', 'O.').inc(); print(talea.generate_latest().decode())"
+    program = "import talea_metrics as t; t.Counter('orders', 'O.').inc(); print(t.generate_latest().decode())"
     path = tmp_path / "other.talea"
     path.write_bytes(b"something else" * 1000)
     command = [sys.executable, "-W", "always", "-c", program]
@@ -424,15 +426,15 @@ def test_an_application_starts_without_its_region(tmp_path):
 
 def test_warnings_may_be_counted_in_the_registry_that_warns():
     program = """
-import logging, talea
+import logging, talea_metrics
 class Counted(logging.Handler):
     def emit(self, record):
-        lines = talea.Counter("lines", "Lines.")
+        lines = talea_metrics.Counter("lines", "Lines.")
         lines.inc()
 logging.captureWarnings(True)
 logging.getLogger().addHandler(Counted())
-talea.Counter("orders", "O.").inc()
-print(talea.generate_latest().decode())
+talea_metrics.Counter("orders", "O.").inc()
+print(talea_metrics.generate_latest().decode())
 """
     command = [sys.executable, "-W", "always", "-c", program]
     environment = {"TALEA_REGION": "/nowhere/shop.talea"}
@@ -447,7 +449,7 @@ def test_what_interrupts_a_registration_may_use_the_registry(registry):
         __slots__ = ()
 
         def __hash__(self):
-            pages.append(talea.generate_latest(registry))
+            pages.append(talea_metrics.generate_latest(registry))
             return str.__hash__(self)
 
     class Described(Custom):
@@ -463,10 +465,10 @@ def test_what_interrupts_a_registration_may_use_the_registry(registry):
 
 
 def test_a_full_region_is_a_warning(region):
-    registry = talea.CollectorRegistry(path=region, size=1 << 20)
+    registry = talea_metrics.CollectorRegistry(path=region, size=1 << 20)
     with pytest.warns(RuntimeWarning, match="this process alone") as warned:
         for n in range(5_000):
-            last = talea.Counter(f"orders_{n}", "Orders.", registry=registry)
+            last = talea_metrics.Counter(f"orders_{n}", "Orders.", registry=registry)
             last.inc()
             if last._region is not registry._region:
                 break
@@ -476,16 +478,16 @@ def test_a_full_region_is_a_warning(region):
 
 
 def test_metrics_that_a_full_region_has_no_room_for_are_shown_by_their_process(region):
-    registry = talea.CollectorRegistry(path=region, size=1 << 20)
+    registry = talea_metrics.CollectorRegistry(path=region, size=1 << 20)
     with pytest.warns(RuntimeWarning, match="this process alone"):
         for n in range(5_000):
-            if talea.Histogram(f"took_{n}", "T.", registry=registry)._region is not registry._region:
+            if talea_metrics.Histogram(f"took_{n}", "T.", registry=registry)._region is not registry._region:
                 break
     with pytest.warns(RuntimeWarning, match="this process alone"):
-        talea.Info("build", "Build.", registry=registry).info({"version": "1"})
+        talea_metrics.Info("build", "Build.", registry=registry).info({"version": "1"})
     with pytest.warns(RuntimeWarning, match="this process alone"):
-        meters = [talea.http_meter(registry=registry)]
-    meters.append(talea.http_meter(registry=registry))
+        meters = [talea_metrics.http_meter(registry=registry)]
+    meters.append(talea_metrics.http_meter(registry=registry))
     for meter in meters:
         request = meter.arrived("GET", False, False, 0)
         request.enter(meter.route("/a", ["GET"]))
@@ -498,18 +500,18 @@ def test_metrics_that_a_full_region_has_no_room_for_are_shown_by_their_process(r
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("kind", [talea.Counter, talea.Info])
+@pytest.mark.parametrize("kind", [talea_metrics.Counter, talea_metrics.Info])
 def test_a_registry_of_the_official_client_shows_each_kind(kind):
     theirs = prometheus_client.CollectorRegistry()
     metric = kind("build", "Build.", registry=theirs)
     (family,) = theirs.collect()
     assert [sample.name for sample in family.samples if "_created" not in sample.name] == [
-        "build_total" if kind is talea.Counter else "build_info"
+        "build_total" if kind is talea_metrics.Counter else "build_info"
     ]
     assert list(metric.collect())[0].name == "build"
 
 
-@pytest.mark.parametrize("kind", [talea.Summary, talea.Histogram])
+@pytest.mark.parametrize("kind", [talea_metrics.Summary, talea_metrics.Histogram])
 @pytest.mark.parametrize("value", [-1.0, float("nan")])
 def test_a_sum_that_openmetrics_has_apart_is_collected(registry, kind, value):
     theirs = prometheus_client.CollectorRegistry()
@@ -523,3 +525,8 @@ def test_a_sum_that_openmetrics_has_apart_is_collected(registry, kind, value):
     assert len([sample for family in restricted.collect() for sample in family.samples]) == 2
     page = prometheus_client.generate_latest(theirs)
     assert b'change_count{of="a"} 1.0' in page and b'change_sum{of="b"} 2.0' in page
+
+
+def test_the_distribution_has_no_module_of_another_projects_name():
+    tops = {file.parts[0] for file in importlib.metadata.files("talea-metrics")}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {"talea_metrics"}

@@ -214,9 +214,9 @@ def test_celery_counts_in_all_of_its_processes(region, tmp_path):
             [sys.executable, "-m", *command], stdout=log, stderr=log, **options
         )
         try:
-            import talea
+            import talea_metrics
 
-            registry = talea.CollectorRegistry(path=region)
+            registry = talea_metrics.CollectorRegistry(path=region)
 
             def done():
                 kind = {"kind": "picture"}

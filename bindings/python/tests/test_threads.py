@@ -12,8 +12,8 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-import talea
-from talea.asgi import Middleware
+import talea_metrics
+from talea_metrics.asgi import Middleware
 from test_http import outcomes, request
 
 THREADS = 8
@@ -41,11 +41,11 @@ def at_once(*works):
 
 
 def test_threads_on_one_child_lose_nothing(registry):
-    orders = talea.Counter("orders", "Orders.", ["method"], registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", ["method"], registry=registry)
     child = orders.labels("card")
-    level = talea.Gauge("level", "Level.", registry=registry)
-    sizes = talea.Histogram("sizes", "Sizes.", registry=registry)
-    parts = talea.Summary("parts", "Parts.", registry=registry)
+    level = talea_metrics.Gauge("level", "Level.", registry=registry)
+    sizes = talea_metrics.Histogram("sizes", "Sizes.", registry=registry)
+    parts = talea_metrics.Summary("parts", "Parts.", registry=registry)
 
     def count():
         for n in range(10_000):
@@ -66,7 +66,7 @@ def test_threads_on_one_child_lose_nothing(registry):
 
 
 def test_threads_that_need_the_same_new_series_get_one(registry):
-    orders = talea.Counter("orders", "Orders.", ["n"], registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", ["n"], registry=registry)
     children = [[] for _ in range(THREADS)]
 
     def count(found):
@@ -90,7 +90,7 @@ def test_threads_that_define_the_same_metric_agree(registry):
 
         def define():
             try:
-                talea.Counter(f"orders_{n}", "Orders.", registry=registry).inc()
+                talea_metrics.Counter(f"orders_{n}", "Orders.", registry=registry).inc()
             except ValueError:
                 refused.append(1)
 
@@ -100,10 +100,10 @@ def test_threads_that_define_the_same_metric_agree(registry):
 
 
 def test_pages_are_whole_while_threads_change_what_is_there(registry):
-    orders = talea.Counter("orders", "Orders.", ["n"], registry=registry)
-    facts = talea.Info("build", "Build.", ["n"], registry=registry)
-    level = talea.Gauge("level", "Level.", ["n"], registry=registry)
-    kept = talea.Counter("kept", "Kept.", registry=registry)
+    orders = talea_metrics.Counter("orders", "Orders.", ["n"], registry=registry)
+    facts = talea_metrics.Info("build", "Build.", ["n"], registry=registry)
+    level = talea_metrics.Gauge("level", "Level.", ["n"], registry=registry)
+    kept = talea_metrics.Counter("kept", "Kept.", registry=registry)
     is_over = threading.Event()
 
     def change(at):
@@ -136,7 +136,7 @@ def test_pages_are_whole_while_threads_change_what_is_there(registry):
 
     # From the first page on: a family without series is in none.
     level.labels(0)
-    kept_by_another = talea.Counter("reset", "Reset.", registry=registry)
+    kept_by_another = talea_metrics.Counter("reset", "Reset.", registry=registry)
     writers = [lambda at=at: change(at) for at in range(THREADS - 2)]
     left = [len(writers)]
     lock = threading.Lock()
@@ -156,7 +156,7 @@ def test_pages_are_whole_while_threads_change_what_is_there(registry):
 
 
 def test_threads_may_share_a_timer(registry):
-    times = talea.Histogram("times_seconds", "Times.", registry=registry)
+    times = talea_metrics.Histogram("times_seconds", "Times.", registry=registry)
     timer = times.time()
 
     def measure():
@@ -172,7 +172,7 @@ def test_threads_may_share_a_timer(registry):
 
 def test_the_first_requests_of_an_application_may_come_in_several_threads():
     for _ in range(20):
-        registry = talea.CollectorRegistry(size=4 << 20)
+        registry = talea_metrics.CollectorRegistry(size=4 << 20)
         app = Starlette(routes=[Route(f"/{n}/{{item}}", lambda _: PlainTextResponse("hello")) for n in "abc"])
         # Each thread may make a middleware of its own: Starlette makes them at the first request.
         app.add_middleware(Middleware, registry=registry)
@@ -228,7 +228,7 @@ def test_a_fork_catches_no_lock_of_talea(registry):
 
 PROGRAM = """
 import asyncio, threading, time
-import talea
+import talea_metrics
 
 turns = threading.Semaphore(0)
 
@@ -243,21 +243,21 @@ def wsgi():
         start_response("200 OK", [])
         return pieces()
 
-    list(talea.wsgi.Middleware(app)({"REQUEST_METHOD": "GET"}, lambda *_: None))
+    list(talea_metrics.wsgi.Middleware(app)({"REQUEST_METHOD": "GET"}, lambda *_: None))
 
 def asgi():
     async def app(scope, receive, send):
         list(pieces())
 
     async def main():
-        await talea.asgi.Middleware(app)({"type": "http"}, None, None)
+        await talea_metrics.asgi.Middleware(app)({"type": "http"}, None, None)
 
     asyncio.run(main())
 
 def define():
-    registry = talea.CollectorRegistry()
+    registry = talea_metrics.CollectorRegistry()
     while True:
-        registry.unregister(talea.Counter("orders", "Orders.", registry=registry))
+        registry.unregister(talea_metrics.Counter("orders", "Orders.", registry=registry))
         turns.release()
 
 for _ in range(4):

@@ -15,8 +15,8 @@ from django.urls import path
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.test import Client
 
-import talea
-from talea.wsgi import Middleware, meter_flask
+import talea_metrics
+from talea_metrics.wsgi import Middleware, meter_flask
 from test_http import in_flight, outcomes, series, statuses
 
 
@@ -217,7 +217,7 @@ urlpatterns = [
 def test_django_is_metered_at_its_routes(registry):
     settings.configure(
         # The second is as if it were there once.
-        MIDDLEWARE=["talea.django.Middleware", "talea.django.Middleware", f"{__name__}.broken_below"],
+        MIDDLEWARE=["talea_metrics.django.Middleware", "talea_metrics.django.Middleware", f"{__name__}.broken_below"],
         ROOT_URLCONF=__name__,
         ALLOWED_HOSTS=["*"],
         TALEA_HTTP={"registry": registry, "detailed": True},
@@ -311,7 +311,7 @@ def test_an_odd_length_is_none(registry, length):
 )
 @hypothesis_settings(max_examples=30, deadline=None)
 def test_each_body_ends_once_however_it_is_read(pieces, read, end):
-    registry = talea.CollectorRegistry(size=4 << 20)
+    registry = talea_metrics.CollectorRegistry(size=4 << 20)
     closed = []
 
     def app(environ, start_response):

@@ -4,9 +4,9 @@ import asyncio
 from dataclasses import dataclass
 from typing import Literal
 
-from talea import REGISTRY, CollectorRegistry, Counter, Enum, Gauge, Histogram, Info, Summary
-from talea import generate_latest, start_http_server
-from talea.typed import labelled
+from talea_metrics import REGISTRY, CollectorRegistry, Counter, Enum, Gauge, Histogram, Info, Summary
+from talea_metrics import generate_latest, start_http_server
+from talea_metrics.typed import labelled
 
 orders = Counter("orders", "Orders.", ["method"], namespace="shop", registry=CollectorRegistry())
 level = Gauge("level", "Level.", multiprocess_mode="livesum", registry=REGISTRY)

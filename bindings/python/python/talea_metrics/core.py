@@ -1,7 +1,7 @@
 """The names that ``prometheus_client.core`` has."""
 
-from talea.metrics import Counter, Enum, Gauge, Histogram, Info, Summary
-from talea.metrics_core import (
+from talea_metrics.metrics import Counter, Enum, Gauge, Histogram, Info, Summary
+from talea_metrics.metrics_core import (
     CounterMetricFamily,
     GaugeHistogramMetricFamily,
     GaugeMetricFamily,
@@ -13,8 +13,8 @@ from talea.metrics_core import (
     UnknownMetricFamily,
     UntypedMetricFamily,
 )
-from talea.registry import REGISTRY, CollectorRegistry, DuplicateTimeseries
-from talea.samples import BucketSpan, Exemplar, NativeHistogram, Sample, Timestamp
+from talea_metrics.registry import REGISTRY, CollectorRegistry, DuplicateTimeseries
+from talea_metrics.samples import BucketSpan, Exemplar, NativeHistogram, Sample, Timestamp
 
 __all__ = [
     "REGISTRY",

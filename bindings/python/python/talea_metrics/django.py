@@ -2,9 +2,9 @@
 
 One line of the settings installs it, before all others::
 
-    MIDDLEWARE = ["talea.django.Middleware", ...]
+    MIDDLEWARE = ["talea_metrics.django.Middleware", ...]
 
-The setting ``TALEA_HTTP`` is a dict with the arguments of ``talea.http_meter``.
+The setting ``TALEA_HTTP`` is a dict with the arguments of ``talea_metrics.http_meter``.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -12,9 +12,9 @@ from importlib import import_module
 from inspect import iscoroutinefunction
 from typing import Any
 
-from talea import _http
-from talea._http import KEY
-from talea._talea import HttpExchange, HttpMeter
+from talea_metrics import _http
+from talea_metrics._http import KEY
+from talea_metrics._talea import HttpExchange, HttpMeter
 
 
 def _failed(request: Any = None, **_: Any) -> None:

@@ -4,8 +4,8 @@ import importlib
 from collections.abc import Iterable
 from typing import Any, Optional
 
-from talea.metrics_core import GaugeMetricFamily, Metric
-from talea.registry import REGISTRY, CollectorRegistry
+from talea_metrics.metrics_core import GaugeMetricFamily, Metric
+from talea_metrics.registry import REGISTRY, CollectorRegistry
 
 
 class PlatformCollector:

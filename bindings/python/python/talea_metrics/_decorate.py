@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from talea._talea import Timer
+    from talea_metrics._talea import Timer
 
 
 def decorate(block: "AbstractContextManager[Any]", function: Callable[..., Any]) -> Callable[..., Any]:

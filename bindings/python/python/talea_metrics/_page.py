@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from talea import _encode
-from talea.registry import REGISTRY, CollectorRegistry, refresh
+from talea_metrics import _encode
+from talea_metrics.registry import REGISTRY, CollectorRegistry, refresh
 
 CONTENT_TYPE_PLAIN_0_0_4 = "text/plain; version=0.0.4; charset=utf-8"
 CONTENT_TYPE_PLAIN_1_0_0 = "text/plain; version=1.0.0; charset=utf-8"
@@ -40,7 +40,7 @@ def page(
         families = [family for family in restricted if family]
     rendered = [region.render(accept, False, names or []) for region in regions]
     if not rendered:
-        from talea._talea import negotiate
+        from talea_metrics._talea import negotiate
 
         content_type = negotiate(accept)
     else:
@@ -92,7 +92,7 @@ def generate_latest(registry: Any = REGISTRY, escaping: str = "underscores") -> 
 def choose_encoder(accept_header: Optional[str]) -> tuple[Any, str]:
     """A function from a registry to a page in the format that the header asks for, and its content type."""
     accept = accept_header or ""
-    from talea._talea import negotiate
+    from talea_metrics._talea import negotiate
 
     return (lambda registry: page(registry, accept)[0]), negotiate(accept)
 

@@ -9,8 +9,8 @@ from typing import Any, Optional, Union
 from urllib.parse import quote_plus
 from urllib.request import BaseHandler, HTTPHandler, HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
-from talea._page import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
-from talea.registry import REGISTRY
+from talea_metrics._page import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+from talea_metrics.registry import REGISTRY
 
 Headers = list[tuple[str, str]]
 Handler = Callable[..., Callable[[], None]]

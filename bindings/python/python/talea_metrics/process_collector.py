@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Iterable
 from typing import Optional, Union
 
-from talea.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
-from talea.registry import REGISTRY, CollectorRegistry
+from talea_metrics.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from talea_metrics.registry import REGISTRY, CollectorRegistry
 
 
 class ProcessCollector:

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import IO
 
-from talea.metrics_core import Metric
-from talea.registry import families_of_page
+from talea_metrics.metrics_core import Metric
+from talea_metrics.registry import families_of_page
 
 __all__ = ["text_fd_to_metric_families", "text_string_to_metric_families"]
 

@@ -2,18 +2,18 @@
 
 One line meters a service of Starlette or FastAPI, each request at its route::
 
-    app.add_middleware(talea.asgi.Middleware)
+    app.add_middleware(talea_metrics.asgi.Middleware)
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from talea import _http
-from talea._serve import Scope
-from talea._serve import make_asgi_app as make_asgi_app
-from talea._talea import AsgiMiddleware, HttpRoute, asgi_route
-from talea.registry import _LOCK, REGISTRY, CollectorRegistry
+from talea_metrics import _http
+from talea_metrics._serve import Scope
+from talea_metrics._serve import make_asgi_app as make_asgi_app
+from talea_metrics._talea import AsgiMiddleware, HttpRoute, asgi_route
+from talea_metrics.registry import _LOCK, REGISTRY, CollectorRegistry
 
 Application = Callable[[Scope, Any, Any], Any]
 
@@ -25,7 +25,7 @@ class Middleware(AsgiMiddleware):
     each has its series before its first request, again at the first request, and again after a request that a
     route took which was added later. That one is ``_unmatched``, as all requests that no route takes. Other
     frameworks need ``route``: a function from the scope to the template of the route that took the request,
-    or None, called at the head of the response. The other arguments are those of ``talea.http_meter``.
+    or None, called at the head of the response. The other arguments are those of ``talea_metrics.http_meter``.
 
     A request is recorded once: complete when the last piece of its response is sent, aborted if the
     client left or the application ended before, panicked after an exception. docs/python.md has what it

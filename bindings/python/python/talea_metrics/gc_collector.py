@@ -4,8 +4,8 @@ import gc
 from collections.abc import Iterable
 from typing import Optional
 
-from talea.metrics_core import CounterMetricFamily, Metric
-from talea.registry import REGISTRY, CollectorRegistry
+from talea_metrics.metrics_core import CounterMetricFamily, Metric
+from talea_metrics.registry import REGISTRY, CollectorRegistry
 
 _FAMILIES = {
     "collected": ("python_gc_objects_collected", "Objects collected during gc"),

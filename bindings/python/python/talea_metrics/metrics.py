@@ -5,7 +5,7 @@ from abc import ABCMeta
 from collections.abc import Iterable, Mapping
 from typing import Any, Optional
 
-from talea._talea import (
+from talea_metrics._talea import (
     Counter,
     Enum,
     Gauge,
@@ -15,8 +15,8 @@ from talea._talea import (
     disable_created_metrics,
     enable_created_metrics,
 )
-from talea.metrics_core import Metric
-from talea.registry import REGISTRY, CollectorRegistry, families_of, names_of
+from talea_metrics.metrics_core import Metric
+from talea_metrics.registry import REGISTRY, CollectorRegistry, families_of, names_of
 
 __all__ = [
     "Counter",

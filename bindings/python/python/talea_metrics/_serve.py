@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Optional
 from urllib.parse import parse_qs
 
-from talea import _page
-from talea.registry import REGISTRY
+from talea_metrics import _page
+from talea_metrics.registry import REGISTRY
 
 Headers = list[tuple[str, str]]
 

@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from talea.metrics_core import Metric
-from talea.samples import Sample
+from talea_metrics.metrics_core import Metric
+from talea_metrics.samples import Sample
 
 _PLAIN_METRIC = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _PLAIN_LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
 from typing import Any, Optional, Protocol, Union
 
-from talea._talea import Region, note_child, note_fork, parse
-from talea.metrics_core import Metric
-from talea.samples import Exemplar, Sample
+from talea_metrics._talea import Region, note_child, note_fork, parse
+from talea_metrics.metrics_core import Metric
+from talea_metrics.samples import Exemplar, Sample
 
 _ENDINGS = {
     "counter": ("_total", "_created"),

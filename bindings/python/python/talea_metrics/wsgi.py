@@ -2,17 +2,17 @@
 
 One line meters a service of Flask, each request at its rule::
 
-    talea.wsgi.meter_flask(app)
+    talea_metrics.wsgi.meter_flask(app)
 """
 
 from collections.abc import Callable, Iterable, MutableMapping
 from importlib import import_module
 from typing import Any, Optional
 
-from talea import _http
-from talea._http import KEY
-from talea._serve import make_wsgi_app as make_wsgi_app
-from talea._talea import HttpRoute
+from talea_metrics import _http
+from talea_metrics._http import KEY
+from talea_metrics._serve import make_wsgi_app as make_wsgi_app
+from talea_metrics._talea import HttpRoute
 
 Environment = MutableMapping[str, Any]
 Application = Callable[[Environment, Callable[..., Any]], Iterable[bytes]]
@@ -23,7 +23,7 @@ class Middleware:
 
     ``route`` is a function from the environment to the template of the route that took the request, or
     None, called at the head of the response; without it all requests are ``_unmatched``. The other arguments
-    are those of ``talea.http_meter``.
+    are those of ``talea_metrics.http_meter``.
 
     A request is recorded once: complete when its body was read to the end, aborted if the server closed it
     before, panicked after an exception. Of several middlewares, also those of frameworks, the outer one records.
@@ -90,7 +90,7 @@ class Middleware:
 def meter_flask(app: Any, **options: Any) -> None:
     """Meters a Flask application: each request at its rule, from before its functions ``before_request``.
 
-    The arguments are those of ``talea.http_meter``.
+    The arguments are those of ``talea_metrics.http_meter``.
     """
     middleware = Middleware(app.wsgi_app, **options)
     meter = middleware._meter

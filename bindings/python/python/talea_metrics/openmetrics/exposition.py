@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from talea._talea import escape_name
-from talea._page import page
+from talea_metrics._talea import escape_name
+from talea_metrics._page import page
 
 CONTENT_TYPE_LATEST = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 

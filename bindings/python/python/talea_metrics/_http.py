@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
-from talea._talea import HttpMeter, HttpRoute, Region
-from talea.metrics_core import Metric
-from talea.registry import REGISTRY, CollectorRegistry, RegionView, families_of
+from talea_metrics._talea import HttpMeter, HttpRoute, Region
+from talea_metrics.metrics_core import Metric
+from talea_metrics.registry import REGISTRY, CollectorRegistry, RegionView, families_of
 
 
 # Where the environment or the scope of a request has its exchange.

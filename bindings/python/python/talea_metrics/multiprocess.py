@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterable
 from typing import Any, Optional, Union
 
-from talea._talea import Region
-from talea.metrics_core import Metric
-from talea.registry import REGISTRY, CollectorRegistry, RegionView, default_path, families_of
+from talea_metrics._talea import Region
+from talea_metrics.metrics_core import Metric
+from talea_metrics.registry import REGISTRY, CollectorRegistry, RegionView, default_path, families_of
 
 
 # Those of folders that were named in code. Programs make a collector for each scrape.

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional, Union
 
-from talea.samples import Exemplar, NativeHistogram, Sample, Timestamp
+from talea_metrics.samples import Exemplar, NativeHistogram, Sample, Timestamp
 
 METRIC_TYPES = (
     "counter",

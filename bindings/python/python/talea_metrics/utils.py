@@ -1,6 +1,6 @@
 """The contents of ``prometheus_client.utils``."""
 
-from talea._encode import number as floatToGoString
+from talea_metrics._encode import number as floatToGoString
 
 __all__ = ["INF", "floatToGoString"]
 

@@ -3,8 +3,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, final
 
-from talea.metrics_core import Metric
-from talea.registry import CollectorRegistry
+from talea_metrics.metrics_core import Metric
+from talea_metrics.registry import CollectorRegistry
 
 __all__ = [
     "AsgiMiddleware",

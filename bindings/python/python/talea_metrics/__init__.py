@@ -9,8 +9,8 @@ import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from talea._http import meter as http_meter
-from talea.exposition import (
+from talea_metrics._http import meter as http_meter
+from talea_metrics.exposition import (
     CONTENT_TYPE_LATEST,
     CONTENT_TYPE_PLAIN_0_0_4,
     CONTENT_TYPE_PLAIN_1_0_0,
@@ -18,8 +18,8 @@ from talea.exposition import (
     generate_latest,
     write_to_textfile,
 )
-from talea.gc_collector import GCCollector
-from talea.metrics import (
+from talea_metrics.gc_collector import GCCollector
+from talea_metrics.metrics import (
     Counter,
     Enum,
     Gauge,
@@ -29,21 +29,21 @@ from talea.metrics import (
     disable_created_metrics,
     enable_created_metrics,
 )
-from talea.metrics_core import Metric
-from talea.platform_collector import PlatformCollector
-from talea.process_collector import ProcessCollector
-from talea.registry import REGISTRY, CollectorRegistry, default_path
+from talea_metrics.metrics_core import Metric
+from talea_metrics.platform_collector import PlatformCollector
+from talea_metrics.process_collector import ProcessCollector
+from talea_metrics.registry import REGISTRY, CollectorRegistry, default_path
 
 if TYPE_CHECKING:
-    from talea.exposition import MetricsHandler as MetricsHandler
-    from talea.exposition import delete_from_gateway as delete_from_gateway
-    from talea.exposition import instance_ip_grouping_key as instance_ip_grouping_key
-    from talea.exposition import make_asgi_app as make_asgi_app
-    from talea.exposition import make_wsgi_app as make_wsgi_app
-    from talea.exposition import push_to_gateway as push_to_gateway
-    from talea.exposition import pushadd_to_gateway as pushadd_to_gateway
-    from talea.exposition import start_http_server as start_http_server
-    from talea.exposition import start_wsgi_server as start_wsgi_server
+    from talea_metrics.exposition import MetricsHandler as MetricsHandler
+    from talea_metrics.exposition import delete_from_gateway as delete_from_gateway
+    from talea_metrics.exposition import instance_ip_grouping_key as instance_ip_grouping_key
+    from talea_metrics.exposition import make_asgi_app as make_asgi_app
+    from talea_metrics.exposition import make_wsgi_app as make_wsgi_app
+    from talea_metrics.exposition import push_to_gateway as push_to_gateway
+    from talea_metrics.exposition import pushadd_to_gateway as pushadd_to_gateway
+    from talea_metrics.exposition import start_http_server as start_http_server
+    from talea_metrics.exposition import start_wsgi_server as start_wsgi_server
 
 __all__ = [
     "CONTENT_TYPE_LATEST",
@@ -104,7 +104,7 @@ def install_as_prometheus_client() -> None:
 
     A RuntimeError if ``prometheus_client`` itself is imported already: metrics would be in both.
     """
-    from talea._install import install
+    from talea_metrics._install import install
 
     install()
 
@@ -112,9 +112,9 @@ def install_as_prometheus_client() -> None:
 def __getattr__(name: str) -> Any:
     # Modules that take long to import and that few programs use.
     if name in LAZY:
-        from talea import exposition
+        from talea_metrics import exposition
 
         return getattr(exposition, name)
     if name in ("asgi", "multiprocess", "typed", "wsgi"):
-        return import_module(f"talea.{name}")
+        return import_module(f"talea_metrics.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

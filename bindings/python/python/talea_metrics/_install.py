@@ -27,16 +27,16 @@ _MODULES = (
 
 
 def install() -> None:
-    """See ``talea.install_as_prometheus_client``."""
-    talea = importlib.import_module("talea")
+    """See ``talea_metrics.install_as_prometheus_client``."""
+    own = importlib.import_module("talea_metrics")
     present = sys.modules.get(_NAME)
-    if present is talea:
+    if present is own:
         return
     if present is not None:
         raise RuntimeError(
             f"{_NAME} is imported already, from {getattr(present, '__file__', 'somewhere')}; "
-            "call talea.install_as_prometheus_client() before anything imports it"
+            "call talea_metrics.install_as_prometheus_client() before anything imports it"
         )
-    sys.modules[_NAME] = talea
+    sys.modules[_NAME] = own
     for module in _MODULES:
-        sys.modules[f"{_NAME}.{module}"] = importlib.import_module(f"talea.{module}")
+        sys.modules[f"{_NAME}.{module}"] = importlib.import_module(f"{own.__name__}.{module}")
