@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use crate::meters::Meters;
 use crate::model::Until;
 use crate::plan::Plan;
-use crate::samples::Sample;
+use crate::samples::{Sample, SampleEnd};
 use crate::scenario::{CapturedValue, Step, Values};
 use crate::session::{Answer, Session};
 use crate::stop::Stop;
@@ -25,10 +25,24 @@ pub(super) struct Client {
     values: Values,
     tally: Tally,
     samples: Option<Vec<Sample>>,
+    /// The request that has neither an answer nor a failure yet.
+    under_way: Option<UnderWay>,
+    last_begun: Option<Instant>,
+}
+
+/// A request that has begun.
+#[derive(Clone, Copy)]
+struct UnderWay {
+    step: usize,
+    begun: Instant,
+    /// When it was to be made, if that was decided beforehand.
+    intended: Option<Instant>,
 }
 
 pub(super) struct Ending {
     pub(super) at: Instant,
+    /// When its last request began, if it had one.
+    pub(super) last_begun: Option<Instant>,
     pub(super) tally: Tally,
     pub(super) samples: Vec<Sample>,
 }
@@ -48,7 +62,17 @@ impl Client {
         let session = Session::new(target.clone(), *protocol, *timeout);
         let values = Values::new(&scenario.variables, seed.wrapping_add(number));
         let samples = plan.plan.samples.then(Vec::new);
-        Self { session, values, samples, tally: Tally::default(), plan, number, meters }
+        Self {
+            session,
+            values,
+            samples,
+            tally: Tally::default(),
+            plan,
+            number,
+            meters,
+            under_way: None,
+            last_begun: None,
+        }
     }
 
     pub(super) async fn run(mut self, until: Until, mut stop: Stop) -> Ending {
@@ -76,15 +100,20 @@ impl Client {
 
     fn ended(mut self) -> Ending {
         let at = Instant::now();
-        if self.session.is_waiting() {
-            self.tally.sent += 1;
-            self.tally.unanswered += 1;
+        if let Some(under_way) = self.under_way {
+            self.tally.cut_off += 1;
+            if self.session.progress().sent_at.is_some() {
+                self.tally.sent += 1;
+                self.tally.unanswered += 1;
+            }
+            self.censor(under_way, SampleEnd::CutOff);
         }
         self.tally.connections = self.session.opened();
         if self.plan.plan.protocol.keeps_alive() {
             self.tally.reconnects = self.session.opened().saturating_sub(1);
         }
-        Ending { at, tally: self.tally, samples: self.samples.unwrap_or_default() }
+        let (last_begun, samples) = (self.last_begun, self.samples.unwrap_or_default());
+        Ending { at, last_begun, tally: self.tally, samples }
     }
 
     async fn iterate(&mut self, until: Until) {
@@ -132,21 +161,30 @@ impl Client {
                 return;
             }
         };
+        self.last_begun = Some(begun);
+        let under_way = UnderWay { step: n, begun, intended };
+        self.under_way = Some(under_way);
         let answer = self.session.send(request, !step.captures.is_empty()).await;
+        self.under_way = None;
         if let Some(took) = self.session.take_connecting() {
             self.meters.connects.observe(took);
         }
         self.meters.done.inc();
-        let result = match &answer {
+        match answer {
             Ok(answer) => {
                 self.tally.sent += 1;
                 self.tally.answer(answer.status);
                 // From when it was to be made: waiting for a client is part of it.
-                let took = intended.map_or(answer.took, |intended| answer.at - intended);
-                self.meters.answered(n, answer.head, took, answer.bytes);
-                match step.expected.includes(answer.status) {
-                    true => self.capture(n, step, answer),
+                let response = intended.map_or(answer.took, |intended| answer.at - intended);
+                self.meters.answered(n, answer.head, response, answer.bytes);
+                let result = match step.expected.includes(answer.status) {
+                    true => self.capture(n, step, &answer),
                     false => Err(Failure::Status(n, answer.status)),
+                };
+                let end = SampleEnd::Answered(answer.status, result.err());
+                self.sample(under_way, answer.at - answer.took, answer.took, Some(response), end);
+                if let Err(failure) = result {
+                    self.fail(failure);
                 }
             }
             Err(trouble) => {
@@ -154,26 +192,47 @@ impl Client {
                     true => self.tally.sent += 1,
                     false => self.tally.not_sent += 1,
                 }
-                Err(Failure::RequestError(n, *trouble))
+                let failure = Failure::RequestError(n, trouble);
+                match trouble.is_timeout() {
+                    true => self.censor(under_way, SampleEnd::TimedOut(failure)),
+                    false => {
+                        let end = SampleEnd::Failed(failure);
+                        self.sample(under_way, begun, begun.elapsed(), None, end);
+                    }
+                }
+                self.fail(failure);
             }
-        };
-        if let Some(samples) = &mut self.samples {
-            let status = answer.as_ref().ok().map(|answer| answer.status.as_u16());
-            let took = answer.as_ref().map_or_else(|_| begun.elapsed(), |answer| answer.took);
-            let started = answer.as_ref().map_or(begun, |answer| answer.at - answer.took);
-            samples.push(Sample {
-                client: self.number,
-                step: n,
-                intended: intended.unwrap_or(started) - self.plan.started,
-                started: started - self.plan.started,
-                took,
-                status,
-                failure: result.err(),
-            });
         }
-        if let Err(failure) = result {
-            self.fail(failure);
-        }
+    }
+
+    /// Counts a request that has no answer as one that took at least as long as it was waited for.
+    fn censor(&mut self, request: UnderWay, end: SampleEnd) {
+        let UnderWay { step, begun, intended } = request;
+        let progress = self.session.progress();
+        let sent = progress.sent_at.unwrap_or(begun);
+        let (took, waited) = (sent.elapsed(), intended.unwrap_or(sent).elapsed());
+        self.meters.censored(step, progress, begun, waited);
+        self.sample(request, sent, took, Some(waited), end);
+    }
+
+    fn sample(
+        &mut self,
+        request: UnderWay,
+        started: Instant,
+        took: Duration,
+        response: Option<Duration>,
+        end: SampleEnd,
+    ) {
+        let Some(samples) = &mut self.samples else { return };
+        samples.push(Sample {
+            client: self.number,
+            step: request.step,
+            intended: request.intended.unwrap_or(started) - self.plan.started,
+            started: started - self.plan.started,
+            took,
+            response,
+            end,
+        });
     }
 
     fn fail(&mut self, failure: Failure) {

@@ -20,6 +20,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
 use crate::coalescing_waker::CoalescingWaker;
 use crate::connect::{MOST_KEPT, Stream};
+use crate::progress::Progress;
 
 /// The version of HTTP that clients speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,6 +152,11 @@ pub enum RequestError {
 }
 
 impl RequestError {
+    /// Whether it says that the request took at least as long as it was waited for.
+    pub fn is_timeout(self) -> bool {
+        matches!(self, Self::TimedOut { .. })
+    }
+
     /// Whether the request was sent, so that the server may have received it.
     pub fn was_sent(self) -> bool {
         !matches!(
@@ -215,14 +221,14 @@ impl Connection {
     }
 
     /// Sends the request and reads the answer to the end of its body, which is kept if asked for.
-    /// Takes the request, and sets `waiting`, when it goes out.
+    /// Takes the request when it goes out, and notes how far it comes.
     ///
     /// After [`NoAnswer`], or when it is dropped half-way, the connection is of no more use.
     pub(super) async fn exchange(
         &mut self,
         request: &mut Option<Request<Full<Bytes>>>,
         keep_body: bool,
-        waiting: &mut bool,
+        progress: &mut Progress,
     ) -> Result<Answer, NoAnswer> {
         let Self { sender, driver } = self;
         let protocol = driver.protocol;
@@ -231,18 +237,22 @@ impl Connection {
         }
         let Some(going) = request.take() else { return Err(NoAnswer::Unsent) };
         let started = Instant::now();
-        *waiting = true;
+        progress.sent_at = Some(started);
         let (status, body) = match driver.drive(pin!(sender.send(going))).await {
             None => return Err(NoAnswer::Sent(RequestError::ClosedBeforeAnswer)),
             Some(Err(mut error)) => {
                 *request = error.take_message();
-                *waiting = request.is_none();
+                if request.is_some() {
+                    progress.sent_at = None;
+                    return Err(NoAnswer::Unsent);
+                }
                 let trouble = trouble(error.error(), RequestError::ClosedBeforeAnswer);
-                return Err(if *waiting { NoAnswer::Sent(trouble) } else { NoAnswer::Unsent });
+                return Err(NoAnswer::Sent(trouble));
             }
             Some(Ok(answer)) => (answer.status(), answer.into_body()),
         };
         let head = started.elapsed();
+        progress.head = Some(head);
         match driver.drive(pin!(read(body, keep_body))).await {
             None => Err(NoAnswer::Sent(RequestError::ClosedInBody)),
             Some(Err(error)) => Err(NoAnswer::Sent(match error.downcast_ref() {

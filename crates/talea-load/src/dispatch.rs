@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use async_channel::Receiver;
+
 use crate::client::{Client, ClientTask};
 use crate::meters::Meters;
 use crate::model::Arrivals;
@@ -26,6 +28,8 @@ pub(super) struct Dispatch {
 /// The clients that were started, and how often all were busy.
 pub(super) struct OpenLoad {
     pub(super) clients: Vec<ClientTask>,
+    /// The arrivals that no client has taken yet.
+    pub(super) waiting: Receiver<Instant>,
     /// Arrivals that found all busy, when no more could be started.
     pub(super) starved: u64,
 }
@@ -38,7 +42,8 @@ impl Dispatch {
     pub(super) fn run(self) -> OpenLoad {
         let served = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = async_channel::unbounded();
-        let mut load = OpenLoad { clients: Vec::new(), starved: 0 };
+        let waiting = receiver.clone();
+        let mut load = OpenLoad { clients: Vec::new(), waiting, starved: 0 };
         for (sent, offset) in (0..).zip(self.arrivals.offsets(self.seed)) {
             let intended = self.threads.started() + offset;
             if !self.wait_until(intended) {

@@ -1,17 +1,22 @@
 //! The measurements of a load while it runs, in Talea's own metrics.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use talea::{Bucketing, Counter, Histogram, HistogramSnapshot, Opts, Registry, Seconds, Snapshot};
+
+use crate::progress::Progress;
+use crate::times::Times;
 
 /// Each bucket of the times is 2^(2^-5), or 1.022, times as wide as the one before.
 const SCHEMA: i8 = 5;
 const STEP: &str = "step";
 const LATE: &str = "load_late_seconds";
 const HEAD: &str = "load_head_seconds";
+const HEAD_CENSORED: &str = "load_head_censored_seconds";
 const CONNECT: &str = "load_connect_seconds";
+const CONNECT_CENSORED: &str = "load_connect_censored_seconds";
 const RECEIVED: &str = "load_received_bytes_total";
 const DONE: &str = "load_requests_done_total";
 
@@ -19,13 +24,21 @@ const DONE: &str = "load_requests_done_total";
 #[derive(Clone)]
 pub struct Meters {
     registry: Registry,
-    response_times: Arc<[Histogram<Seconds>]>,
+    steps: Arc<[StepMeters]>,
     heads: Histogram<Seconds>,
+    heads_censored: Histogram<Seconds>,
     pub(super) connects: Histogram<Seconds>,
+    connects_censored: Histogram<Seconds>,
     pub(super) late: Histogram<Seconds>,
     received: Counter,
     pub(super) failed: Counter,
     pub(super) done: Counter,
+}
+
+/// The response times of a step: of its answers, and how long those were waited for that had no answer in time.
+struct StepMeters {
+    answered: Histogram<Seconds>,
+    censored: Histogram<Seconds>,
 }
 
 /// The counts of the meters since one load began; clones share them.
@@ -38,6 +51,9 @@ pub struct Window {
 impl Meters {
     /// The histogram of response times.
     pub const RESPONSE_TIME: &str = "load_response_seconds";
+    /// The histogram of how long requests were waited for that timed out, or were under way when the load was
+    /// stopped: lower bounds of their response times.
+    pub const CENSORED: &str = "load_response_censored_seconds";
     /// The share of itself by which a quantile of the times may be wrong, at most: half of a bucket
     /// of theirs, rounded up.
     pub const QUANTILE_ERROR: f64 = 0.010_84;
@@ -54,25 +70,53 @@ impl Meters {
             let opts = Opts::new(name, help).bucketing(Bucketing::Native);
             opts.schema(SCHEMA).max_buckets(1024)
         };
+        let response_times = |name, help| {
+            let opts = times(name, help).limit(steps.max(1) as u64);
+            registry.family::<Histogram<_>>(opts, &[STEP])
+        };
         let help = "Time from the start of a request to the end of the answer.";
-        let by_step = times(Self::RESPONSE_TIME, help).limit(steps.max(1) as u64);
-        let by_step = registry.family::<Histogram<_>>(by_step, &[STEP])?;
-        let of_step = |step: usize| by_step.with_values(&[step.to_string()]).keep();
-        let response_times = (0..steps.max(1)).map(of_step).collect();
+        let answered = response_times(Self::RESPONSE_TIME, help)?;
+        let help =
+            "How long a request was waited for that has no answer: it took at least that long.";
+        let censored = response_times(Self::CENSORED, help)?;
+        let of_step = |step: usize| {
+            let step = step.to_string();
+            let [answered, censored] =
+                [&answered, &censored].map(|family| family.with_values(&[&step]).keep());
+            StepMeters { answered, censored }
+        };
+        let by_step = (0..steps.max(1)).map(of_step).collect();
         let last = steps.saturating_sub(1).to_string();
-        if registry.snapshot().histogram(Self::RESPONSE_TIME, &[(STEP, &last)]).is_none() {
+        let made = registry.snapshot();
+        let is_made = |name| made.histogram(name, &[(STEP, &last)]).is_some();
+        if !is_made(Self::RESPONSE_TIME) || !is_made(Self::CENSORED) {
             bail!("no memory for the times of {steps} steps");
         }
         let heads = registry
             .register(times(HEAD, "Time from the start of a request to the answer's head."))?;
+        let help = "How long the head of an answer was waited for that did not come.";
+        let heads_censored = registry.register(times(HEAD_CENSORED, help))?;
         let connects = registry.register(times(CONNECT, "Time to open a connection."))?;
+        let help = "How long a connection was waited for that did not open.";
+        let connects_censored = registry.register(times(CONNECT_CENSORED, help))?;
         let received = registry.register(Opts::new(RECEIVED, "Bytes of the answers' bodies."))?;
         let failed = registry.register(Opts::new(Self::FAILED, "Requests that failed."))?;
         let help = "Time from when a request was to be made to when a client took it.";
         let late = registry.register(times(LATE, help))?;
         let done = registry
             .register(Opts::new(DONE, "Requests answered, failed, or not possible to send."))?;
-        Ok(Self { registry, response_times, heads, connects, late, received, failed, done })
+        Ok(Self {
+            registry,
+            steps: by_step,
+            heads,
+            heads_censored,
+            connects,
+            connects_censored,
+            late,
+            received,
+            failed,
+            done,
+        })
     }
 
     /// Begins a window. Observations only ever add, so a load's own are the difference.
@@ -83,8 +127,32 @@ impl Meters {
     /// An answer that was read to its end: when its head and its end came, and how long it was.
     pub(super) fn answered(&self, step: usize, head: Duration, took: Duration, bytes: u64) {
         self.heads.observe(head);
-        self.response_times[step].observe(took);
+        self.steps[step].answered.observe(took);
         self.received.add(bytes);
+    }
+
+    /// A request that timed out, or was under way when the load was stopped: how far it had come, since when its
+    /// client had it, and how long it was waited for.
+    pub(super) fn censored(
+        &self,
+        step: usize,
+        progress: Progress,
+        begun: Instant,
+        waited: Duration,
+    ) {
+        if let Some(since) = progress.connecting_since {
+            self.connects_censored.observe(since.elapsed());
+        }
+        match progress.head {
+            Some(head) => self.heads.observe(head),
+            None => self.heads_censored.observe(progress.sent_at.unwrap_or(begun).elapsed()),
+        }
+        self.waited_in_vain(step, waited);
+    }
+
+    /// A request that has no answer after so long.
+    pub(super) fn waited_in_vain(&self, step: usize, waited: Duration) {
+        self.steps[step].censored.observe(waited);
     }
 
     /// All that has been measured until now.
@@ -109,29 +177,30 @@ impl Window {
     }
 
     /// The response times of all steps.
-    pub fn response_times(&self) -> HistogramSnapshot {
-        self.times(Meters::RESPONSE_TIME)
+    pub fn response_times(&self) -> Times {
+        self.times(Meters::RESPONSE_TIME, Meters::CENSORED, &[])
     }
 
-    pub(super) fn step_times(&self) -> Vec<HistogramSnapshot> {
+    pub(super) fn step_times(&self) -> Vec<Times> {
         let now = self.meters.snapshot();
         let of_step = |step: usize| {
-            self.times_until(&now, Meters::RESPONSE_TIME, &[(STEP, &step.to_string())])
+            let labels = [(STEP, &*step.to_string())];
+            self.times_until(&now, Meters::RESPONSE_TIME, Meters::CENSORED, &labels)
         };
-        (0..self.meters.response_times.len()).map(of_step).collect()
+        (0..self.meters.steps.len()).map(of_step).collect()
     }
 
-    pub(super) fn head_times(&self) -> HistogramSnapshot {
-        self.times(HEAD)
+    pub(super) fn head_times(&self) -> Times {
+        self.times(HEAD, HEAD_CENSORED, &[])
     }
 
-    pub(super) fn connect_times(&self) -> HistogramSnapshot {
-        self.times(CONNECT)
+    pub(super) fn connect_times(&self) -> Times {
+        self.times(CONNECT, CONNECT_CENSORED, &[])
     }
 
     /// How late clients took what arrived, in an open model.
     pub fn late(&self) -> HistogramSnapshot {
-        self.times(LATE)
+        self.histogram_until(&self.meters.snapshot(), LATE, &[])
     }
 
     fn count(&self, name: &str, counter: &Counter) -> u64 {
@@ -139,11 +208,23 @@ impl Window {
         counter.get() - before as u64
     }
 
-    fn times(&self, name: &str) -> HistogramSnapshot {
-        self.times_until(&self.meters.snapshot(), name, &[])
+    fn times(&self, known: &str, censored: &str, labels: &[(&str, &str)]) -> Times {
+        self.times_until(&self.meters.snapshot(), known, censored, labels)
     }
 
     fn times_until(
+        &self,
+        now: &Snapshot,
+        known: &str,
+        censored: &str,
+        labels: &[(&str, &str)],
+    ) -> Times {
+        let [known, censored] =
+            [known, censored].map(|name| self.histogram_until(now, name, labels));
+        Times { known, censored }
+    }
+
+    fn histogram_until(
         &self,
         now: &Snapshot,
         name: &str,
@@ -165,9 +246,8 @@ mod tests {
         let meters = Meters::new(2_001).unwrap();
         let window = meters.window();
         meters.answered(2_000, Duration::ZERO, Duration::from_millis(7), 0);
-        let times = |step| {
-            window.times_until(&meters.snapshot(), Meters::RESPONSE_TIME, &[(STEP, step)]).count()
-        };
+        let times =
+            |step| window.times(Meters::RESPONSE_TIME, Meters::CENSORED, &[(STEP, step)]).known();
         assert_eq!((times("1999"), times("2000")), (0, 1));
         let error = Meters::new(300_000).err().unwrap();
         assert!(error.to_string().contains("300000 steps"), "{error}");
@@ -187,13 +267,14 @@ mod tests {
             meters.answered(usize::from(micros > 500), took / 2, took, 3);
         }
         let times = window.response_times();
-        assert_eq!((times.count(), window.bytes_received()), (1000, 3000));
-        assert!(window.head_times().quantile(1.0).is_some_and(|head| head < 0.051));
+        assert_eq!((times.known(), window.bytes_received()), (1000, 3000));
+        assert!(window.head_times().quantile(1.0).is_some_and(|head| head.ms < 51.0));
         let [first, second] = &window.step_times()[..] else { panic!("two steps") };
-        assert_eq!((first.count(), second.count()), (500, 500));
-        assert!(first.quantile(1.0) < second.quantile(0.0).map(|least| least * 1.03));
-        for (quantile, expected) in [(0.5, 0.050), (0.99, 0.099)] {
-            let found = times.quantile(quantile).unwrap();
+        assert_eq!((first.known(), second.known()), (500, 500));
+        let ms = |times: &Times, quantile| times.quantile(quantile).unwrap().ms;
+        assert!(ms(first, 1.0) < ms(second, 0.0) * 1.03);
+        for (quantile, expected) in [(0.5, 50.0), (0.99, 99.0)] {
+            let found = ms(&times, quantile);
             assert!((found / expected - 1.0).abs() < 0.0109, "{quantile}: {found}");
         }
     }

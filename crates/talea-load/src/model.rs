@@ -85,7 +85,7 @@ impl Model {
         match self {
             Self::Closed { until: Until::Time(time), .. } => Some(*time),
             Self::Closed { until: Until::Iterations(_), .. } => None,
-            Self::Open { arrivals, .. } => Some(arrivals.stages.iter().map(|it| it.time).sum()),
+            Self::Open { arrivals, .. } => Some(arrivals.time()),
         }
     }
 
@@ -105,6 +105,11 @@ impl Model {
 }
 
 impl Arrivals {
+    /// How long the schedule is.
+    pub fn time(&self) -> Duration {
+        self.stages.iter().map(|stage| stage.time).sum()
+    }
+
     /// When they arrive, from the start on. Equal seeds give equal times.
     pub fn offsets(&self, seed: u64) -> impl Iterator<Item = Duration> + Send + 'static {
         let Self { stages, poisson } = self.clone();

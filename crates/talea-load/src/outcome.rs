@@ -9,6 +9,7 @@ use crate::connection::Protocol;
 use crate::health::Health;
 use crate::samples::Sample;
 use crate::tally::Tally;
+use crate::times::{LowerBounds, Times};
 
 /// The parts of response times that are measured apart, and how much was received.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -38,17 +39,21 @@ pub struct Outcome {
     pub tally: Tally,
     /// From the start of the first client to the end of the last, connecting included.
     pub elapsed: Duration,
+    /// The time in which requests were sent: in an open model that of the schedule, or until the last was sent if
+    /// that is later; otherwise, and if a signal stopped the load, `elapsed`.
+    pub sending: Duration,
     /// Time from the start of a request to the end of its answer's body, of every answer that was
-    /// read to its end, whatever its status. Connecting is not part of it. In an open model the
+    /// read to its end, whatever its status, and a lower bound of it for every request that timed out or was
+    /// cut off. Connecting is not part of it, unless a request timed out by that. In an open model the
     /// scenario's first request counts from when it was to be made, so that waiting for a client
     /// or a connection is part of it.
-    pub response_times: HistogramSnapshot,
+    pub response_times: Times,
     /// These times of each step of the scenario.
-    pub step_times: Vec<HistogramSnapshot>,
+    pub step_times: Vec<Times>,
     /// Time from the start of a request to the head of its answer.
-    pub head_times: HistogramSnapshot,
+    pub head_times: Times,
     /// Time to open a connection, with TLS if there is any.
-    pub connect_times: HistogramSnapshot,
+    pub connect_times: Times,
     /// Bytes of the answers' bodies.
     pub bytes_received: u64,
     /// As it was negotiated.
@@ -64,23 +69,18 @@ pub struct Outcome {
 impl Outcome {
     /// Requests sent a second; none when nothing was sent.
     pub fn mean_rate(&self) -> Option<f64> {
-        let seconds = self.elapsed.as_secs_f64();
+        let seconds = self.sending.as_secs_f64();
         (self.tally.sent > 0 && seconds > 0.0).then(|| self.tally.sent as f64 / seconds)
     }
 
-    /// A quantile of the response times in milliseconds; none when nothing was answered.
-    pub fn quantile_ms(&self, quantile: f64) -> Option<f64> {
-        in_ms(&self.response_times, quantile)
-    }
-
-    /// The parts of response times.
-    pub fn phases(&self) -> Phases {
+    /// The parts of response times; adds the names of those that are lower bounds.
+    pub fn phases(&self, bounds: &mut LowerBounds) -> Phases {
         let Self { head_times, connect_times, bytes_received, .. } = self;
         Phases {
-            connect_p50_ms: in_ms(connect_times, 0.5),
-            connect_p99_ms: in_ms(connect_times, 0.99),
-            head_p50_ms: in_ms(head_times, 0.5),
-            head_p99_ms: in_ms(head_times, 0.99),
+            connect_p50_ms: bounds.note("connect_p50_ms", connect_times.quantile(0.5)),
+            connect_p99_ms: bounds.note("connect_p99_ms", connect_times.quantile(0.99)),
+            head_p50_ms: bounds.note("head_p50_ms", head_times.quantile(0.5)),
+            head_p99_ms: bounds.note("head_p99_ms", head_times.quantile(0.99)),
             bytes_received: *bytes_received,
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::client::{Client, ClientTask};
-use crate::dispatch::Dispatch;
+use crate::dispatch::{Dispatch, OpenLoad};
 use crate::health::{Health, cpu_time};
 use crate::meters::{Meters, Window};
 use crate::model::Model;
@@ -25,15 +25,16 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
     let threads = Arc::new(Threads::start(plan)?);
     let started = threads.started();
     let (begun, cpu) = (Instant::now(), cpu_time());
-    let (clients, starved) = begin(plan, &threads, &window.meters, &stop).await;
+    let OpenLoad { clients, waiting, starved } = begin(plan, &threads, &window.meters, &stop).await;
 
     let mut tally = Tally::default();
-    let mut ended = started;
+    let (mut ended, mut last_begun) = (started, started);
     let mut samples = Vec::new();
     for mut client in clients {
         match (&mut client.0).await {
             Ok(ending) => {
                 ended = ended.max(ending.at);
+                last_begun = ending.last_begun.map_or(last_begun, |at| last_begun.max(at));
                 tally.merge(ending.tally);
                 samples.extend(ending.samples);
             }
@@ -41,12 +42,26 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
             Err(error) => std::panic::resume_unwind(error.into_panic()),
         }
     }
+    // A stop leaves them there: they have waited in vain, as a request that is cut off.
+    while let Ok(intended) = waiting.try_recv() {
+        tally.not_begun += 1;
+        window.meters.waited_in_vain(0, intended.elapsed());
+    }
     // Of the same time, which is not that of the clients.
     let (spent, running) = (cpu_time() - cpu, begun.elapsed());
     let elapsed = ended - started;
+    let schedule = match &plan.model {
+        Model::Open { arrivals, .. } => Some(arrivals.time()),
+        Model::Closed { .. } => None,
+    };
     let planned = plan.requests().is_none_or(|planned| tally.requests() >= planned);
+    let interrupted = stop.is_requested() && (!planned || tally.cut_off + tally.not_begun > 0);
     Ok(Outcome {
-        interrupted: stop.is_requested() && (!planned || tally.unanswered > 0),
+        interrupted,
+        // The last arrival of an even schedule comes a gap before its end.
+        sending: schedule
+            .filter(|_| !interrupted)
+            .map_or(elapsed, |schedule| schedule.max(last_begun - started)),
         health: Health {
             late: window.late(),
             starved,
@@ -66,14 +81,8 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
     })
 }
 
-/// Begins the load. Of an open one all have arrived when it returns; also how many of them found
-/// no client.
-async fn begin(
-    plan: &Plan,
-    threads: &Arc<Threads>,
-    meters: &Meters,
-    stop: &Stop,
-) -> (Vec<ClientTask>, u64) {
+/// Begins the load. Of an open one all have arrived when it returns.
+async fn begin(plan: &Plan, threads: &Arc<Threads>, meters: &Meters, stop: &Stop) -> OpenLoad {
     match &plan.model {
         Model::Closed { clients, until } => {
             let client = |n| {
@@ -81,7 +90,8 @@ async fn begin(
                     Client::new(plan, n, meters.clone()).run(*until, stop.clone())
                 }))
             };
-            ((0..*clients).map(client).collect(), 0)
+            let (_, waiting) = async_channel::unbounded();
+            OpenLoad { clients: (0..*clients).map(client).collect(), waiting, starved: 0 }
         }
         Model::Open { arrivals, at_most } => {
             // While somebody waits for it.
@@ -96,7 +106,7 @@ async fn begin(
                 threads: threads.clone(),
             };
             match tokio::task::spawn_blocking(move || dispatch.run()).await {
-                Ok(load) => (load.clients, load.starved),
+                Ok(load) => load,
                 Err(error) => std::panic::resume_unwind(error.into_panic()),
             }
         }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use hyper::StatusCode;
 use tempfile::{Builder, NamedTempFile};
 
 use crate::scenario::Scenario;
@@ -20,17 +21,32 @@ pub struct Sample {
     pub step: usize,
     /// When it was to be made, after the start of the load; in a closed model when it was.
     pub intended: Duration,
-    /// When it went out.
+    /// When it went out; of one that did not, when its client took it.
     pub started: Duration,
-    /// From then to the end of the answer.
+    /// From then to the end of the answer, or for as long as it was waited for.
     pub took: Duration,
-    /// The status of the answer, if there is one.
-    pub status: Option<u16>,
-    /// The failure, if it is one.
-    pub failure: Option<Failure>,
+    /// The time that counts for the request in all quantiles, from when it was to be made; none of one that
+    /// failed without an answer.
+    pub response: Option<Duration>,
+    /// How it ended.
+    pub end: SampleEnd,
 }
 
-const HEADER: &str = "round,client,step,intended_us,started_us,took_us,status,failure\n";
+/// How a request ended.
+#[derive(Clone, Copy, Debug)]
+pub enum SampleEnd {
+    /// With an answer, which may count as a failure.
+    Answered(StatusCode, Option<Failure>),
+    /// By its time limit.
+    TimedOut(Failure),
+    /// It was under way when the load was stopped.
+    CutOff,
+    /// Without an answer.
+    Failed(Failure),
+}
+
+const HEADER: &str = "round,client,step,intended_us,started_us,took_us,status,failure,response_us,\
+                      at_least\n";
 
 /// A file that samples can be written to.
 #[derive(Debug)]
@@ -95,18 +111,29 @@ fn lines<F: Write>(file: F, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> 
     for (round, samples) in rounds.iter_mut().enumerate() {
         samples.sort_by_key(|sample| sample.intended);
         for sample in samples.iter() {
-            let Sample { client, step, intended, started, took, status, failure } = sample;
-            let status = status.map_or_else(String::new, |status| status.to_string());
-            let failure = failure.map_or_else(String::new, |failure| failure.describe(scenario));
+            let Sample { client, step, intended, started, took, response, end } = sample;
+            let (status, failure) = match end {
+                SampleEnd::Answered(status, failure) => (Some(status.as_u16()), failure.as_ref()),
+                SampleEnd::TimedOut(failure) | SampleEnd::Failed(failure) => (None, Some(failure)),
+                SampleEnd::CutOff => (None, None),
+            };
+            let is_cut_off = matches!(end, SampleEnd::CutOff);
+            let failure = failure.map_or_else(
+                || if is_cut_off { "under way when stopped" } else { "" }.to_owned(),
+                |failure| failure.describe(scenario),
+            );
             writeln!(
                 file,
-                "{},{client},{},{},{},{},{status},{}",
+                "{},{client},{},{},{},{},{},{},{},{}",
                 round + 1,
                 quoted(&scenario.steps[*step].name),
                 intended.as_micros(),
                 started.as_micros(),
                 took.as_micros(),
+                status.map_or_else(String::new, |status| status.to_string()),
                 quoted(&failure),
+                response.map_or_else(String::new, |response| response.as_micros().to_string()),
+                is_cut_off || matches!(end, SampleEnd::TimedOut(_)),
             )?;
         }
     }

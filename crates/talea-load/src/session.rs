@@ -9,6 +9,7 @@ use hyper::body::Bytes;
 
 pub use crate::connection::Answer;
 use crate::connection::{Connection, NoAnswer, Protocol, RequestError};
+use crate::progress::Progress;
 use crate::target::Target;
 use crate::time_limit::TimeLimit;
 
@@ -28,8 +29,7 @@ struct Line {
     opened: u64,
     /// How long the connection took that was opened last, until somebody asks.
     connecting: Option<Duration>,
-    /// Whether a request is out that has neither an answer nor a failure yet.
-    waiting: bool,
+    progress: Progress,
 }
 
 impl Session {
@@ -37,7 +37,8 @@ impl Session {
     /// answer together. Needs a tokio runtime.
     pub fn new(target: Target, protocol: Protocol, timeout: Duration) -> Self {
         let (connection, connecting) = (None, None);
-        let line = Line { target, protocol, connection, opened: 0, connecting, waiting: false };
+        let progress = Progress::default();
+        let line = Line { target, protocol, connection, opened: 0, connecting, progress };
         Self { limit: TimeLimit::new(timeout), line }
     }
 
@@ -51,9 +52,9 @@ impl Session {
         self.line.connecting.take()
     }
 
-    /// Whether a request went out and [`Session::send`] was dropped before its end.
-    pub fn is_waiting(&self) -> bool {
-        self.line.waiting
+    /// How far the last request came: of one that timed out, or whose [`Session::send`] was dropped.
+    pub(super) fn progress(&self) -> Progress {
+        self.line.progress
     }
 
     /// Sends a request once, and reads the answer to the end of its body, which is kept if asked
@@ -68,10 +69,12 @@ impl Session {
         keep_body: bool,
     ) -> Result<Answer, RequestError> {
         let Self { limit, line } = self;
+        line.progress = Progress::default();
         // Pinned where it is, a future is not there twice, which each client would pay for.
         let answer = limit.wait(pin!(line.send(Some(request), keep_body))).await;
-        let answer = answer.unwrap_or(Err(RequestError::TimedOut { sent: line.waiting }));
-        line.waiting = false;
+        let answer = answer.unwrap_or_else(|| {
+            Err(RequestError::TimedOut { sent: line.progress.sent_at.is_some() })
+        });
         if answer.is_err() || !line.protocol.keeps_alive() {
             // The rest of this answer could be read as the answer to the next request.
             line.connection = None;
@@ -92,6 +95,7 @@ impl Line {
                 Some(connection) if is_open => connection,
                 other => {
                     let begun = Instant::now();
+                    self.progress.connecting_since = Some(begun);
                     let stream = self.target.connect().await;
                     let stream =
                         stream.map_err(|error| RequestError::NotConnected(error.kind()))?;
@@ -99,10 +103,11 @@ impl Line {
                     let fresh = fresh.map_err(|_| RequestError::ClosedBeforeRequest)?;
                     self.opened += 1;
                     self.connecting = Some(begun.elapsed());
+                    self.progress.connecting_since = None;
                     other.insert(fresh)
                 }
             };
-            match connection.exchange(&mut request, keep_body, &mut self.waiting).await {
+            match connection.exchange(&mut request, keep_body, &mut self.progress).await {
                 Ok(answer) => return Ok(answer),
                 Err(NoAnswer::Sent(trouble)) => return Err(trouble),
                 Err(NoAnswer::Unsent) => self.connection = None,

@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{Outcome, in_ms};
+use crate::outcome::Outcome;
 use crate::scenario::Scenario;
+use crate::times::LowerBounds;
 
-/// The requests of one step. Response times are of its answers, whatever their status, by the
-/// clients' clock.
+/// The requests of one step. Response times are of its answers, whatever their status, and of its requests that
+/// timed out or were cut off, by the clients' clock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StepSummary {
@@ -28,6 +29,9 @@ pub struct StepSummary {
     pub p99_ms: Option<f64>,
     /// The longest.
     pub max_ms: Option<f64>,
+    /// Those of these times that are lower bounds.
+    #[serde(skip_serializing_if = "LowerBounds::is_empty")]
+    pub at_least: LowerBounds,
 }
 
 impl StepSummary {
@@ -36,16 +40,18 @@ impl StepSummary {
         let steps = scenario.steps.iter().zip(&outcome.step_times).enumerate();
         let summary = steps.map(|(n, (step, times))| {
             let failures = outcome.tally.failures.iter();
+            let mut at_least = LowerBounds::default();
             Self {
                 name: step.name.clone(),
                 method: step.method.to_string(),
-                answers: times.count(),
+                answers: times.known(),
                 failed: failures.filter(|(kind, _)| kind.step() == n).map(|(_, count)| count).sum(),
-                mean_ms: times.mean().map(|seconds| seconds * 1e3),
-                p50_ms: in_ms(times, 0.5),
-                p90_ms: in_ms(times, 0.9),
-                p99_ms: in_ms(times, 0.99),
-                max_ms: in_ms(times, 1.0),
+                mean_ms: at_least.note("mean_ms", times.mean()),
+                p50_ms: at_least.note("p50_ms", times.quantile(0.5)),
+                p90_ms: at_least.note("p90_ms", times.quantile(0.9)),
+                p99_ms: at_least.note("p99_ms", times.quantile(0.99)),
+                max_ms: at_least.note("max_ms", times.quantile(1.0)),
+                at_least,
             }
         });
         summary.collect()

@@ -5,12 +5,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::{bytes, measured, measured_or_none, whole};
+use crate::figures::{bytes, counted, measured, measured_or_none, whole};
 use crate::outcome::{Outcome, Phases, in_ms};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::steps::StepSummary;
 use crate::tally::Failure;
+use crate::times::LowerBounds;
 
 /// The summary that `talea load` prints; as JSON with `--json`.
 #[derive(Clone, Debug, Serialize)]
@@ -49,13 +50,22 @@ pub struct Summary {
     pub unanswered: u64,
     /// Whether a signal stopped the load.
     pub interrupted: bool,
+    /// Arrivals that still waited for a client then; in an open model.
+    pub arrivals_not_begun: u64,
+    /// Requests whose time is known by a lower bound alone: they timed out, or waited when a signal stopped the
+    /// load. They count in all times as at least that long.
+    pub requests_censored: u64,
+    /// Requests that failed otherwise, without an answer, and count in no time.
+    pub requests_untimed: u64,
     /// Connections that were opened.
     pub connections: u64,
     /// Connections opened to replace another.
     pub reconnects: u64,
     /// From the start of the first client to the end of the last.
     pub client_seconds: f64,
-    /// Requests sent a second.
+    /// The time in which requests were sent; in an open model that of the schedule at least.
+    pub sending_seconds: f64,
+    /// Requests sent a second of it.
     pub mean_rate: Option<f64>,
     /// Mean response time by the clock of the clients, in milliseconds.
     pub client_mean_ms: Option<f64>,
@@ -69,9 +79,13 @@ pub struct Summary {
     pub client_p999_ms: Option<f64>,
     /// 99.99th percentile.
     pub client_p9999_ms: Option<f64>,
+    /// The longest.
+    pub client_max_ms: Option<f64>,
     /// Times to connect and to the head of an answer.
     #[serde(flatten)]
     pub phases: Phases,
+    /// The names of those of these times that are lower bounds.
+    pub at_least: LowerBounds,
     /// The steps of the scenario.
     pub steps: Vec<StepSummary>,
     /// 99th percentile of how late a client took what arrived; in an open model.
@@ -96,7 +110,8 @@ pub struct KindOfFailure {
 impl Summary {
     /// The summary of a load that was run.
     pub fn new(plan: &Plan, outcome: &Outcome) -> Self {
-        let tally = &outcome.tally;
+        let (tally, times) = (&outcome.tally, &outcome.response_times);
+        let mut at_least = LowerBounds::default();
         Self {
             url: plan.target.to_string(),
             scenario: plan.scenario.name.clone(),
@@ -115,17 +130,23 @@ impl Summary {
             failures: kinds_of_failure(&plan.scenario, outcome),
             unanswered: tally.unanswered,
             interrupted: outcome.interrupted,
+            arrivals_not_begun: tally.not_begun,
+            requests_censored: times.censored(),
+            requests_untimed: tally.untimed(),
             connections: tally.connections,
             reconnects: tally.reconnects,
             client_seconds: outcome.elapsed.as_secs_f64(),
+            sending_seconds: outcome.sending.as_secs_f64(),
             mean_rate: outcome.mean_rate(),
-            client_mean_ms: outcome.response_times.mean().map(|seconds| seconds * 1e3),
-            client_p50_ms: outcome.quantile_ms(0.5),
-            client_p90_ms: outcome.quantile_ms(0.9),
-            client_p99_ms: outcome.quantile_ms(0.99),
-            client_p999_ms: outcome.quantile_ms(0.999),
-            client_p9999_ms: outcome.quantile_ms(0.9999),
-            phases: outcome.phases(),
+            client_mean_ms: at_least.note("client_mean_ms", times.mean()),
+            client_p50_ms: at_least.note("client_p50_ms", times.quantile(0.5)),
+            client_p90_ms: at_least.note("client_p90_ms", times.quantile(0.9)),
+            client_p99_ms: at_least.note("client_p99_ms", times.quantile(0.99)),
+            client_p999_ms: at_least.note("client_p999_ms", times.quantile(0.999)),
+            client_p9999_ms: at_least.note("client_p9999_ms", times.quantile(0.9999)),
+            client_max_ms: at_least.note("client_max_ms", times.quantile(1.0)),
+            phases: outcome.phases(&mut at_least),
+            at_least,
             steps: StepSummary::all_of(&plan.scenario, outcome),
             late_p99_ms: in_ms(&outcome.health.late, 0.99),
             starved: outcome.health.starved,
@@ -162,29 +183,39 @@ impl fmt::Display for Summary {
         if self.interrupted {
             writeln!(f, "  unanswered     {} when stopped", whole(self.unanswered))?;
         }
+        if self.arrivals_not_begun > 0 {
+            let waiting = whole(self.arrivals_not_begun);
+            writeln!(f, "  not begun      {waiting} that waited for a client when stopped")?;
+        }
+        let over = match self.sending_seconds == self.client_seconds {
+            true => String::new(),
+            false => format!(" over {} s", measured(self.sending_seconds)),
+        };
         writeln!(
             f,
-            "  client time    {} s, {} requests a second",
+            "  client time    {} s, {} requests a second{over}",
             measured_or_none(Some(self.client_seconds)),
             measured_or_none(self.mean_rate),
         )?;
+        let shown = |field, ms| self.at_least.shown(field, ms);
         writeln!(
             f,
             "  response time  mean {} ms, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}",
-            measured_or_none(self.client_mean_ms),
-            measured_or_none(self.client_p50_ms),
-            measured_or_none(self.client_p90_ms),
-            measured_or_none(self.client_p99_ms),
-            measured_or_none(self.client_p999_ms),
-            measured_or_none(self.client_p9999_ms),
+            shown("client_mean_ms", self.client_mean_ms),
+            shown("client_p50_ms", self.client_p50_ms),
+            shown("client_p90_ms", self.client_p90_ms),
+            shown("client_p99_ms", self.client_p99_ms),
+            shown("client_p999_ms", self.client_p999_ms),
+            shown("client_p9999_ms", self.client_p9999_ms),
         )?;
+        self.write_without_answer(f)?;
         let Phases { connect_p50_ms, connect_p99_ms, head_p50_ms, head_p99_ms, bytes_received } =
             self.phases;
         writeln!(
             f,
             "  to the head    p50 {} ms, p99 {}; {} of bodies",
-            measured_or_none(head_p50_ms),
-            measured_or_none(head_p99_ms),
+            shown("head_p50_ms", head_p50_ms),
+            shown("head_p99_ms", head_p99_ms),
             bytes(bytes_received),
         )?;
         self.write_steps(f)?;
@@ -193,8 +224,8 @@ impl fmt::Display for Summary {
             "  connections    {}, of which {} to replace one that was closed; p50 {} ms, p99 {}",
             whole(self.connections),
             whole(self.reconnects),
-            measured_or_none(connect_p50_ms),
-            measured_or_none(connect_p99_ms),
+            shown("connect_p50_ms", connect_p50_ms),
+            shown("connect_p99_ms", connect_p99_ms),
         )?;
         write!(f, "  generator      {} cores", measured_or_none(Some(self.generator_cores)))?;
         if let Some(late) = self.late_p99_ms {
@@ -221,10 +252,26 @@ impl Summary {
                 step.name,
                 whole(step.answers),
                 whole(step.failed),
-                measured_or_none(step.p50_ms),
-                measured_or_none(step.p90_ms),
-                measured_or_none(step.p99_ms),
+                step.at_least.shown("p50_ms", step.p50_ms),
+                step.at_least.shown("p90_ms", step.p90_ms),
+                step.at_least.shown("p99_ms", step.p99_ms),
             )?;
+        }
+        Ok(())
+    }
+
+    /// The requests without an answer, and what they count for in the times.
+    fn write_without_answer(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.requests_censored > 0 {
+            let censored = counted(self.requests_censored, "request");
+            writeln!(
+                f,
+                "    {censored} without an answer when given up: at least as long as waited for"
+            )?;
+        }
+        if self.requests_untimed > 0 {
+            let untimed = counted(self.requests_untimed, "request");
+            writeln!(f, "    {untimed} that failed without an answer: in no time")?;
         }
         Ok(())
     }

@@ -19,6 +19,11 @@ pub struct Tally {
     pub not_sent: u64,
     /// Requests that were under way when a signal stopped the load.
     pub unanswered: u64,
+    /// Requests that a client had begun when a signal stopped the load: those that are unanswered, and those for
+    /// which a connection was being opened.
+    pub cut_off: u64,
+    /// Arrivals of an open model that still waited for a client when a signal stopped the load.
+    pub not_begun: u64,
     /// Answers that were read to their end, by status.
     pub answers: BTreeMap<u16, u64>,
     /// Failed requests by kind, those not sent among them.
@@ -55,6 +60,12 @@ impl Tally {
         self.failures.values().sum()
     }
 
+    /// Requests that have no time: without an answer, they failed otherwise than by their time limit.
+    pub fn untimed(&self) -> u64 {
+        let untimed = self.failures.iter().filter(|(kind, _)| kind.is_untimed());
+        untimed.map(|(_, count)| count).sum()
+    }
+
     pub(super) fn answer(&mut self, status: StatusCode) {
         *self.answers.entry(status.as_u16()).or_default() += 1;
     }
@@ -67,6 +78,8 @@ impl Tally {
         self.sent += other.sent;
         self.not_sent += other.not_sent;
         self.unanswered += other.unanswered;
+        self.cut_off += other.cut_off;
+        self.not_begun += other.not_begun;
         self.connections += other.connections;
         self.reconnects += other.reconnects;
         for (status, count) in other.answers {
@@ -86,6 +99,14 @@ impl Failure {
             | Self::RequestError(step, _)
             | Self::NoRequest(step, _) => step,
         }
+    }
+
+    fn is_timeout(self) -> bool {
+        matches!(self, Self::RequestError(_, error) if error.is_timeout())
+    }
+
+    fn is_untimed(self) -> bool {
+        matches!(self, Self::RequestError(..) | Self::NoRequest(..)) && !self.is_timeout()
     }
 
     pub fn describe(self, scenario: &Scenario) -> String {

@@ -20,7 +20,8 @@ pub(crate) struct Connection {
     pub no_keep_alive: bool,
     #[command(flatten)]
     pub tls: Tls,
-    /// How long a client waits for a connection or an answer before the request counts as failed
+    /// How long a client waits for a connection or an answer before the request counts as failed, and in all
+    /// response times as at least so long
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub timeout: Duration,
 }

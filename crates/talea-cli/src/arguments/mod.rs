@@ -145,7 +145,8 @@ pub(crate) struct LoadArguments {
     /// The seed of random values and arrivals: the same seed gives the same
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Write a line of CSV for each request
+    /// Write a line of CSV for each request; response_us is the time that counts in quantiles, from when an
+    /// arrival was scheduled, and took_us the time from when it was sent
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
     #[command(flatten)]

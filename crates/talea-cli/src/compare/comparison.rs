@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use talea_load::figures::counted;
 use talea_statistics::{Ratio, mean};
 
-use crate::study::{CaseResult, Measure, Study};
+use crate::study::{CaseResult, Measure, Study, Values};
 
 /// Variants, each compared with the first.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -42,6 +42,12 @@ pub(crate) struct MeasureComparison {
     /// The first variant's: the mean over its rounds.
     pub base: f64,
     pub other: f64,
+    /// Whether the first variant's is a lower bound: it lies among requests that timed out or were cut off.
+    #[serde(default, skip_serializing_if = "is_known")]
+    pub base_at_least: bool,
+    /// Whether the other's is.
+    #[serde(default, skip_serializing_if = "is_known")]
+    pub other_at_least: bool,
     /// How many times the first variant's the other's is; none where one of them is 0.
     pub ratio: Option<Ratio>,
     pub verdict: Verdict,
@@ -56,8 +62,14 @@ pub(crate) enum Verdict {
     Worse,
     /// 1 is in its interval.
     NoDifferenceShown,
+    /// The faster one may be so because requests of it timed out, were cut off, or failed without an answer.
+    NotDecided,
     /// There are no rounds that an interval could come from, or nothing to divide by.
     NotKnown,
+}
+
+fn is_known(at_least: &bool) -> bool {
+    !at_least
 }
 
 impl Comparison {
@@ -95,25 +107,32 @@ fn compared(base: &CaseResult, study: &Study, paired: bool) -> CaseComparison {
             return None;
         }
         let (to, of) = (measure.of(&base.rounds)?, measure.of(&other?.rounds)?);
-        let paired = paired && to.len() == of.len();
-        let ratio = measure.ratio(&of, &to, paired);
+        let paired = paired && to.numbers.len() == of.numbers.len();
+        let ratio = measure.ratio(&of.numbers, &to.numbers, paired);
         Some(MeasureComparison {
             measure,
-            base: mean(&to),
-            other: mean(&of),
+            base: mean(&to.numbers),
+            other: mean(&of.numbers),
+            base_at_least: to.at_least,
+            other_at_least: of.at_least,
             ratio,
-            verdict: Verdict::of(measure, ratio),
+            verdict: Verdict::of(measure, ratio, &of, &to),
         })
     });
     CaseComparison { id: base.id.clone(), lines: lines.collect() }
 }
 
 impl Verdict {
-    fn of(measure: Measure, ratio: Option<Ratio>) -> Self {
+    /// The verdict on a ratio of some values to others. A lower bound says that its variant is slow, and never
+    /// that it is fast.
+    fn of(measure: Measure, ratio: Option<Ratio>, of: &Values, to: &Values) -> Self {
         let Some((low, high)) = ratio.and_then(|ratio| ratio.interval) else {
             return Self::NotKnown;
         };
         match (low > 1.0, high < 1.0) {
+            (true, _) if to.at_least || to.is_of_survivors(measure, of) => Self::NotDecided,
+            (_, true) if of.at_least || of.is_of_survivors(measure, to) => Self::NotDecided,
+            (false, false) if of.at_least || to.at_least => Self::NotDecided,
             (false, false) => Self::NoDifferenceShown,
             (more, _) if more == measure.more_is_better() => Self::Better,
             _ => Self::Worse,
@@ -160,10 +179,22 @@ fn caveats(studies: &[(String, Study)]) -> Vec<String> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::study::Measures;
 
     /// A study of one case whose rounds have these numbers of one measure.
     pub(crate) fn study(measure: Measure, rounds: &[f64]) -> Study {
-        let rounds = rounds.iter().map(|value| [(measure, *value)].into()).collect();
+        of_rounds(measure, rounds, false, 0.0)
+    }
+
+    /// As [`study`], of numbers that are lower bounds, or with a share of requests that count in no time.
+    pub(crate) fn of_rounds(
+        measure: Measure,
+        rounds: &[f64],
+        at_least: bool,
+        untimed: f64,
+    ) -> Study {
+        let round = |value: &f64| Measures::of_test(&[(measure, *value)], at_least, untimed);
+        let rounds = rounds.iter().map(round).collect();
         let case = CaseResult { id: "A".to_owned(), rounds, ..CaseResult::default() };
         let mut study = Study { cases: vec![case], ..Study::default() };
         study.machine.cores = 2;
@@ -195,6 +226,42 @@ pub(crate) mod tests {
             (Measure::Failed, &[0.0, 0.0], &[3.0, 1.0], NotKnown),
         ] {
             assert_eq!(verdict(measure, base, other), expected, "{measure}: {base:?} {other:?}");
+        }
+    }
+
+    #[test]
+    fn a_variant_is_not_faster_because_its_slow_requests_have_no_time() {
+        use Verdict::{Better, NoDifferenceShown, NotDecided, NotKnown, Worse};
+        let (low, high) = (&[1.0, 1.1, 0.9, 1.0][..], &[2.0, 2.2, 1.9, 2.1][..]);
+        // Numbers, whether they are lower bounds, and the share of requests that failed without a time.
+        let (known, bound, failed) = ((false, 0.0), (true, 0.0), (false, 0.1));
+        for (measure, base, other, expected) in [
+            (Measure::P99, (low, known), (high, bound), Worse),
+            (Measure::P99, (high, known), (low, bound), NotDecided),
+            (Measure::P99, (low, known), (low, bound), NotDecided),
+            (Measure::P99, (high, bound), (low, known), Better),
+            (Measure::P99, (low, bound), (high, known), NotDecided),
+            (Measure::P99, (low, bound), (high, bound), NotDecided),
+            (Measure::P99, (&[1.0], known), (&[9.0], bound), NotKnown),
+            (Measure::P99, (high, known), (low, failed), NotDecided),
+            (Measure::Mean, (high, known), (low, failed), NotDecided),
+            (Measure::P50, (high, known), (low, failed), Better),
+            (Measure::P99, (low, failed), (high, known), NotDecided),
+            (Measure::P99, (low, known), (high, failed), Worse),
+            (Measure::P99, (high, failed), (low, failed), Better),
+            (Measure::P99, (low, known), (low, failed), NoDifferenceShown),
+            (Measure::Rate, (low, known), (high, failed), Better),
+        ] {
+            let [one, two] =
+                [("a", base), ("b", other)].map(|(name, (rounds, (at_least, untimed)))| {
+                    (name.to_owned(), of_rounds(measure, rounds, at_least, untimed))
+                });
+            let comparison = Comparison::of(&[one, two], true).unwrap();
+            let line = &comparison.others[0].cases[0].lines[0];
+            assert_eq!(line.verdict, expected, "{measure}: {base:?} {other:?}");
+            let text = super::super::words::text(&comparison);
+            assert_eq!(text.contains("not decided"), expected == NotDecided, "{text}");
+            assert_eq!(text.contains("faster"), expected == Better, "{text}");
         }
     }
 

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::comparison::{Comparison, MeasureComparison};
-use super::words::value;
+use super::words::{bounded, ratio as times, value};
 use crate::printable::printable;
 use crate::screen::note;
 use crate::study::{Case, CaseResult, Measure, Measures};
@@ -39,6 +39,8 @@ pub(crate) struct Judgement {
     pub holds: bool,
     /// Whether the case has no such number, so that nothing is known.
     pub lacks_number: bool,
+    /// Whether the number is a lower bound from which it does not follow whether it lies beyond the limit.
+    pub undecided: bool,
     pub words: String,
 }
 
@@ -60,6 +62,9 @@ pub(crate) fn report_conditions(
             "--fail-if {} is about nothing that there is: no such case, or no number of it",
             conditions[unjudged]
         );
+    }
+    if let Some(undecided) = judgements.clone().find(|judgement| judgement.undecided) {
+        bail!("--fail-if cannot be judged: {}", printable(&undecided.words));
     }
     Ok(judgements.into_iter().any(|judgement| judgement.holds))
 }
@@ -103,7 +108,29 @@ impl Condition {
             return self.judgement(holds, &format!("{other} after {base}"));
         };
         let (low, high) = ratio.interval.unwrap_or((ratio.ratio, ratio.ratio));
-        self.judgement(self.is_beyond(low, high, limit), &format!("{ratio} times"))
+        match (line.base_at_least, line.other_at_least) {
+            (false, false) => {
+                self.judgement(self.is_beyond(low, high, limit), &format!("{ratio} times"))
+            }
+            (base, other) => {
+                let low = if base { 0.0 } else { low };
+                let high = if other { f64::INFINITY } else { high };
+                self.judgement_of_bound(low, high, limit, &format!("{} times", times(line)))
+            }
+        }
+    }
+
+    /// Judges a number of which the bounds are known that this interval has.
+    fn judgement_of_bound(&self, low: f64, high: f64, limit: f64, number: &str) -> Judgement {
+        let holds = self.is_beyond(low, high, limit);
+        let cannot_hold = if self.above { high <= limit } else { low >= limit };
+        if holds || cannot_hold {
+            return self.judgement(holds, number);
+        }
+        let words = format!(
+            "{self} is not decided: {number}, since requests timed out or were cut off; use a longer --timeout"
+        );
+        Judgement { holds: false, lacks_number: false, undecided: true, words }
     }
 
     pub(crate) fn judge(&self, cases: &[CaseResult]) -> Vec<Judgement> {
@@ -127,10 +154,14 @@ impl Condition {
     }
 
     fn judge_rounds(&self, rounds: &[Measures], limit: f64) -> Option<Judgement> {
-        let rounds = self.measure.of(rounds)?;
-        let mean = mean(&rounds);
-        let interval = self.measure.mean(&rounds).map(|mean| (mean.low, mean.high));
+        let values = self.measure.of(rounds)?;
+        let mean = mean(&values.numbers);
+        let interval = self.measure.mean(&values.numbers).map(|mean| (mean.low, mean.high));
         let (low, high) = interval.unwrap_or((mean, mean));
+        if values.at_least {
+            let number = bounded(self.measure, mean, true);
+            return Some(self.judgement_of_bound(low, f64::INFINITY, limit, &number));
+        }
         let holds = self.is_beyond(low, high, limit);
         let show = |number| value(self.measure, number);
         let number = match interval {
@@ -151,12 +182,13 @@ impl Condition {
 
     fn judgement(&self, holds: bool, number: &str) -> Judgement {
         let found = if holds { "holds" } else { "is not shown" };
-        Judgement { holds, lacks_number: false, words: format!("{self} {found}: {number}") }
+        let words = format!("{self} {found}: {number}");
+        Judgement { holds, lacks_number: false, undecided: false, words }
     }
 
     fn without_number(&self) -> Judgement {
         let words = format!("no number to judge {self} by");
-        Judgement { holds: false, lacks_number: true, words }
+        Judgement { holds: false, lacks_number: true, undecided: false, words }
     }
 }
 
@@ -320,6 +352,38 @@ mod tests {
             let judge =
                 |it: &Condition| studies.iter().flat_map(|(_, of)| it.judge(&of.cases)).collect();
             assert!(report_conditions(&[condition("B: p99 > 2ms")], judge).is_err());
+        }
+    }
+
+    #[test]
+    fn a_lower_bound_decides_a_condition_only_beyond_its_limit() {
+        use super::super::comparison::tests::of_rounds;
+        let bound = of_rounds(Measure::P99, &[1000.0, 1000.0], true, 0.0);
+        let known = study(Measure::P99, &[500.0, 500.0]);
+        for (text, base, other, holds, undecided) in [
+            ("p99 > 50ms", &known, &bound, true, false),
+            ("p99 > 5s", &known, &bound, false, true),
+            ("p99 < 50ms", &known, &bound, false, false),
+            ("p99 < 5s", &known, &bound, false, true),
+            ("p99 > 1.5x", &known, &bound, true, false),
+            ("p99 > 3x", &known, &bound, false, true),
+            ("p99 < 1.5x", &known, &bound, false, false),
+            ("p99 < 3x", &known, &bound, false, true),
+            ("p99 > 1.5x", &bound, &known, false, false),
+            ("p99 > 0.1x", &bound, &known, false, true),
+            ("p99 < 0.9x", &bound, &known, true, false),
+            ("p99 < 0.1x", &bound, &known, false, true),
+            ("p99 > 0.1x", &bound, &bound, false, true),
+        ] {
+            let condition = condition(text);
+            let studies = [("a".to_owned(), base.clone()), ("b".to_owned(), other.clone())];
+            let comparison = Comparison::of(&studies, true).unwrap();
+            let judged = match condition.compares() {
+                true => condition.judge_comparison(&comparison),
+                false => condition.judge(&other.cases),
+            };
+            assert_eq!((judged[0].holds, judged[0].undecided), (holds, undecided), "{judged:?}");
+            assert_eq!(report_conditions(&[condition], |_| judged.clone()).is_err(), undecided);
         }
     }
 

@@ -9,4 +9,4 @@ mod words;
 pub(crate) use self::comparison::tests;
 pub(crate) use self::comparison::{Comparison, MeasureComparison, VariantComparison, Verdict};
 pub(crate) use self::condition::{Condition, Judgement, report_conditions};
-pub(crate) use self::words::{in_words, interval, ratio, text, titled, value, verdict};
+pub(crate) use self::words::{bounded, in_words, interval, ratio, text, titled, value, verdict};

@@ -2,10 +2,13 @@
 
 use talea_load::figures::{NONE, bytes, counted, measured, whole};
 
-use super::comparison::{Comparison, MeasureComparison, VariantComparison, Verdict};
+use super::comparison::{
+    CaseComparison, Comparison, MeasureComparison, VariantComparison, Verdict,
+};
 use crate::printable::printable;
 use crate::screen;
 use crate::study::Measure;
+use talea_statistics::Ratio;
 
 /// The whole comparison for a screen. The texts of a report may be of another's making.
 pub(crate) fn text(comparison: &Comparison) -> String {
@@ -27,8 +30,8 @@ fn table(other: &VariantComparison) -> String {
             table.add_row([
                 printable(id),
                 titled(line.measure),
-                value(line.measure, line.base),
-                value(line.measure, line.other),
+                bounded(line.measure, line.base, line.base_at_least),
+                bounded(line.measure, line.other, line.other_at_least),
                 ratio(line),
                 interval(line),
                 verdict(line).to_owned(),
@@ -58,6 +61,13 @@ pub(crate) fn in_words(comparison: &Comparison) -> Vec<String> {
                     format!("Case {}: no difference between {name} and {base} is shown.", case.id)
                 }
             });
+            words.extend(undecided(case).map(|measures| {
+                format!(
+                    "Case {}: not decided between {name} and {base} is {measures}: requests timed out, were cut \
+                     off or failed without an answer, and may have been slower.",
+                    case.id
+                )
+            }));
         }
     }
     let rounds = counted(comparison.rounds, "round");
@@ -72,6 +82,13 @@ pub(crate) fn in_words(comparison: &Comparison) -> Vec<String> {
     words
 }
 
+/// The measures of a case that are not decided; none if there are none.
+fn undecided(case: &CaseComparison) -> Option<String> {
+    let undecided = case.lines.iter().filter(|line| line.verdict == Verdict::NotDecided);
+    let measures: Vec<String> = undecided.map(|line| line.measure.to_string()).collect();
+    (!measures.is_empty()).then(|| measures.join(", "))
+}
+
 /// `slower at p99 (1.12 times, 1.05 to 1.20)`; none where no difference is shown.
 fn sentence(line: &MeasureComparison) -> Option<String> {
     let ratio = line.ratio?;
@@ -79,7 +96,7 @@ fn sentence(line: &MeasureComparison) -> Option<String> {
     let is_better = match line.verdict {
         Verdict::Better => true,
         Verdict::Worse => false,
-        Verdict::NoDifferenceShown | Verdict::NotKnown => return None,
+        Verdict::NoDifferenceShown | Verdict::NotDecided | Verdict::NotKnown => return None,
     };
     let (better, worse, what) = match line.measure {
         Measure::Rate => ("faster", "slower", "in requests a second".to_owned()),
@@ -91,7 +108,12 @@ fn sentence(line: &MeasureComparison) -> Option<String> {
         quantile => ("faster", "slower", format!("at {quantile}")),
     };
     let how = if is_better { better } else { worse };
-    Some(format!("{how} {what} ({:.3} times, {low:.3} to {high:.3})", ratio.ratio))
+    let times = match (line.base_at_least, line.other_at_least) {
+        (false, false) => format!("{:.3} times, {low:.3} to {high:.3}", ratio.ratio),
+        (_, true) => format!("at least {:.3} times, {low:.3} or more", ratio.ratio),
+        (true, false) => format!("at most {:.3} times, {high:.3} or less", ratio.ratio),
+    };
+    Some(format!("{how} {what} ({times})"))
 }
 
 /// The name of a line, with its unit.
@@ -111,15 +133,33 @@ pub(crate) fn value(measure: Measure, number: f64) -> String {
     }
 }
 
-/// `1.123×`.
-pub(crate) fn ratio(line: &MeasureComparison) -> String {
-    line.ratio.map_or_else(|| NONE.to_owned(), |ratio| format!("{:.3}×", ratio.ratio))
+/// [`value`], or a lower bound: `≥ 1,000`.
+pub(crate) fn bounded(measure: Measure, number: f64, at_least: bool) -> String {
+    format!("{}{}", if at_least { "≥ " } else { "" }, value(measure, number))
 }
 
-/// `1.050 to 1.200`.
+/// `1.123×`. It is a lower bound if the other's number is one, an upper one if the first's is, and not known if
+/// both are.
+pub(crate) fn ratio(line: &MeasureComparison) -> String {
+    let Some(Ratio { ratio, .. }) = line.ratio else { return NONE.to_owned() };
+    match (line.base_at_least, line.other_at_least) {
+        (false, false) => format!("{ratio:.3}×"),
+        (false, true) => format!("≥ {ratio:.3}×"),
+        (true, false) => format!("≤ {ratio:.3}×"),
+        (true, true) => NONE.to_owned(),
+    }
+}
+
+/// `1.050 to 1.200`, or the end of it that is known.
 pub(crate) fn interval(line: &MeasureComparison) -> String {
     let interval = line.ratio.and_then(|ratio| ratio.interval);
-    interval.map_or_else(|| NONE.to_owned(), |(low, high)| format!("{low:.3} to {high:.3}"))
+    let Some((low, high)) = interval else { return NONE.to_owned() };
+    match (line.base_at_least, line.other_at_least) {
+        (false, false) => format!("{low:.3} to {high:.3}"),
+        (false, true) => format!("≥ {low:.3}"),
+        (true, false) => format!("≤ {high:.3}"),
+        (true, true) => NONE.to_owned(),
+    }
 }
 
 /// The verdict in a word or three.
@@ -131,6 +171,7 @@ pub(crate) fn verdict(line: &MeasureComparison) -> &'static str {
         (Verdict::Better, false) => "less",
         (Verdict::Worse, false) => "more",
         (Verdict::NoDifferenceShown, _) => "no difference shown",
+        (Verdict::NotDecided, _) => "not decided",
         (Verdict::NotKnown, _) => "",
     }
 }

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use serde::Serialize;
-use talea_load::Summary;
 use talea_load::figures::measured;
+use talea_load::{LowerBounds, Milliseconds, Summary};
 
 use crate::study::{Measure, Measures};
 use talea_statistics::Mean;
@@ -16,17 +16,26 @@ pub(super) struct Rounds {
     pub client_mean_ms: Option<Mean>,
     pub client_p50_ms: Option<Mean>,
     pub client_p99_ms: Option<Mean>,
+    /// The names of those of these means that are lower bounds, without an interval that holds the true one.
+    pub at_least: LowerBounds,
     pub rounds: Vec<Summary>,
 }
 
 impl Rounds {
     pub(super) fn new(rounds: Vec<Summary>, measures: &[Measures]) -> Self {
-        let mean = |measure: Measure| measure.of(measures).and_then(|values| measure.mean(&values));
+        let mut at_least = LowerBounds::default();
+        let mut mean = |measure: Measure, field: &str| {
+            let values = measure.of(measures)?;
+            let mean = measure.mean(&values.numbers)?;
+            at_least.note(field, Some(Milliseconds { ms: mean.mean, at_least: values.at_least }));
+            Some(mean)
+        };
         Self {
-            mean_rate: mean(Measure::Rate),
-            client_mean_ms: mean(Measure::Mean),
-            client_p50_ms: mean(Measure::P50),
-            client_p99_ms: mean(Measure::P99),
+            mean_rate: mean(Measure::Rate, "mean_rate"),
+            client_mean_ms: mean(Measure::Mean, "client_mean_ms"),
+            client_p50_ms: mean(Measure::P50, "client_p50_ms"),
+            client_p99_ms: mean(Measure::P99, "client_p99_ms"),
+            at_least,
             rounds,
         }
     }
@@ -44,15 +53,20 @@ impl fmt::Display for Rounds {
             return Ok(());
         }
         write!(f, "\n\nover {whole} rounds, with intervals of 95 %")?;
-        for (name, mean, unit) in [
-            ("requests a second", self.mean_rate, ""),
-            ("mean response time", self.client_mean_ms, " ms"),
-            ("p50", self.client_p50_ms, " ms"),
-            ("p99", self.client_p99_ms, " ms"),
+        for (name, field, mean, unit) in [
+            ("requests a second", "mean_rate", self.mean_rate, ""),
+            ("mean response time", "client_mean_ms", self.client_mean_ms, " ms"),
+            ("p50", "client_p50_ms", self.client_p50_ms, " ms"),
+            ("p99", "client_p99_ms", self.client_p99_ms, " ms"),
         ] {
-            if let Some(Mean { mean, low, high }) = mean {
-                let [mean, low, high] = [mean, low, high].map(measured);
-                write!(f, "\n  {name:<20} {mean} ({low} to {high}){unit}")?;
+            let Some(Mean { mean, low, high }) = mean else { continue };
+            let shown = self.at_least.shown(field, Some(mean));
+            match self.at_least.contains(field) {
+                true => write!(f, "\n  {name:<20} {shown}{unit}")?,
+                false => {
+                    let [low, high] = [low, high].map(measured);
+                    write!(f, "\n  {name:<20} {shown} ({low} to {high}){unit}")?;
+                }
             }
         }
         Ok(())

@@ -8,24 +8,39 @@ use crate::live::{Counts, Value};
 
 /// The families that it is read from.
 pub(super) fn is_of_clients(name: &str) -> bool {
-    [Meters::RESPONSE_TIME, Meters::FAILED].contains(&name)
+    [Meters::RESPONSE_TIME, Meters::CENSORED, Meters::FAILED].contains(&name)
 }
 
-/// The answers and the failures that clients have seen until now.
-pub(super) type Clients = [Value; 2];
+/// The answers and the failures that clients have seen until now, and how long they waited for requests that
+/// timed out, which are among the failures.
+pub(super) type Clients = [Value; 3];
 
 /// `None` if the page has no load's metrics.
 pub(super) fn clients(families: &[MetricFamily]) -> Option<Clients> {
     let of_name = |name: &str| families.iter().find(|family| family.name == name);
-    let mut times = Times::default();
-    let answered = &of_name(Meters::RESPONSE_TIME)?.metric;
-    for histogram in answered.iter().filter_map(|metric| metric.histogram.as_ref()) {
-        times.add_histogram(histogram, 1.0);
-    }
+    let answered = times(of_name(Meters::RESPONSE_TIME)?);
+    let censored = of_name(Meters::CENSORED).map(times).unwrap_or_default();
     let failed = of_name(Meters::FAILED).into_iter().flat_map(|family| &family.metric);
     let failed = failed.filter_map(Metric::value).sum();
-    let (family, status) = (Meters::RESPONSE_TIME.into(), Some("answered".to_owned()));
-    Some([Value::Durations { family, status, times }, Value::Status("failed".to_owned(), failed)])
+    let durations = |status: Option<&str>, times| Value::Durations {
+        family: Meters::RESPONSE_TIME.into(),
+        status: status.map(str::to_owned),
+        times,
+    };
+    Some([
+        durations(Some("answered"), answered),
+        durations(None, censored),
+        Value::Status("failed".to_owned(), failed),
+    ])
+}
+
+/// The times of all series of a family.
+fn times(family: &MetricFamily) -> Times {
+    let mut times = Times::default();
+    for histogram in family.metric.iter().filter_map(|metric| metric.histogram.as_ref()) {
+        times.add_histogram(histogram, 1.0);
+    }
+    times
 }
 
 /// The observations since an earlier reading.
@@ -35,4 +50,34 @@ pub(super) fn clients_grown(before: Option<&Clients>, now: &Clients) -> Counts {
         grown.add_increase(before.map(|before| &before[number]), now);
     }
     grown
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use talea::{Counter, Escaping, Format, Histogram, Opts, Registry, Seconds};
+
+    use super::*;
+    use crate::families;
+
+    #[test]
+    fn a_request_that_timed_out_counts_for_as_long_as_it_was_waited_for() {
+        let registry = Registry::for_test().unwrap();
+        for (name, count, took) in [(Meters::RESPONSE_TIME, 9, 10), (Meters::CENSORED, 1, 1_000)] {
+            let times: Histogram<Seconds> = registry.register(Opts::new(name, "T.")).unwrap();
+            (0..count).for_each(|_| times.observe(Duration::from_millis(took)));
+        }
+        let failed: Counter = registry.register(Opts::new(Meters::FAILED, "F.")).unwrap();
+        failed.inc();
+        let snapshot = registry.snapshot();
+        let page = snapshot.chunks(Format::Protobuf, Escaping::default(), usize::MAX);
+        let families = families::read(&page.collect::<Vec<_>>().concat()).unwrap();
+        let counts = clients_grown(None, &clients(&families).unwrap());
+        assert_eq!(counts.times.durations.count, 10.0);
+        let p99 = counts.times.quantiles().p99_ms.unwrap();
+        assert!(p99.high.unwrap() >= 1_000.0, "{p99:?}");
+        let statuses = [("answered", 9.0), ("failed", 1.0)].map(|(name, n)| (name.to_owned(), n));
+        assert_eq!(counts.statuses, statuses.into());
+    }
 }

@@ -236,7 +236,7 @@ impl Scene {
         };
         let Some(case) = self.status.cases.get_mut(*number) else { return };
         let (done, times) = (window.requests_done(), window.response_times());
-        let ms = |quantile| times.quantile(quantile).map(|seconds| seconds * 1e3);
+        let ms = |quantile| times.quantile(quantile).map(|found| found.ms);
         let seconds = begun.elapsed().as_secs_f64();
         case.seconds = Some(seconds);
         case.requests = done;

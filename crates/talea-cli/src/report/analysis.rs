@@ -46,7 +46,8 @@ fn levels<'a>(cases: &[&'a CaseResult]) -> Vec<Level<'a>> {
         let long = run.iter().filter(|case| case.client.seconds >= TOO_SHORT);
         let known = long.filter_map(|case| {
             let (rate, p50) = (case.client.mean_rate?, case.client.p50_ms?);
-            Some(Level { clients: case.clients as f64, case, rate, p50 })
+            let is_known = !case.client.at_least.contains("p50_ms");
+            is_known.then_some(Level { clients: case.clients as f64, case, rate, p50 })
         });
         known.max_by(|one, other| one.rate.total_cmp(&other.rate))
     };
@@ -233,7 +234,7 @@ fn ready(cases: &[CaseResult], cores: u64) -> Option<String> {
 fn where_the_time_is(cases: &[&CaseResult]) -> Option<String> {
     let case = cases.last()?;
     let (clients, server) = (case.client.mean_ms?, case.server.as_ref()?.mean_response_ms?);
-    if !(clients > 0.0 && server <= clients) {
+    if case.client.at_least.contains("mean_ms") || !(clients > 0.0 && server <= clients) {
         return None;
     }
     Some(format!(

@@ -20,6 +20,7 @@ pub(super) fn section(result: &CaseResult) -> Markup {
         section.case id=(anchor(result)) {
             h2 { span.badge { (result.id) } (result.model) }
             @for line in briefly(result) { p.wrong { (line) } }
+            @for line in without_answer(&result.client) { p.note { (line) } }
             div.tables {
                 (latencies::percentiles(&result.client, server))
                 (facts(result))
@@ -43,6 +44,9 @@ pub(super) fn anchor(result: &CaseResult) -> String {
 
 fn facts(result: &CaseResult) -> Markup {
     let client = &result.client;
+    let in_ms = |field, ms: Option<f64>| {
+        ms.map_or(NONE.to_owned(), |_| format!("{} ms", client.shown(field, ms)))
+    };
     let mut facts = vec![
         ("Requests sent", whole(client.requests_sent)),
         ("Failed", whole(client.failed)),
@@ -55,8 +59,8 @@ fn facts(result: &CaseResult) -> Markup {
                 again => format!("{}, {} anew", whole(client.connections), whole(again)),
             },
         ),
-        ("To connect, p99", in_ms(client.phases.connect_p99_ms)),
-        ("To the head, p99", in_ms(client.phases.head_p99_ms)),
+        ("To connect, p99", in_ms("connect_p99_ms", client.phases.connect_p99_ms)),
+        ("To the head, p99", in_ms("head_p99_ms", client.phases.head_p99_ms)),
         ("Bodies received", bytes(client.phases.bytes_received)),
         ("Generator", format!("{} cores", measured(client.generator_cores))),
     ];
@@ -76,20 +80,32 @@ fn facts(result: &CaseResult) -> Markup {
     }
 }
 
+/// What requests without an answer count for in the times.
+fn without_answer(client: &Clients) -> impl Iterator<Item = String> {
+    let censored = (client.requests_censored > 0).then(|| {
+        format!(
+            "{} without an answer timed out or were cut off: in all times at the clients they count as at least as \
+             long as they were waited for, and ≥ stands before a number that lies among them.",
+            counted(client.requests_censored, "request")
+        )
+    });
+    let untimed = (client.requests_untimed > 0).then(|| {
+        let untimed = counted(client.requests_untimed, "request");
+        format!("{untimed} failed otherwise without an answer: no time counts them.")
+    });
+    censored.into_iter().chain(untimed)
+}
+
 fn heat_map(result: &CaseResult) -> Markup {
     let times = &result.client.times;
-    let label = format!("Case {}: how many answers took how long, over time.", result.id);
+    let label = format!("Case {}: how many requests took how long, over time.", result.id);
     html! {
         @if let Some(map) = heat::heat(times, &label).filter(|_| times.seconds.len() >= ENOUGH) {
-            @let longest = html! { "longest " (measured_or_none(result.client.max_ms)) };
+            @let longest = html! { "longest " (result.client.shown("max_ms", result.client.max_ms)) };
             @let drawing = html! { (map) (heat::key(times)) };
             (titled("Response times", "ms at the clients, logarithmic", Some(&longest), &drawing))
         }
     }
-}
-
-fn in_ms(ms: Option<f64>) -> String {
-    ms.map_or(NONE.to_owned(), |ms| format!("{} ms", measured(ms)))
 }
 
 /// The metrics that a case was too short to show over time, as numbers.

@@ -6,7 +6,7 @@ use talea_load::figures::counted;
 use super::document::{document, wide_table};
 use super::thresholds::thresholds;
 use crate::compare::{Comparison, Judgement, MeasureComparison, VariantComparison, Verdict};
-use crate::compare::{in_words, interval, ratio, titled, value, verdict};
+use crate::compare::{bounded, in_words, interval, ratio, titled, verdict};
 
 pub(crate) fn comparison_page(
     comparison: &Comparison,
@@ -56,8 +56,8 @@ fn table(other: &VariantComparison) -> Markup {
                 tr {
                     th scope="row" { @if n == 0 { (case.id) } }
                     td.first { (titled(line.measure)) }
-                    td { (value(line.measure, line.base)) }
-                    td { (value(line.measure, line.other)) }
+                    td { (bounded(line.measure, line.base, line.base_at_least)) }
+                    td { (bounded(line.measure, line.other, line.other_at_least)) }
                     td { (ratio(line)) }
                     td { (interval(line)) }
                     td { (whiskers(line)) }

@@ -1,5 +1,5 @@
 //! Response times over time as a heat map: time to the right, response time upwards, the darker the
-//! more answers.
+//! more requests.
 
 use std::fmt::Write;
 
@@ -70,7 +70,7 @@ pub(super) fn key(times: &Times) -> Markup {
     let most = times.heat.counts.iter().flatten().copied().max().unwrap_or(0);
     html! {
         p.key.shades {
-            "1 answer"
+            "1 request"
             svg.heat viewBox="0 0 72 12" width="72" height="12" aria-hidden="true" {
                 @for shade in 0..SHADES {
                     rect class=(format!("shade{shade}")) x=(shade * 12) y="0" width="12" height="12" {}

@@ -173,6 +173,12 @@ fn against_clients(cases: &[CaseResult]) -> Markup {
             section {
                 h2 { "Against the number of clients" }
                 div.grid { @for chart in charts.iter().flatten() { (chart) } }
+                @if cases.iter().any(|case| case.client.requests_censored > 0) {
+                    p.note {
+                        "In some cases requests timed out or were cut off: a response time that lies among them is a \
+                         lower bound, and its point may be too low."
+                    }
+                }
             }
         }
     }

@@ -14,28 +14,28 @@ pub(super) fn percentiles(client: &Clients, server: Option<&Server>) -> Markup {
     let quantiles = server.map(|server| server.quantiles.clone()).unwrap_or_default();
     let mean = server.and_then(|server| server.mean_response_ms);
     let rows = [
-        ("mean", client.mean_ms, mean.map(Found::Exact)),
-        ("p50", client.p50_ms, quantiles.p50_ms.map(Found::Quantile)),
-        ("p90", client.p90_ms, quantiles.p90_ms.map(Found::Quantile)),
-        ("p99", client.p99_ms, quantiles.p99_ms.map(Found::Quantile)),
-        ("p99.9", client.p999_ms, None),
-        ("p99.99", client.p9999_ms, None),
-        ("longest", client.max_ms, None),
+        ("mean", "mean_ms", client.mean_ms, mean.map(Found::Exact)),
+        ("p50", "p50_ms", client.p50_ms, quantiles.p50_ms.map(Found::Quantile)),
+        ("p90", "p90_ms", client.p90_ms, quantiles.p90_ms.map(Found::Quantile)),
+        ("p99", "p99_ms", client.p99_ms, quantiles.p99_ms.map(Found::Quantile)),
+        ("p99.9", "p999_ms", client.p999_ms, None),
+        ("p99.99", "p9999_ms", client.p9999_ms, None),
+        ("longest", "max_ms", client.max_ms, None),
     ];
-    let at_clients = rows.iter().filter_map(|(_, client, _)| *client);
+    let at_clients = rows.iter().filter_map(|(_, _, client, _)| *client);
     let at_server = rows.iter().filter_map(|(.., server)| server.as_ref()?.known());
     let scale = Scale::over(at_clients.chain(at_server));
     let has_server = rows.iter().any(|(.., server)| server.is_some());
     let exactness = within(rows.iter().filter_map(|(.., server)| server.as_ref()));
     let columns: &[&str] = if has_server { &["clients", "server"] } else { &["clients"] };
     let rows = html! {
-        @for (name, client, server) in &rows {
+        @for (name, field, at_client, server) in &rows {
             tr {
                 th scope="row" { (name) }
-                td { (measured_or_none(*client)) }
+                td { (client.shown(field, *at_client)) }
                 @if has_server { td { (server.as_ref().map_or(NONE.to_owned(), Found::text)) } }
                 td.bar {
-                    @if let Some(ms) = client { (scale.bar(*ms, "client")) }
+                    @if let Some(ms) = at_client { (scale.bar(*ms, "client")) }
                     @if let Some(ms) = server.as_ref().and_then(Found::known) {
                         (scale.bar(ms, "server"))
                     }
@@ -86,7 +86,9 @@ pub(super) fn steps(client: &Clients) -> Markup {
                 th scope="row" { (step.name) }
                 td { (whole(step.answers)) }
                 td.wrong[step.failed > 0] { (whole(step.failed)) }
-                @for ms in [step.p50_ms, step.p90_ms, step.p99_ms] { td { (measured_or_none(ms)) } }
+                @for (field, ms) in [("p50_ms", step.p50_ms), ("p90_ms", step.p90_ms), ("p99_ms", step.p99_ms)] {
+                    td { (step.at_least.shown(field, ms)) }
+                }
                 td.bar {
                     @if let Some((p50, p99)) = step.p50_ms.zip(step.p99_ms) {
                         (scale.range(p50, p99, "client"))

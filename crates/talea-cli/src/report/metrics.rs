@@ -70,8 +70,8 @@ fn both_sides(result: &CaseResult) -> Metric<'_> {
     }));
     let headline = format!(
         "p50 {}, p99 {}",
-        measured_or_none(result.client.p50_ms),
-        measured_or_none(result.client.p99_ms)
+        result.client.shown("p50_ms", result.client.p50_ms),
+        result.client.shown("p99_ms", result.client.p99_ms)
     );
     let label = format!("Case {}: {title} over time. {headline}.", result.id);
     let chart = Chart { curves, ..Chart::new(&times.seconds, times.p50_ms.clone(), label) };

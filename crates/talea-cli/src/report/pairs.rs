@@ -35,22 +35,23 @@ pub(super) struct Row {
     pub(super) times: String,
 }
 
-type Number = (&'static str, fn(&CaseResult) -> Option<f64>);
+/// A title, the name of the clients' field if it may be a lower bound, and the number.
+type Number = (&'static str, &'static str, fn(&CaseResult) -> Option<f64>);
 
 /// The numbers by which two cases are compared.
 const NUMBERS: [Number; 12] = [
-    ("Client time, s", |it| Some(it.client.seconds)),
-    ("Requests a second", |it| it.client.mean_rate),
-    ("Median response time, ms", |it| it.client.p50_ms),
-    ("Mean at the server, ms", |it| it.server.as_ref()?.mean_response_ms),
-    ("p99 response time, ms", |it| it.client.p99_ms),
-    ("p99.9 response time, ms", |it| it.client.p999_ms),
-    ("Server CPU, s", |it| it.server.as_ref()?.cpu_seconds),
-    ("Tasks created", |it| count(it.server.as_ref()?.tasks_created)),
-    ("Additional tasks, peak", |it| count(it.server.as_ref()?.peak_additional_tasks)),
-    ("Ready tasks, peak", |it| count(it.server.as_ref()?.peak_ready_tasks)),
-    ("Waiting for the database, peak", |it| count(it.server.as_ref()?.peak_pool_pending)),
-    ("Server memory, MiB, peak", |it| {
+    ("Client time, s", "", |it| Some(it.client.seconds)),
+    ("Requests a second", "", |it| it.client.mean_rate),
+    ("Median response time, ms", "p50_ms", |it| it.client.p50_ms),
+    ("Mean at the server, ms", "", |it| it.server.as_ref()?.mean_response_ms),
+    ("p99 response time, ms", "p99_ms", |it| it.client.p99_ms),
+    ("p99.9 response time, ms", "p999_ms", |it| it.client.p999_ms),
+    ("Server CPU, s", "", |it| it.server.as_ref()?.cpu_seconds),
+    ("Tasks created", "", |it| count(it.server.as_ref()?.tasks_created)),
+    ("Additional tasks, peak", "", |it| count(it.server.as_ref()?.peak_additional_tasks)),
+    ("Ready tasks, peak", "", |it| count(it.server.as_ref()?.peak_ready_tasks)),
+    ("Waiting for the database, peak", "", |it| count(it.server.as_ref()?.peak_pool_pending)),
+    ("Server memory, MiB, peak", "", |it| {
         Some(count(it.server.as_ref()?.peak_memory_bytes)? / (1024.0 * 1024.0))
     }),
 ];
@@ -61,18 +62,25 @@ fn count(count: Option<u64>) -> Option<f64> {
 
 impl Pair<'_> {
     pub(super) fn rows(&self) -> Vec<Row> {
-        let row = |(name, number): Number| {
-            let (many, few) = (number(self.many), number(self.few));
-            let shown = |number: Option<f64>| number.map_or(NONE.to_owned(), plain);
+        let row = |(name, field, number): Number| {
+            let of = |case: &CaseResult| {
+                let number = number(case)?;
+                Some((number, case.client.at_least.contains(field)))
+            };
+            let (many, few) = (of(self.many), of(self.few));
             Row { name, many: shown(many), few: shown(few), times: times(many, few) }
         };
         let rows = NUMBERS.into_iter().map(row);
         rows.filter(|row| row.many != NONE || row.few != NONE).collect()
     }
 
-    /// How the distribution changed, in words; none if one of the cases has no answers.
+    /// How the distribution changed, in words; none if one of the cases has no answers, or
+    /// only a lower bound of its median.
     pub(super) fn in_words(&self) -> Option<String> {
         let Self { many, few } = self;
+        if [many, few].iter().any(|case| case.client.at_least.contains("p50_ms")) {
+            return None;
+        }
         let (waited, before) = (many.client.p50_ms?, few.client.p50_ms.filter(|ms| *ms > 0.0)?);
         let seconds = (many.client.seconds, few.client.seconds);
         Some(format!(
@@ -91,12 +99,30 @@ impl Pair<'_> {
     }
 }
 
-/// How many times the second number the first one is: `1.42×`.
-fn times(first: Option<f64>, second: Option<f64>) -> String {
-    match (first, second) {
-        (Some(first), Some(second)) if second > 0.0 => format!("{}×", measured(first / second)),
-        _ => NONE.to_owned(),
+/// A number, and whether it is a lower bound.
+type Bounded = (f64, bool);
+
+fn shown(number: Option<Bounded>) -> String {
+    match number {
+        Some((number, true)) => format!("≥ {}", plain(number)),
+        Some((number, false)) => plain(number),
+        None => NONE.to_owned(),
     }
+}
+
+/// How many times the second number the first one is: `1.42×`.
+fn times(first: Option<Bounded>, second: Option<Bounded>) -> String {
+    let Some(((first, first_bound), (second, second_bound))) = first.zip(second) else {
+        return NONE.to_owned();
+    };
+    let sign = match (first_bound, second_bound) {
+        _ if second <= 0.0 => return NONE.to_owned(),
+        (true, true) => return NONE.to_owned(),
+        (true, false) => "≥ ",
+        (false, true) => "≤ ",
+        (false, false) => "",
+    };
+    format!("{sign}{}×", measured(first / second))
 }
 
 #[cfg(test)]
@@ -105,8 +131,13 @@ mod tests {
 
     #[test]
     fn a_ratio_needs_two_numbers() {
-        assert_eq!(times(Some(3.0), Some(2.0)), "1.50×");
-        assert_eq!(times(Some(3.0), Some(0.0)), NONE);
-        assert_eq!(times(None, Some(1.0)), NONE);
+        let known = |number| Some((number, false));
+        let bound = |number| Some((number, true));
+        assert_eq!(times(known(3.0), known(2.0)), "1.50×");
+        assert_eq!(times(known(3.0), known(0.0)), NONE);
+        assert_eq!(times(None, known(1.0)), NONE);
+        assert_eq!(times(bound(3.0), known(2.0)), "≥ 1.50×");
+        assert_eq!(times(known(3.0), bound(2.0)), "≤ 1.50×");
+        assert_eq!(times(bound(3.0), bound(2.0)), NONE);
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use talea_load::figures::{NONE, counted};
 
 use super::document::wide_table;
-use crate::compare::{titled, value};
+use crate::compare::{bounded, titled, value};
 use crate::study::{CaseResult, Measure};
 use talea_statistics::Mean;
 
@@ -38,10 +38,14 @@ pub(super) fn section(results: &[CaseResult]) -> Markup {
 }
 
 fn mean(case: &CaseResult, measure: Measure) -> Markup {
-    let mean = measure.of(&case.rounds).and_then(|values| measure.mean(&values));
+    let values = measure.of(&case.rounds);
+    let mean = values.as_ref().and_then(|values| measure.mean(&values.numbers));
     html! {
         td.first {
             @match mean {
+                Some(Mean { mean, .. }) if values.is_some_and(|values| values.at_least) => {
+                    (bounded(measure, mean, true))
+                }
                 Some(Mean { mean, low, high }) => {
                     (value(measure, mean))
                     span.unit { (value(measure, low.max(0.0))) " to " (value(measure, high)) }

@@ -23,7 +23,7 @@ const PASSED: &str = "Passed:";
 fn result(judgement: &Judgement) -> &'static str {
     match judgement {
         Judgement { holds: true, .. } => "Failed:",
-        Judgement { lacks_number: true, .. } => "Not judged:",
+        Judgement { lacks_number: true, .. } | Judgement { undecided: true, .. } => "Not judged:",
         _ => PASSED,
     }
 }
@@ -33,7 +33,8 @@ mod tests {
     use super::*;
 
     fn judgement(holds: bool, lacks_number: bool) -> Judgement {
-        Judgement { holds, lacks_number, words: "case <A>: p99 > 1ms".to_owned() }
+        let words = "case <A>: p99 > 1ms".to_owned();
+        Judgement { holds, lacks_number, undecided: false, words }
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub(crate) struct Query {
 impl CaseResult {
     pub(crate) fn new(case: &Case, client: Clients, mut server: Option<Server>) -> Self {
         if let Some(server) = &mut server {
-            server.peak_rate_2s = peak_rate(server, client.seconds);
+            server.peak_rate_2s = peak_rate(server, client.sending_seconds);
         }
         let measures = Measure::all_of(&client, server.as_ref());
         Self {
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn the_peak_rate_is_never_below_the_mean() {
         let of = |peak, received| {
-            let client = Clients { seconds: 0.5, ..Clients::default() };
+            let client = Clients { sending_seconds: 0.5, ..Clients::default() };
             let server =
                 Server { peak_rate_2s: peak, requests_received: received, ..Server::default() };
             CaseResult::new(&"A".parse().unwrap(), client, Some(server))
@@ -139,7 +139,8 @@ mod tests {
     fn the_round_in_the_middle_or_one_that_failed_is_shown_with_the_numbers_of_all() {
         let all = CaseResult::of_rounds(vec![round(9.0, 0), round(1.0, 0), round(3.0, 0)]).unwrap();
         assert_eq!(all.client.seconds, 3.0);
-        let times: Vec<f64> = all.rounds.iter().map(|round| round[&Measure::Time]).collect();
+        let times: Vec<f64> =
+            all.rounds.iter().map(|round| round.get(Measure::Time).unwrap()).collect();
         assert_eq!(times, [9.0, 1.0, 3.0]);
         assert!(CaseResult::of_rounds(Vec::new()).is_none());
         let all = CaseResult::of_rounds(vec![round(1.0, 0), round(2.0, 0), round(9.0, 3)]).unwrap();

@@ -6,7 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use talea::HistogramSnapshot;
 
-use talea_load::{KindOfFailure, Outcome, Phases, Plan, StepSummary, Window, kinds_of_failure};
+use talea_load::{
+    KindOfFailure, LowerBounds, Outcome, Phases, Plan, StepSummary, Window, kinds_of_failure,
+};
 
 /// The requests of the clients of one case, and their answers. Response times are by their clock,
 /// in milliseconds.
@@ -22,9 +24,17 @@ pub(crate) struct Clients {
     /// Requests that failed, those that could not be sent among them.
     pub failed: u64,
     pub failures: Vec<KindOfFailure>,
+    /// Requests whose time is known by a lower bound alone: they timed out, or waited when a signal stopped the
+    /// load. They count in all times as at least that long.
+    pub requests_censored: u64,
+    /// Requests that failed otherwise, without an answer, and count in no time.
+    pub requests_untimed: u64,
     /// From the start of the first client to the end of the last, connecting included.
     pub seconds: f64,
-    /// Requests sent a second, over the whole case.
+    /// The time in which requests were sent; of arrivals at a rate that of the schedule at least. 0 in reports
+    /// that do not have it.
+    pub sending_seconds: f64,
+    /// Requests sent a second of it.
     pub mean_rate: Option<f64>,
     pub mean_ms: Option<f64>,
     pub p50_ms: Option<f64>,
@@ -35,6 +45,8 @@ pub(crate) struct Clients {
     pub max_ms: Option<f64>,
     #[serde(flatten)]
     pub phases: Phases,
+    /// The names of those of these times that are lower bounds.
+    pub at_least: LowerBounds,
     pub steps: Vec<StepSummary>,
     pub connections: u64,
     /// Connections that were opened to replace another.
@@ -46,14 +58,15 @@ pub(crate) struct Clients {
     pub times: Times,
 }
 
-/// Response times over time: slices of the case, each from the end of the one before.
+/// Response times over time: slices of the case, each from the end of the one before. Requests that timed out
+/// count as long as they were waited for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Times {
     /// When each slice ended, since the baseline.
     pub seconds: Vec<f64>,
     pub rate: Vec<f64>,
-    /// Mean response time; none where nothing was answered.
+    /// Mean response time; none where no request ended.
     pub mean_ms: Vec<Option<f64>>,
     pub p50_ms: Vec<Option<f64>>,
     pub p99_ms: Vec<Option<f64>>,
@@ -61,19 +74,31 @@ pub(crate) struct Times {
     pub heat: Heat,
 }
 
-/// How many answers took how long, slice by slice.
+/// How many requests took how long, slice by slice.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Heat {
     /// The bounds of the bands of response times, one more than there are bands.
     pub edges_ms: Vec<f64>,
-    /// Of each slice, the answers in each band.
+    /// Of each slice, the requests in each band.
     pub counts: Vec<Vec<u64>>,
 }
 
 impl Clients {
+    /// A time as it is shown, by the name of its field: `≥ 1,000` if it is a lower bound.
+    pub(crate) fn shown(&self, field: &str, ms: Option<f64>) -> String {
+        self.at_least.shown(field, ms)
+    }
+
+    /// The share of its requests that count in no time.
+    pub(crate) fn untimed_share(&self) -> f64 {
+        let all = self.requests_sent + self.requests_not_sent;
+        self.requests_untimed as f64 / all.max(1) as f64
+    }
+
     pub(crate) fn new(plan: &Plan, outcome: &Outcome, times: Times) -> Self {
-        let tally = &outcome.tally;
+        let (tally, all) = (&outcome.tally, &outcome.response_times);
+        let mut at_least = LowerBounds::default();
         Self {
             requests_planned: plan.requests(),
             requests_sent: tally.sent,
@@ -81,16 +106,20 @@ impl Clients {
             answers_by_status: tally.answers.clone(),
             failed: tally.failed(),
             failures: kinds_of_failure(&plan.scenario, outcome),
+            requests_censored: all.censored(),
+            requests_untimed: tally.untimed(),
             seconds: outcome.elapsed.as_secs_f64(),
+            sending_seconds: outcome.sending.as_secs_f64(),
             mean_rate: outcome.mean_rate(),
-            mean_ms: outcome.response_times.mean().map(|seconds| seconds * 1e3),
-            p50_ms: outcome.quantile_ms(0.5),
-            p90_ms: outcome.quantile_ms(0.9),
-            p99_ms: outcome.quantile_ms(0.99),
-            p999_ms: outcome.quantile_ms(0.999),
-            p9999_ms: outcome.quantile_ms(0.9999),
-            max_ms: outcome.quantile_ms(1.0),
-            phases: outcome.phases(),
+            mean_ms: at_least.note("mean_ms", all.mean()),
+            p50_ms: at_least.note("p50_ms", all.quantile(0.5)),
+            p90_ms: at_least.note("p90_ms", all.quantile(0.9)),
+            p99_ms: at_least.note("p99_ms", all.quantile(0.99)),
+            p999_ms: at_least.note("p999_ms", all.quantile(0.999)),
+            p9999_ms: at_least.note("p9999_ms", all.quantile(0.9999)),
+            max_ms: at_least.note("max_ms", all.quantile(1.0)),
+            phases: outcome.phases(&mut at_least),
+            at_least,
             steps: StepSummary::all_of(&plan.scenario, outcome),
             connections: tally.connections,
             reconnects: tally.reconnects,
@@ -114,13 +143,14 @@ pub(super) struct ResponseTimeline {
 /// The counts of the clients since the case began.
 #[derive(Clone, Debug)]
 pub(super) struct Observed {
-    pub(super) answers: HistogramSnapshot,
+    /// The times of answers, and lower bounds of those of requests that timed out.
+    pub(super) times: HistogramSnapshot,
     pub(super) failed: u64,
 }
 
 impl Observed {
     pub(super) fn of(window: &Window) -> Self {
-        Self { answers: window.response_times(), failed: window.requests_failed() }
+        Self { times: window.response_times().all(), failed: window.requests_failed() }
     }
 }
 
@@ -158,15 +188,15 @@ impl ResponseTimeline {
 
     pub(super) fn times(&self) -> Times {
         let Some((_, all)) = self.taken.last() else { return Times::default() };
-        let edges = edges(&all.answers);
+        let edges = edges(&all.times);
         let mut times = Times::default();
         let mut before: Option<&(Duration, Observed)> = None;
         for now in &self.taken {
             let (begun, slice, failed) = match before {
                 Some((at, earlier)) => {
-                    (*at, now.1.answers.diff(&earlier.answers), now.1.failed - earlier.failed)
+                    (*at, now.1.times.diff(&earlier.times), now.1.failed - earlier.failed)
                 }
-                None => (Duration::ZERO, now.1.answers.clone(), now.1.failed),
+                None => (Duration::ZERO, now.1.times.clone(), now.1.failed),
             };
             before = Some(now);
             let length = now.0.saturating_sub(begun).as_secs_f64();
@@ -233,8 +263,8 @@ mod tests {
 
         /// With as many failures as answers.
         fn so_far(&self) -> Observed {
-            let answers = self.0.snapshot().histogram("x_seconds", &[]).unwrap();
-            Observed { failed: answers.count(), answers }
+            let times = self.0.snapshot().histogram("x_seconds", &[]).unwrap();
+            Observed { failed: times.count(), times }
         }
     }
 

@@ -1,12 +1,12 @@
 //! The measures that cases are compared by: a number for each round.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use talea_load::Meters;
-use talea_statistics::{Mean, Ratio};
+use talea_statistics::{Mean, Ratio, mean};
 
 use super::clients::Clients;
 use super::server::Server;
@@ -35,7 +35,46 @@ pub(crate) enum Measure {
 }
 
 /// A round's numbers.
-pub(crate) type Measures = BTreeMap<Measure, f64>;
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measures {
+    #[serde(flatten)]
+    values: BTreeMap<Measure, f64>,
+    /// The measures whose numbers are lower bounds: they lie among requests that timed out or were cut off.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    at_least: BTreeSet<Measure>,
+    /// The share of the requests that failed without an answer, and count in no time.
+    #[serde(default, skip_serializing_if = "is_none")]
+    untimed: f64,
+}
+
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
+}
+
+/// A measure's numbers in some rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Values {
+    pub numbers: Vec<f64>,
+    /// Whether one of them is a lower bound, and so their mean.
+    pub at_least: bool,
+    /// The mean share of requests that count in no time.
+    pub untimed: f64,
+}
+
+impl Measures {
+    pub(crate) fn get(&self, measure: Measure) -> Option<f64> {
+        self.values.get(&measure).copied()
+    }
+}
+
+impl Values {
+    /// Whether a quantile may lie among the requests that count in no time, which are more than another's: the
+    /// number alone then makes the one of them look fast that failed more.
+    pub(crate) fn is_of_survivors(&self, measure: Measure, other: &Self) -> bool {
+        let share = measure.share();
+        self.untimed > other.untimed && share.is_some_and(|share| self.untimed >= 1.0 - share)
+    }
+}
 
 impl Measure {
     /// All of them, with their names, their titles in a report, and their units.
@@ -76,10 +115,28 @@ impl Measure {
         }
     }
 
+    /// Of how many of the requests a response time says that they are no slower; all for the mean.
+    fn share(self) -> Option<f64> {
+        match self {
+            Self::P50 => Some(0.5),
+            Self::P90 => Some(0.9),
+            Self::P99 => Some(0.99),
+            Self::P999 => Some(0.999),
+            Self::P9999 => Some(0.9999),
+            Self::Mean => Some(1.0),
+            Self::Rate | Self::Time | Self::Cpu | Self::Memory | Self::Failed => None,
+        }
+    }
+
     /// Its values in some rounds; none if a round does not have it, or there is no round.
-    pub(crate) fn of(self, rounds: &[Measures]) -> Option<Vec<f64>> {
-        let all: Option<Vec<f64>> = rounds.iter().map(|round| round.get(&self).copied()).collect();
-        all.filter(|all| !all.is_empty())
+    pub(crate) fn of(self, rounds: &[Measures]) -> Option<Values> {
+        let numbers: Option<Vec<f64>> = rounds.iter().map(|round| round.get(self)).collect();
+        let untimed: Vec<f64> = rounds.iter().map(|round| round.untimed).collect();
+        Some(Values {
+            numbers: numbers.filter(|all| !all.is_empty())?,
+            at_least: rounds.iter().any(|round| round.at_least.contains(&self)),
+            untimed: mean(&untimed),
+        })
     }
 
     /// The mean of some rounds, with its interval; none of fewer than two.
@@ -118,7 +175,26 @@ impl Measure {
             Self::Failed => Some(client.failed as f64),
         };
         let known = Self::ALL.into_iter().filter_map(|(measure, ..)| Some((measure, of(measure)?)));
-        known.collect()
+        let bounds = Self::ALL.into_iter().map(|(measure, ..)| measure);
+        let bounds = bounds.filter(|measure| client.at_least.contains(measure.field()));
+        Measures {
+            values: known.collect(),
+            at_least: bounds.collect(),
+            untimed: client.untimed_share(),
+        }
+    }
+
+    /// The field of [`Clients`] that has a response time; empty for other measures.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Mean => "mean_ms",
+            Self::P50 => "p50_ms",
+            Self::P90 => "p90_ms",
+            Self::P99 => "p99_ms",
+            Self::P999 => "p999_ms",
+            Self::P9999 => "p9999_ms",
+            Self::Rate | Self::Time | Self::Cpu | Self::Memory | Self::Failed => "",
+        }
     }
 }
 
@@ -137,6 +213,15 @@ impl FromStr for Measure {
             let known = Self::ALL.map(|(_, name, ..)| name).join(", ");
             format!("found {text:?}, expected one of {known}")
         })
+    }
+}
+
+#[cfg(test)]
+impl Measures {
+    /// Of some numbers, or of lower bounds.
+    pub(crate) fn of_test(values: &[(Measure, f64)], at_least: bool, untimed: f64) -> Self {
+        let bounds = values.iter().filter(|_| at_least).map(|(measure, _)| *measure);
+        Self { values: values.iter().copied().collect(), at_least: bounds.collect(), untimed }
     }
 }
 

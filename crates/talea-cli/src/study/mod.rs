@@ -34,7 +34,7 @@ pub(crate) use self::design::{
     AddressSource, Addresses, Design, Program, PrometheusSource, STUDY_ARGUMENTS, Service,
 };
 pub(crate) use self::endpoints::EndpointSummary;
-pub(crate) use self::measure::{Measure, Measures};
+pub(crate) use self::measure::{Measure, Measures, Values};
 pub(crate) use self::outcome::{RunEnd, Study};
 pub(crate) use self::process_group::kill_all;
 pub(crate) use self::scraper::Scraper;

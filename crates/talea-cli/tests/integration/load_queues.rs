@@ -145,7 +145,11 @@ fn is_no_shorter_than_lindleys(samples: &[Sample], stalls_at: Option<usize>) {
 /// The summary's mean and quantiles are those of the samples, from when each was intended.
 /// Quantiles of it are within 1.08 %, and may be those of a rank beside.
 fn is_summed_up(samples: &[Sample], summary: &Value) {
-    let times = sorted(samples.iter().map(|sample| (end(sample) - sample.intended) * 1e3));
+    let times = sorted(samples.iter().map(|sample| sample.response * 1e3));
+    for sample in samples {
+        let response = end(sample) - sample.intended;
+        assert!((sample.response - response).abs() <= ROUNDING, "{response} s");
+    }
     let mean = times.iter().sum::<f64>() / times.len() as f64;
     let shown = |name: &str| summary[name].as_f64().unwrap();
     assert!((shown("client_mean_ms") / mean - 1.0).abs() < 1e-3, "{mean}: {summary}");

@@ -18,6 +18,7 @@ mod load_models;
 #[cfg(target_os = "linux")]
 mod load_output;
 mod load_queues;
+mod load_without_answer;
 #[cfg(target_os = "linux")]
 mod serve_answers;
 #[cfg(target_os = "linux")]

@@ -1,0 +1,170 @@
+//! Times of requests, some of which are known by a lower bound alone.
+//!
+//! A request that timed out, or was under way when the load was stopped, took at least as long as it had been
+//! waited for: its time is *right-censored*, in the word of statistics. To leave such requests out would make
+//! a slow server look fast. Each counts as at least that long: a quantile is known if it is the same whether
+//! they had ended at once or never, and a lower bound otherwise.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use talea::HistogramSnapshot;
+
+use crate::figures::{NONE, measured};
+
+/// Times, and lower bounds of others.
+#[derive(Clone, Debug)]
+pub struct Times {
+    pub(super) known: HistogramSnapshot,
+    pub(super) censored: HistogramSnapshot,
+}
+
+/// A number of milliseconds, or a lower bound of one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Milliseconds {
+    /// The number, or the bound.
+    pub ms: f64,
+    /// Whether it is a lower bound.
+    pub at_least: bool,
+}
+
+impl Times {
+    /// All times, each bound among them as if it were the time.
+    pub fn all(&self) -> HistogramSnapshot {
+        let mut all = self.known.clone();
+        // The two are of equal options.
+        all.merge(&self.censored);
+        all
+    }
+
+    /// How many are known.
+    pub fn known(&self) -> u64 {
+        self.known.count()
+    }
+
+    /// How many are lower bounds.
+    pub fn censored(&self) -> u64 {
+        self.censored.count()
+    }
+
+    /// A quantile; none of no times.
+    pub fn quantile(&self, quantile: f64) -> Option<Milliseconds> {
+        let all = self.all();
+        let seconds = all.quantile(quantile)?;
+        let growth = all.native().map_or(1.0, |native| native.growth());
+        if self.censored() == 0 || self.at_most(quantile)? <= seconds * growth {
+            return Some(Milliseconds { ms: seconds * 1e3, at_least: false });
+        }
+        // The lower edge of its bucket, of which `seconds` is the middle.
+        let edge = seconds * (growth + 1.0) / (2.0 * growth);
+        Some(Milliseconds { ms: edge * 1e3, at_least: true })
+    }
+
+    /// The quantile if no request whose time is unknown had ever ended.
+    fn at_most(&self, quantile: f64) -> Option<f64> {
+        let (known, all) = (self.known(), self.known() + self.censored());
+        // Shares such as 0.07 are no floats: 7 of 100 would be a little more than 7.
+        let rank = (quantile * all as f64 * (1.0 - 1e-12)).ceil().max(1.0);
+        match rank <= known as f64 {
+            true => self.known.quantile(rank / known as f64),
+            false => Some(f64::INFINITY),
+        }
+    }
+
+    /// The mean; none of no times.
+    pub fn mean(&self) -> Option<Milliseconds> {
+        let seconds = self.all().mean()?;
+        Some(Milliseconds { ms: seconds * 1e3, at_least: self.censored() > 0 })
+    }
+}
+
+impl fmt::Display for Milliseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.at_least { "≥ " } else { "" };
+        write!(f, "{sign}{}", measured(self.ms))
+    }
+}
+
+/// The names of those numbers of an object that are lower bounds: a time lies among requests that timed out,
+/// or were under way when the load was stopped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct LowerBounds(BTreeSet<String>);
+
+impl LowerBounds {
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a field's number is one.
+    pub fn contains(&self, field: &str) -> bool {
+        self.0.contains(field)
+    }
+
+    /// The number for a field, whose name is kept if it is a lower bound.
+    pub fn note(&mut self, field: &str, found: Option<Milliseconds>) -> Option<f64> {
+        if found.is_some_and(|found| found.at_least) {
+            self.0.insert(field.to_owned());
+        }
+        found.map(|found| found.ms)
+    }
+
+    /// The number of a field as it is shown: `≥ 1,000` if it is a lower bound.
+    pub fn shown(&self, field: &str, ms: Option<f64>) -> String {
+        let shown = |ms| Milliseconds { ms, at_least: self.contains(field) }.to_string();
+        ms.map_or_else(|| NONE.to_owned(), shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::meters::Meters;
+
+    /// Times in milliseconds, and lower bounds of others.
+    fn times(known: &[u64], censored: &[u64]) -> Times {
+        let meters = Meters::new(1).unwrap();
+        let window = meters.window();
+        let ms = Duration::from_millis;
+        known.iter().for_each(|time| meters.answered(0, ms(*time), ms(*time), 0));
+        censored.iter().for_each(|time| meters.waited_in_vain(0, ms(*time)));
+        window.response_times()
+    }
+
+    #[test]
+    fn a_quantile_that_lies_among_unknown_times_is_a_lower_bound() {
+        let quick = [10; 90];
+        for (known, censored, quantile, expected, at_least) in [
+            (&quick[..], &[][..], 0.99, 10.0, false),
+            // A tenth timed out after a second.
+            (&quick, &[1_000; 10], 0.5, 10.0, false),
+            (&quick, &[1_000; 10], 0.9, 10.0, false),
+            (&quick, &[1_000; 10], 0.91, 1_000.0, true),
+            (&quick, &[1_000; 10], 0.99, 1_000.0, true),
+            (&quick, &[1_000; 10], 1.0, 1_000.0, true),
+            // Cut off early, they may have taken as long or longer: the 95th of 100 is among those.
+            (&quick, &[1; 10], 0.5, 10.0, false),
+            (&quick, &[1; 10], 0.95, 10.0, true),
+            // The 50th of 100 is 10 ms if the ten had ended at once, and 20 ms if never.
+            (&[[10; 45], [20; 45]].concat(), &[1; 10], 0.5, 10.0, true),
+            (&[], &[1_000; 3], 0.01, 1_000.0, true),
+        ] {
+            let times = times(known, censored);
+            let found = times.quantile(quantile).unwrap();
+            assert_eq!(found.at_least, at_least, "{quantile} of {censored:?}: {found:?}");
+            let error = found.ms / expected - 1.0;
+            assert!(error.abs() < 0.022, "{quantile} of {censored:?}: {found:?}");
+            assert!(!at_least || error < 1e-9, "more than is known: {found:?}");
+            assert_eq!(times.known() + times.censored(), (known.len() + censored.len()) as u64);
+        }
+        assert_eq!(times(&[], &[]).quantile(0.5), None);
+        assert_eq!(times(&[], &[]).mean(), None);
+        let mean = times(&[10; 9], &[110]).mean().unwrap();
+        assert!((mean.ms - 20.0).abs() < 1e-6 && mean.at_least, "{mean:?}");
+        assert_eq!(mean.to_string(), "≥ 20.0");
+    }
+}
