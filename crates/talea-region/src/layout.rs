@@ -48,7 +48,7 @@
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The version of the layout. It increases when the meaning of any word changes.
-pub const LAYOUT_VERSION: u64 = 12;
+pub const LAYOUT_VERSION: u64 = 13;
 
 pub(crate) const WORD: u64 = 8;
 

@@ -12,7 +12,7 @@ use crate::memory::runs::CellRun;
 use crate::series::cell::Cells;
 use crate::series::family::Family;
 use crate::series::index::Kind;
-use crate::series::record::{self, BUILDING, Head, PUBLISHED};
+use crate::series::record::{self, BUILDING, Head, PUBLISHED, SweepStamp};
 
 /// A series that was just looked up. While the guard lives, the cells belong to the series. An
 /// addition after that might count for another series, so do not use the cells longer. To use a
@@ -337,7 +337,7 @@ impl Family {
     pub(crate) fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), LookupFailure> {
         let word = self.region.series(id).word(SERIES_HEAD);
         let mut seen = word.load(Acquire);
-        let sweep = guard.sweep as u16;
+        let sweep = SweepStamp::of(guard.sweep);
         while record::state(seen) != PUBLISHED || Head::unpack(seen).looked_up != sweep {
             let head = match record::state(seen) {
                 PUBLISHED => Head { looked_up: sweep, ..Head::unpack(seen) },

@@ -7,7 +7,7 @@
 //! reclaiming thread makes the fence (`membarrier.rs`).
 //!
 //! ```text
-//!   epoch        sweep:22 | step:26
+//!   epoch        sweep:38 | step:26
 //!   guard word   sweep:22 | step:26 | count:16      a few a process
 //! ```
 //!
@@ -16,7 +16,8 @@
 //! - *Entering* announces the epoch in the thread's guard word: the count goes up by 1, and if it was
 //!   0, the epoch that was just read is stored beside it. Then comes a full fence. Threads that share
 //!   a word, a signal handler in a guarded thread, and a second guard of one thread only count; the
-//!   older epoch stays.
+//!   older epoch stays. The word has the low bits of the epoch (eight years of sweeps); a search takes the
+//!   epoch nearest to now that ends in them.
 //! - *Retiring* makes a record unreachable for new look-ups and then notes the epoch, its *stamp*.
 //! - A retired record is *reclaimable* if the epoch has moved beyond its stamp and, after a full
 //!   fence, no guard word of a living process announces an epoch at or before the stamp.
@@ -183,7 +184,7 @@ impl Memory {
         if !membarrier::fence_everywhere() && self.anybody_announces_alone() {
             return false;
         }
-        let oldest = self.oldest_guard().unwrap_or(now).min(now);
+        let oldest = self.oldest_guard(now).unwrap_or(now).min(now);
         self.word_at(M_RECLAIMABLE).fetch_max(oldest, AcqRel);
         stamp < oldest
     }
@@ -196,16 +197,17 @@ impl Memory {
         out
     }
 
-    /// The oldest epoch that a living process announces.
-    fn oldest_guard(&self) -> Option<u64> {
-        self.slots_used().chain([SLOT_COUNT]).filter_map(|slot| self.oldest_guard_of(slot)).min()
+    /// The oldest epoch that a living process announces; `now` is the epoch of about now.
+    fn oldest_guard(&self, now: u64) -> Option<u64> {
+        let slots = self.slots_used().chain([SLOT_COUNT]);
+        slots.filter_map(|slot| self.oldest_guard_of(slot, now)).min()
     }
 
-    fn oldest_guard_of(&self, slot: u64) -> Option<u64> {
+    fn oldest_guard_of(&self, slot: u64, now: u64) -> Option<u64> {
         let oldest = (0..self.sections.guards_len / LINE)
             .map(|line| self.guard_word(slot, line).load(Acquire))
             .filter(|word| word & COUNT != 0)
-            .map(|word| word >> COUNT_BITS)
+            .map(|word| announced_epoch(word, now))
             .min()?;
         // Whether the process lives takes a system call, so that comes last.
         (slot == SLOT_COUNT || self.lives(slot)).then_some(oldest)
@@ -220,6 +222,13 @@ impl Memory {
     fn guard_word(&self, slot: u64, line: u64) -> Word {
         self.word_at(self.sections.guards_of(slot) + line * LINE)
     }
+}
+
+/// The epoch that a guard word announces. The word has its low bits, which are those of eight years of
+/// sweeps; the rest is that of an epoch near it.
+fn announced_epoch(word: u64, near: u64) -> u64 {
+    let ahead = (word & !COUNT).wrapping_sub(near << COUNT_BITS) as i64 >> COUNT_BITS;
+    near.wrapping_add_signed(ahead)
 }
 
 /// Follows an announcement by a plain store. The searching thread makes the processor's part of the

@@ -8,7 +8,7 @@ use crate::layout::*;
 use crate::memory::guard::Guard;
 use crate::series::index::Kind;
 use crate::series::record::{
-    self, BUILDING, CLEARING, FREE, Head, PUBLISHED, REMOVED, Series, UNLINKED,
+    self, BUILDING, CLEARING, FREE, Head, PUBLISHED, REMOVED, Series, SweepStamp, UNLINKED,
 };
 use crate::values::{Combine, Storage};
 
@@ -149,7 +149,7 @@ impl Series<'_> {
             && hash.is_some_and(|hash| self.region.index().is_linked(Kind::Series, hash, self.id));
         if linked {
             // It is in the index, and its maker died before it noted that.
-            let looked_up = self.region.memory.sweep_number() as u16;
+            let looked_up = SweepStamp::of(self.region.memory.sweep_number());
             let head = Head { permanent: false, hidden: false, removing: false, looked_up, family };
             let word = self.word(SERIES_HEAD);
             let _ = word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Relaxed);

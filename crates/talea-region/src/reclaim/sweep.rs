@@ -142,6 +142,12 @@ impl Series<'_> {
 
     fn look_for_idleness(self, guard: &Guard, seen: u64, may_search: &mut bool) {
         let head = Head::unpack(seen);
+        if let Some(looked_up) = head.looked_up.moved_forward(guard.sweep) {
+            let moved = Head { looked_up, ..head }.pack(PUBLISHED);
+            // If it fails, a thread looked it up.
+            let _ = self.word(SERIES_HEAD).compare_exchange(seen, moved, AcqRel, Relaxed);
+            return;
+        }
         let Some(idle) = sweeps_since(guard, head) else { return };
         let family = |at| self.region.family_word(head.family, at).load(Acquire);
         let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
@@ -173,9 +179,7 @@ impl Series<'_> {
 
 /// How many sweeps began since a series was last looked up; `None` where none did.
 pub(crate) fn sweeps_since(guard: &Guard, head: Head) -> Option<u64> {
-    let sweeps = u64::from((guard.sweep as u16).wrapping_sub(head.looked_up));
-    // Another thread may be a sweep ahead.
-    (1..=u64::from(u16::MAX / 2)).contains(&sweeps).then_some(sweeps)
+    Some(head.looked_up.sweeps_until(guard.sweep)).filter(|&sweeps| sweeps > 0)
 }
 
 #[cfg(all(test, target_os = "linux", not(loom)))]
@@ -247,6 +251,68 @@ mod tests {
             let seconds = |n| Some(Duration::from_secs(n));
             assert_eq!(region.expire(seconds(600), |_, _| true), 0, "after a step of {step} s");
             assert_eq!(region.expire(seconds(30), |_, _| true), 1, "after a step of {step} s");
+        }
+    }
+
+    /// A region whose sweeps have come to a number, with a series that was looked up then.
+    fn looked_up_at(sweep: u64, limit_minutes: u32) -> &'static Region {
+        let (region, f) = family(limit_minutes);
+        region.memory.word_at(M_EPOCH).store(sweep * SWEEP, Relaxed);
+        f.series(b"idle").unwrap();
+        region
+    }
+
+    /// Lets sweeps pass as far as the numbers go.
+    fn skip(region: &Region, sweeps: u64) {
+        region.memory.word_at(M_EPOCH).fetch_add(sweeps * SWEEP, Relaxed);
+    }
+
+    #[test]
+    fn a_series_that_was_idle_for_any_time_expires_whenever_it_was_looked_up() {
+        const DAYS_200: u64 = 200 * 24 * 60;
+        let ends = [1 << 15, 1 << 16, 22 * 1440 + 18 * 60, 47 * 1440, 1 << 17, DAYS_200 - 1];
+        let near = |end: u64| end - 2..=end + 2;
+        let mut state = 1_u64;
+        let drawn = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            2 + (state >> 33) % DAYS_200
+        });
+        let idle_for = (2..40).chain(ends.into_iter().flat_map(near)).chain(drawn.take(300));
+        for (n, idle) in (0..).zip(idle_for) {
+            // Phases of the sweeps' numbers, the ends of 16 and of 21 bits among them.
+            let phase = [0, 65_530, 32_767, (1 << 21) - 5, n * 7_919 % (1 << 21)][n as usize % 5];
+            for minutes in [1, (idle - 1) as u32] {
+                let region = looked_up_at(phase, minutes);
+                skip(region, idle - 1);
+                region.sweep();
+                assert_eq!(series(region), 0, "idle for {idle} sweeps since {phase}, {minutes}");
+            }
+            let region = looked_up_at(phase, idle as u32);
+            skip(region, idle - 1);
+            region.sweep();
+            assert_eq!(series(region), 1, "{idle} sweeps since {phase} are not more than {idle}");
+
+            // A family whose series never expire by themselves.
+            let region = looked_up_at(phase, 0);
+            skip(region, idle - 1);
+            region.sweep();
+            let minutes = |n: u64| Some(Duration::from_secs(60 * n));
+            assert_eq!(region.expire(minutes(idle), |_, _| true), 0, "{idle} since {phase}");
+            assert_eq!(region.expire(minutes(idle - 1), |_, _| true), 1, "{idle} since {phase}");
+        }
+    }
+
+    #[test]
+    fn a_series_that_is_idle_for_years_stays_old() {
+        for phase in [0, 1 << 20, (1 << 21) - 2] {
+            let region = looked_up_at(phase, 0);
+            // Ten years, in steps such as sweeps of a service that is seldom used.
+            for _ in 0..10 * 12 {
+                skip(region, 30 * 24 * 60);
+                region.sweep();
+            }
+            let days = |n: u64| Some(Duration::from_secs(24 * 3600 * n));
+            assert_eq!(region.expire(days(360), |_, _| true), 1, "since {phase}");
         }
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn state(head: u64) -> u64 {
 }
 
 /// The head of a series that was published, unpacked from
-/// `state:8 | permanent:1 | hidden:1 | removing:1 | 0:5 | looked_up:16 | family:32`.
+/// `state:8 | permanent:1 | hidden:1 | removing:1 | looked_up:21 | family:32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// It stays as long as its family.
@@ -46,9 +46,43 @@ pub(crate) struct Head {
     pub(crate) hidden: bool,
     /// Somebody was about to remove it; from then on it is not remembered in lookup caches.
     pub(crate) removing: bool,
-    /// The low bits of the number of the sweep during which it was last looked up.
-    pub(crate) looked_up: u16,
+    /// When it was last looked up.
+    pub(crate) looked_up: SweepStamp,
     pub(crate) family: u32,
+}
+
+/// The low 21 bits of the number of a sweep: sweeps of four years, as they begin at least a minute apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SweepStamp(u32);
+
+/// Where a head has its stamp.
+const SWEEP_SHIFT: u32 = 11;
+const SWEEP_STAMPS: u32 = 1 << 21;
+
+impl SweepStamp {
+    /// A thread whose sweep is older than a stamp, because another one began meanwhile, is fewer sweeps
+    /// behind.
+    const AHEAD: u32 = 1 << 10;
+
+    #[inline]
+    pub(crate) fn of(sweep: u64) -> Self {
+        Self(sweep as u32 % SWEEP_STAMPS)
+    }
+
+    /// How many sweeps began between this one and a sweep; 0 if this one is the later.
+    ///
+    /// Four years of sweeps have different stamps. Sweeps move a stamp forward that is older than half of
+    /// that ([`moved_forward`](Self::moved_forward)), so no age comes to the end of them.
+    pub(crate) fn sweeps_until(self, sweep: u64) -> u64 {
+        let sweeps = Self::of(sweep).0.wrapping_sub(self.0) % SWEEP_STAMPS;
+        if sweeps < SWEEP_STAMPS - Self::AHEAD { u64::from(sweeps) } else { 0 }
+    }
+
+    /// The stamp that takes the place of this one, if it is two years old: it is one year old.
+    pub(crate) fn moved_forward(self, sweep: u64) -> Option<Self> {
+        let is_old = self.sweeps_until(sweep) > u64::from(SWEEP_STAMPS / 2);
+        is_old.then(|| Self::of(sweep.wrapping_sub(u64::from(SWEEP_STAMPS / 4))))
+    }
 }
 
 /// The bits `hidden` and `removing` of a head.
@@ -61,7 +95,7 @@ impl Head {
             | u64::from(self.permanent) << 8
             | if self.hidden { HIDDEN } else { 0 }
             | if self.removing { REMOVING } else { 0 }
-            | u64::from(self.looked_up) << 16
+            | u64::from(self.looked_up.0) << SWEEP_SHIFT
             | u64::from(self.family) << 32
     }
 
@@ -70,7 +104,7 @@ impl Head {
             permanent: head >> 8 & 1 == 1,
             hidden: head & HIDDEN != 0,
             removing: head & REMOVING != 0,
-            looked_up: (head >> 16) as u16,
+            looked_up: SweepStamp::of(head >> SWEEP_SHIFT),
             family: (head >> 32) as u32,
         }
     }
@@ -158,8 +192,13 @@ mod tests {
     fn a_head_survives_packing() {
         for n in 0..3 {
             let [permanent, hidden, removing] = [0, 1, 2].map(|bit| bit == n);
-            let head =
-                Head { permanent, hidden, removing, looked_up: 0xABCD, family: u32::MAX - 1 };
+            let head = Head {
+                permanent,
+                hidden,
+                removing,
+                looked_up: SweepStamp::of(0x1A_BCDE),
+                family: u32::MAX - 1,
+            };
             let packed = head.pack(PUBLISHED);
             assert_eq!((state(packed), Head::unpack(packed)), (PUBLISHED, head));
         }
