@@ -60,7 +60,8 @@ impl Endpoints {
         self.endpoint(methods, route, &format!("{} {route}", method.as_str()))
     }
 
-    /// Declares an endpoint that answers every method; each known one has its own series.
+    /// Declares an endpoint that answers every method; each known one has its own series. Those of
+    /// `GET` are created, those of another one by its first request.
     pub fn declare_any(&self, route: &str) -> Endpoint {
         self.unnamed(Methods::Each, route)
     }

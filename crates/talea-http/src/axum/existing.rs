@@ -33,6 +33,9 @@ use crate::endpoints::Endpoints;
 /// `_unmatched`, and a service that is nested under a prefix is `PREFIX/{*rest}`. The meter is
 /// outside of every layer on the router.
 ///
+/// A layer that changes the path or the method of a request goes around the result:
+/// `NormalizePathLayer::trim_trailing_slash().layer(meter(app, &registry)?)`.
+///
 /// A handler that takes `ConnectInfo` needs a service that provides it:
 /// `axum::ServiceExt::<Request>::into_make_service_with_connect_info::<SocketAddr>(metered)`.
 ///

@@ -260,7 +260,8 @@ where
     }
 }
 
-/// Answers every method with the handler.
+/// Answers every method with the handler. The series of `GET` exist from the start, those of another
+/// method from its first request on.
 pub fn any<H, T, S>(handler: H) -> MethodRouter<S>
 where
     H: Handler<T, S>,
@@ -276,7 +277,7 @@ where
     })
 }
 
-/// Answers every method with a service.
+/// Answers every method with a service, as [`any`].
 pub fn any_service<T, S>(service: T) -> MethodRouter<S>
 where
     T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,

@@ -40,7 +40,9 @@ use crate::exchange::request::Exchange;
 ///
 /// Outside of the router, a request's route is found by its path among the routes that
 /// [`routes_of`](Self::routes_of) and [`routes`](Self::routes) listed; any other is
-/// `_unmatched`. If another router is around it, the layer must be directly around the inner router:
+/// `_unmatched`. A layer that changes the path or the method of a request, such as tower-http's
+/// `NormalizePath`, has to be outside of this one: the route is found by the path that arrives here.
+/// If another router is around it, the layer must be directly around the inner router:
 /// else a request has the route that the outer one matched.
 ///
 /// # On the router

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use talea::HttpMethod;
 use talea_region::AtomicRef;
 
 use super::attributes::RequestHead;
@@ -50,8 +51,12 @@ impl EndpointMeters {
 
     fn create_likely(&self) {
         let Self { families, labels, .. } = self;
-        // Of others, no method is known to be sent.
-        let Methods::One(method) = labels.methods else { return };
+        let method = match labels.methods {
+            Methods::One(method) => method,
+            // Of the methods that a route may get, the most likely.
+            Methods::Each => HttpMethod::Get,
+            Methods::Rest => return,
+        };
         let is_likely = |&index: &usize| {
             let attributes = families.attributes.nth(self.by_method, index);
             let is_sent = !self.by_method || attributes.method == method;

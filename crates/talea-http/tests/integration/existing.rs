@@ -6,13 +6,16 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{ConnectInfo, Request};
-use axum::http::StatusCode;
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use http_body_util::BodyExt;
+use talea::Registry;
 use talea_http::axum::{Layer, Metered, meter, meter_by};
 use talea_http::{Convention, Opts};
 use tokio::net::TcpListener;
-use tower::{Layer as _, ServiceExt, service_fn};
+use tower::util::{BoxCloneSyncService, MapRequestLayer};
+use tower::{Layer as _, ServiceBuilder, ServiceExt, service_fn};
+use tower_http::normalize_path::NormalizePathLayer;
 use tower_http::timeout::TimeoutLayer;
 
 use crate::support::client::{get, loopback};
@@ -112,6 +115,62 @@ async fn an_existing_router_has_the_series_of_a_declared_one() {
             }
         }
         assert_ne!(same(), before);
+    }
+}
+
+#[test]
+fn a_route_of_every_method_has_series_before_its_first_request() {
+    type Meter = fn(&Registry);
+    let meters: [(&str, Meter); 3] = [
+        ("declared", |registry| drop(declared().metered(registry).unwrap())),
+        ("existing", |registry| drop(meter(existing(), registry).unwrap())),
+        ("listed", |registry| {
+            let routes = ["/any", "/service", "/nested/{*rest}"].map(|route| ("ANY", route));
+            let _listed = Layer::new(registry).unwrap().routes(&routes).unwrap();
+        }),
+    ];
+    for (name, meter) in meters {
+        let registry = registry();
+        meter(&registry);
+        for route in ["/any", "/service", "/nested/{*rest}"] {
+            for status in ["2xx", "4xx", "5xx"] {
+                assert_eq!(requests(&registry, "GET", route, status), Some(0.0), "{name} {route}");
+            }
+            // Each method that it may get would be a page of its own.
+            assert_eq!(requests(&registry, "POST", route, "2xx"), None, "{name} {route}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_layer_that_rewrites_requests_is_outside_of_the_meter() {
+    let normalize = NormalizePathLayer::trim_trailing_slash();
+    let overridden = MapRequestLayer::new(|mut request: Request| {
+        if request.headers_mut().remove("x-http-method-override").is_some() {
+            *request.method_mut() = Method::DELETE;
+        }
+        request
+    });
+    let rewrites = || ServiceBuilder::new().layer(normalize).layer(overridden.clone());
+    for layered in [false, true] {
+        let registry = registry();
+        let app = existing();
+        let app = match layered {
+            false => BoxCloneSyncService::new(rewrites().service(meter(app, &registry).unwrap())),
+            true => {
+                let meter = Layer::new(&registry).unwrap().routes_of(&app).unwrap();
+                BoxCloneSyncService::new(rewrites().service(meter.layer(limit().layer(app))))
+            }
+        };
+        let mut overridden = request("POST", "/items/7/");
+        overridden.headers_mut().insert("x-http-method-override", "DELETE".parse().unwrap());
+        for request in [request("GET", "/items/7/"), overridden] {
+            assert_eq!(app.clone().oneshot(request).await.unwrap().status(), StatusCode::OK);
+        }
+        for method in ["GET", "DELETE"] {
+            assert_eq!(requests(&registry, method, "/items/{id}", "2xx"), Some(1.0), "{method}");
+        }
+        assert_eq!(registry.snapshot().total("http_requests_total", &[]), Some(2.0));
     }
 }
 

@@ -30,6 +30,7 @@ async fn the_series_of_declared_methods_exist_before_the_first_request_and_other
         ("POST", "/api/items"),
         ("GET", "/api/items/{id}"),
         ("DELETE", "/api/items/{id}"),
+        ("GET", "/any"),
     ] {
         let labels = format!(r#"method="{method}",route="{route}""#);
         for status in ["2xx", "4xx", "5xx"] {
