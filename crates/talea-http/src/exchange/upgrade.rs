@@ -33,8 +33,8 @@ use super::response::ResponseTransfer;
 ///
 /// The request ends when the last clone is dropped: `complete`, or `panicked` if the task that
 /// drops it panics. Its time to the end is then the time that the connection was open, and the
-/// bytes of its response are 0. A guard does nothing if its response is not metered, or is neither
-/// a 101 nor a 200 without a body.
+/// bytes of its response are 0. A guard does nothing if no clone of it is in the response's extensions,
+/// if the response is not metered, or if it is neither a 101 nor a 200 without a body.
 ///
 /// Threading: clones may be anywhere. Cost: an allocation for each upgrade.
 #[derive(Clone, Debug, Default)]
