@@ -45,8 +45,8 @@ async fn get(target: &Target, accept: &str) -> Result<Answer> {
     if answer.status() != StatusCode::OK {
         bail!("answered {}, expected {}", answer.status(), StatusCode::OK);
     }
-    let header = answer.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok());
-    let content_type = header.map(ToOwned::to_owned);
+    let header = answer.headers().get(CONTENT_TYPE);
+    let content_type = header.map(|header| String::from_utf8_lossy(header.as_bytes()).into_owned());
     let body = Limited::new(answer.into_body(), MOST_KEPT).collect().await;
     let body = body.map_err(|error| match error.is::<LengthLimitError>() {
         true => anyhow!("the answer is longer than {} MiB", MOST_KEPT >> 20),

@@ -20,8 +20,11 @@
 //! - [`families`] groups samples with the metadata of their metric. [`text`] returns the
 //!   samples alone.
 //! - [`check`] reports every line that the format's documentation forbids, and gives advice.
+//! - [`Syntax::of_content_type`] says whether Prometheus takes a Content-Type, and which format it
+//!   names.
 
 mod check;
+mod content_type;
 mod departure;
 mod error;
 mod families;
@@ -37,6 +40,7 @@ mod scan;
 mod syntax;
 
 pub use check::{Finding, Severity, check};
+pub use content_type::ContentTypeError;
 pub use error::ParseError;
 pub use families::{FamilyRef, families};
 pub use labels::LabelsRef;

@@ -11,27 +11,6 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// The format that a Content-Type names; none if it names no text format.
-    ///
-    /// ```
-    /// use talea_parse::Syntax;
-    ///
-    /// let of = |header| Syntax::of_content_type(header);
-    /// assert_eq!(of("text/plain; version=0.0.4; charset=utf-8"), Some(Syntax::Text));
-    /// assert_eq!(of("application/openmetrics-text; version=1.0.0"), Some(Syntax::OpenMetrics));
-    /// assert_eq!(of("text/html"), None);
-    /// ```
-    pub fn of_content_type(header: &str) -> Option<Self> {
-        let media = header.split(';').next().unwrap_or(header).trim();
-        if media.eq_ignore_ascii_case("text/plain") {
-            Some(Self::Text)
-        } else if media.eq_ignore_ascii_case("application/openmetrics-text") {
-            Some(Self::OpenMetrics)
-        } else {
-            None
-        }
-    }
-
     /// The format that a text looks like: only OpenMetrics has a line `# EOF`, units, and the
     /// types `gaugehistogram`, `info`, `stateset` and `unknown`. So a text of OpenMetrics that
     /// was cut off is mostly still known for one.

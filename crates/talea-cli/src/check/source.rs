@@ -43,6 +43,9 @@ impl Source {
     }
 }
 
+/// As a `fallback_scrape_protocol` does for Prometheus.
+const FORMAT: &str = "to check its text all the same, state the format with --format";
+
 /// The answer of a URL, and the format that it states.
 async fn fetch(
     url: &Target,
@@ -50,13 +53,12 @@ async fn fetch(
     tls: &Tls,
 ) -> Result<(Vec<u8>, Option<Syntax>)> {
     let answer = talea_load::fetch(&tls.to(url, "http/1.1")?, accept(wanted)).await?;
-    let syntax = answer.content_type.as_deref().and_then(Syntax::of_content_type);
-    if syntax.or(wanted).is_none() {
-        bail!(
-            "its Content-Type is {}, which is no text format of metrics; --format says which it is",
-            answer.content_type.as_deref().unwrap_or("missing")
-        );
-    }
+    let syntax = match answer.content_type.as_deref().map(Syntax::of_content_type) {
+        Some(Ok(syntax)) => Some(syntax),
+        _ if wanted.is_some() => None,
+        Some(Err(error)) => bail!("{error}. Prometheus drops such a scrape; {FORMAT}"),
+        None => bail!("it has no Content-Type. Prometheus drops such a scrape; {FORMAT}"),
+    };
     Ok((answer.body, syntax))
 }
 

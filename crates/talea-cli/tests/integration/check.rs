@@ -155,6 +155,13 @@ fn a_url_is_checked_as_what_it_says_it_is() {
         // The marker is a comment there, and a_total has no type.
         (Some(TEXT), CLEAN_OPENMETRICS, &["--strict"], 1),
         (Some("text/html"), CLEAN, &[], 2),
+        // Prometheus drops a scrape with one of these.
+        (Some("text/plain; version=0.0.4, charset=utf-8"), CLEAN, &[], 2),
+        (Some("text/plain; version=0.0.4;; charset=utf-8"), CLEAN, &[], 2),
+        (Some("text/plain; version"), CLEAN, &[], 2),
+        (Some("text/plain; version=\"0.0.4"), CLEAN, &[], 2),
+        (Some("application/openmetrics-text; version=2.0.0"), CLEAN_OPENMETRICS, &[], 2),
+        (Some("text/plain; version"), CLEAN, &["--format", "text"], 0),
         (None, CLEAN, &[], 2),
         (None, CLEAN, &["--format", "text"], 0),
     ] {
@@ -165,6 +172,9 @@ fn a_url_is_checked_as_what_it_says_it_is() {
         assert!(head.starts_with("GET /metrics?all=1 HTTP/1.1\r\n"), "{head}");
         assert!(head.contains("text/plain;version=0.0.4"), "{head}");
     }
+    let (url, _server) = served("200 OK", Some("text/plain; version"), CLEAN);
+    let said = &["expected '=' after a parameter's name", "Prometheus drops", "--format"];
+    assert_ends(&check("", &[&url]), 2, said);
     let (url, _server) = served("404 Not Found", Some(TEXT), "");
     assert_ends(&check("", &[&url]), 2, &["404"]);
 }
