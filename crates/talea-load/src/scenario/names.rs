@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use talea_parse::Sample;
+use talea_parse::{Line, Reader, Sample, Syntax};
 
 /// A quantity that a study reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -99,10 +99,16 @@ impl Selector {
                  'pool_connections{{state=\"used\"}}'"
             )
         };
-        // It is a sample without its value.
-        let samples = talea_parse::text(&format!("{text} 0\n")).map_err(|_| expected())?;
-        match <[Sample; 1]>::try_from(samples) {
-            Ok([Sample { name, labels, .. }]) if !name.is_empty() => Ok(Self { name, labels }),
+        // It is a sample without its value, so a timestamp would be the value added here.
+        let line = format!("{} 0\n", text.trim());
+        let lines: Vec<_> = Reader::new(&line, Syntax::Text).collect();
+        match <[_; 1]>::try_from(lines) {
+            Ok([Ok(Line::Sample(sample))])
+                if sample.timestamp.is_none() && !sample.name.is_empty() =>
+            {
+                let Sample { name, labels, .. } = sample.into();
+                Ok(Self { name, labels })
+            }
             _ => Err(expected()),
         }
     }
@@ -211,6 +217,14 @@ mod tests {
         assert_eq!(Names::built_in("phoenix").unwrap().seconds(), 1e-3);
         assert_eq!(Names::built_in("talea").unwrap().seconds(), 1.0);
         assert!(Names::built_in("cowboy").unwrap_err().contains("talea, phoenix, opentelemetry"));
+    }
+
+    #[test]
+    fn a_sample_is_no_selector() {
+        assert_eq!(Selector::parse(" x ").unwrap().name, "x");
+        for text in ["x 5", "x+1", "x .5", "{\"\"}", "x\ny", "# TYPE x gauge", "\0", ""] {
+            assert!(Selector::parse(text).is_err(), "{text:?}");
+        }
     }
 
     #[test]
