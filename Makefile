@@ -131,7 +131,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	$(CARGO) build --release --locked -p items-api
 	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-cli --test integration study_of_databases
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
-		-- current:: dashboard::
+		-- check:: current:: dashboard::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	TALEA_WORKERS=20000 scripts/python -k replaced
 	scripts/python sdist

@@ -1,5 +1,8 @@
 //! `talea check` compared with the parsers of scrapers: a text that one of them refuses has a
-//! violation. Each text is listed with a parser that refuses it.
+//! violation. Each text is listed with a parser that refuses it. And a page is read if, and only if,
+//! a Prometheus scrapes it: pages of each kind of departure, and pages with random faults.
+//!
+//! The Prometheus is Debian's, or the one that `TALEA_PROMETHEUS` names.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -9,7 +12,13 @@ use axum::http::header::CONTENT_TYPE;
 use axum::routing::get;
 use stage::{Job, LONGEST, Parser, Prometheus, check_metrics, refuses};
 use talea::{Escaping, Format};
-use talea_parse::{Severity, Syntax, check};
+use talea_parse::{Reader, Severity, Syntax, check};
+
+#[path = "../fuzz/src/faults.rs"]
+mod faults;
+#[path = "../crates/talea-parse/tests/integration/pages.rs"]
+#[expect(dead_code, reason = "here Prometheus says what is read")]
+mod pages;
 
 use By::{Nobody, Prometheus as Scrape, Promtool, Python};
 
@@ -62,6 +71,11 @@ const TEXTS: &[(&str, Syntax, By)] = &[
     ("a\t{b=\"\0\"}\t1\n", Syntax::Text, Nobody),
 ];
 
+const DEBIAN: &str = "prometheus";
+
+/// How many pages with random faults there are.
+const FAULTY: usize = 250;
+
 /// The Content-Type that the format's scrapers get.
 fn content_type(syntax: Syntax) -> String {
     let format = match syntax {
@@ -72,10 +86,10 @@ fn content_type(syntax: Syntax) -> String {
 }
 
 /// Of each text, whether a Prometheus drops its scrape.
-async fn dropped_by_prometheus() -> Vec<bool> {
+async fn dropped_by(program: &str, texts: Vec<(String, Syntax)>) -> Vec<bool> {
     let mut routes = Router::new();
-    let names: Vec<String> = (0..TEXTS.len()).map(|n| format!("text{n}")).collect();
-    for (name, &(text, syntax, _)) in names.iter().zip(TEXTS) {
+    let names: Vec<String> = (0..texts.len()).map(|n| format!("text{n}")).collect();
+    for (name, (text, syntax)) in names.iter().zip(texts) {
         let answer = move || async move { ([(CONTENT_TYPE, content_type(syntax))], text) };
         routes = routes.route(&format!("/{name}"), get(answer));
     }
@@ -88,7 +102,7 @@ async fn dropped_by_prometheus() -> Vec<bool> {
         .zip(&paths)
         .map(|(name, path)| Job { name, address, path, more: "" })
         .collect();
-    let prometheus = Prometheus::start(&jobs, "exemplar-storage").await;
+    let prometheus = Prometheus::start_with(program, &jobs, "exemplar-storage", &[]).await;
     let began = Instant::now();
     loop {
         let targets = prometheus.api("targets", &[("state", "active")]).await;
@@ -111,7 +125,8 @@ fn promtool_refuses(text: &str) -> bool {
 
 #[tokio::test]
 async fn a_fault_that_a_scraper_refuses_is_a_violation_and_no_other_is() {
-    let dropped = dropped_by_prometheus().await;
+    let texts = TEXTS.iter().map(|&(text, syntax, _)| (text.to_owned(), syntax)).collect();
+    let dropped = dropped_by(DEBIAN, texts).await;
     for (&(text, syntax, by), dropped) in TEXTS.iter().zip(dropped) {
         let parser = match syntax {
             Syntax::Text => Parser::Text,
@@ -132,4 +147,57 @@ async fn a_fault_that_a_scraper_refuses_is_a_violation_and_no_other_is() {
         let violations = findings.iter().filter(|found| found.severity == Severity::Violation);
         assert_eq!(violations.count() > 0, by != Nobody, "{text:?}: {findings:?}");
     }
+}
+
+/// Pages of each kind of departure, and others with random faults: the same each time.
+fn faulty_pages() -> Vec<(String, Syntax)> {
+    let mut random = 11_u64;
+    let mut next = || {
+        random = random.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+        (random >> 33) as u8
+    };
+    let known = pages::PAGES.iter().map(|page| (page.text.to_owned(), page.syntax));
+    let faulty = (0..FAULTY).map(|n| {
+        let bytes: Vec<u8> = (0..4 + 3 * (1 + n % 3)).map(|_| next()).collect();
+        let page = faults::page(&bytes);
+        match n % 2 {
+            0 => (page, Syntax::Text),
+            _ => (page + "# EOF\n", Syntax::OpenMetrics),
+        }
+    });
+    known.chain(faulty).collect()
+}
+
+/// Whether Prometheus parses a page and then drops it for its names.
+fn has_names_that_prometheus_drops(text: &str, syntax: Syntax) -> bool {
+    check(text, syntax).iter().any(|finding| {
+        finding.rule == "label-twice" || finding.instead.contains("a name that is not empty")
+    })
+}
+
+/// Whether a page has what a Prometheus before version 3 refuses.
+fn needs_prometheus_3(text: &str, syntax: Syntax) -> bool {
+    check(text, syntax).iter().any(|finding| {
+        finding.rule == "quoted-name"
+            || finding.instead.contains("at the line's beginning")
+            || finding.instead.contains("no comma after the last label")
+    })
+}
+
+#[tokio::test]
+async fn a_page_is_read_if_and_only_if_prometheus_scrapes_it() {
+    let named = std::env::var("TALEA_PROMETHEUS").ok();
+    let mut pages = faulty_pages();
+    if named.is_none() {
+        pages.retain(|(text, syntax)| !needs_prometheus_3(text, *syntax));
+    }
+    let dropped = dropped_by(named.as_deref().unwrap_or(DEBIAN), pages.clone()).await;
+    let mut read = 0;
+    for ((text, syntax), dropped) in pages.into_iter().zip(dropped) {
+        let error = Reader::new(&text, syntax).find_map(Result::err);
+        read += usize::from(error.is_none());
+        let refused = error.is_some() || has_names_that_prometheus_drops(&text, syntax);
+        assert_eq!(refused, dropped, "{syntax:?} {text:?}: {error:?}");
+    }
+    assert!(read > 40, "{read} were read");
 }

@@ -40,7 +40,28 @@ pub(crate) fn run(input: &[u8]) {
     }
 }
 
+/// Whether a line can be written so that it departs in nothing from its format.
+fn has_a_plain_form(line: &Line<'_>) -> bool {
+    match line {
+        Line::Type { name, .. } => !name.is_empty(),
+        Line::Help { name, help } => !name.is_empty() && !help.ends_with('\r'),
+        Line::Unit { name, unit } => {
+            let is_known = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+            !name.is_empty() && unit.chars().all(is_known)
+        }
+        Line::Sample(sample) => {
+            let exemplar = sample.exemplar.iter().flat_map(|exemplar| exemplar.labels.iter());
+            let mut labels = sample.labels.iter().chain(exemplar);
+            !sample.name.is_empty() && labels.all(|(name, _)| !name.is_empty())
+        }
+        _ => true,
+    }
+}
+
 fn write_line(out: &mut String, line: &Line<'_>, syntax: Syntax) {
+    if !has_a_plain_form(line) {
+        return;
+    }
     let written = match line {
         Line::Type { name, kind } => {
             let kind = kind.as_str(syntax).expect("a type of the format");
@@ -49,6 +70,9 @@ fn write_line(out: &mut String, line: &Line<'_>, syntax: Syntax) {
         Line::Unit { name, unit } => writeln!(out, "# UNIT {} {unit}", shown(name)),
         Line::Help { name, help } => {
             let quotes = syntax == Syntax::OpenMetrics;
+            // In text 0.0.4 blanks alone are no text.
+            let is_blank = help.bytes().all(|byte| matches!(byte, b' ' | b'\t' | 0));
+            let help = if is_blank && !quotes { "" } else { help };
             writeln!(out, "# HELP {} {}", shown(name), escaped(help, quotes))
         }
         Line::End => writeln!(out, "# EOF"),

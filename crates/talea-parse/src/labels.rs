@@ -88,6 +88,7 @@ fn next(text: &str) -> Option<Label<'_>> {
         let bytes = text.as_bytes();
         at += bytes.get(at..)?.iter().position(|b| !matches!(b, b' ' | b'\t' | b','))?;
         let name = if bytes[at] == b'"' {
+            // A name has no NULs.
             let name = quoted(text, at + 1)?;
             at += name.text.len() + 2;
             name
@@ -106,9 +107,16 @@ fn next(text: &str) -> Option<Label<'_>> {
             return None;
         }
         at += 1;
-        at += scan::blanks(bytes.get(at..)?);
-        let value = quoted(text, at + 1)?;
-        let rest = text.get(at + value.text.len() + 2..)?;
+        at += bytes.get(at..)?.iter().position(|&b| b == b'"')?;
+        let mut value = quoted(text, at + 1)?;
+        let mut end = at + value.text.len() + 2;
+        // Prometheus reads NULs behind the quote as a part of the value, but for the last of them.
+        let nuls = scan::nuls(bytes.get(end..)?);
+        if nuls > 0 {
+            end += nuls;
+            value.text = text.get(at + 1..end - 1)?;
+        }
+        let rest = text.get(end..)?;
         return Some(Label { name, value, rest });
     }
 }
@@ -123,9 +131,11 @@ fn quoted(text: &str, from: usize) -> Option<Part<'_>> {
         at += scan::before_quote(bytes.get(at..)?);
         match bytes.get(at)? {
             b'"' => return Some(Part { text: text.get(from..at)?, quoted: true, escaped }),
+            b'\n' => at += 1,
             _ => {
                 escaped = true;
-                at += 2;
+                at += 1;
+                at += 1 + scan::nuls(bytes.get(at..)?);
             }
         }
     }

@@ -14,9 +14,8 @@
 //! ```
 //!
 //! - [`Reader`] yields a text line by line. It copies only text that must be unescaped.
-//!   It accepts the texts that Prometheus accepts. In text 0.0.4 these are more than the
-//!   format's documentation allows. In OpenMetrics these follow the grammar, and names may
-//!   also stand in quotes.
+//!   It takes the texts that the parser of Prometheus 3 takes, which are more than the formats
+//!   allow.
 //! - [`families`] groups samples with the metadata of their metric. [`text`] returns the
 //!   samples alone.
 //! - [`check`] reports every line that the format's documentation forbids, and gives advice.

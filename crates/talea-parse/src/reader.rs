@@ -9,8 +9,22 @@ use super::{ParseError, Syntax};
 /// Goes through a text line by line, in one pass. Empty lines and comments of text 0.0.4
 /// are read over.
 ///
-/// After a line that is not of the format it continues with the next one. In OpenMetrics the last
-/// thing is [`Line::End`], or an error that says that it is missing.
+/// It takes the texts that the parser of Prometheus 3 takes, and reads them as that does. These
+/// are more than the formats allow: [`check`](super::check()) reports the difference. So a line can
+/// have label values with line feeds, and then stands in several lines of the text.
+///
+/// After a line that Prometheus refuses it continues with the next one, where Prometheus drops the
+/// whole text. In OpenMetrics the last thing is [`Line::End`], or an error that says that it is
+/// missing.
+///
+/// These differ:
+///
+/// - Metadata names and labels of exemplars in quotes are unescaped. Prometheus leaves them
+///   escaped, and so does not find the metadata of a metric whose name has a quote.
+/// - A text is UTF-8. Prometheus takes other bytes in comments.
+/// - `le` and `quantile` are as in the text; Prometheus writes their numbers in one way.
+/// - Prometheus drops some texts that its parser takes: those in which a label stands twice, and
+///   those with a name without a character.
 pub struct Reader<'a> {
     lexer: Lexer<'a>,
     syntax: Syntax,
@@ -32,23 +46,16 @@ impl<'a> Reader<'a> {
 
     #[cold]
     fn error(&self, expected: &'static str, at: usize) -> ParseError {
-        let (text, places) = (self.lexer.text(), self.lexer.places);
-        ParseError {
-            line: places.line,
-            column: column(text, places.start, at),
-            expected,
-            found: found(text, at),
-        }
+        let text = self.lexer.text();
+        let (line, start) = self.lexer.line_of(at);
+        ParseError { line, column: column(text, start, at), expected, found: found(text, at) }
     }
 
-    /// A line of OpenMetrics where it stands and as it is; text 0.0.4 takes much more.
+    /// The first departure of the line that Prometheus refuses.
     fn refused(&self) -> Option<ParseError> {
         let mut departures = self.lexer.departures.iter();
-        departures.find_map(|departure| {
-            // Scrapers know what is meant by those of text 0.0.4.
-            let expected = departure.what.expected(self.syntax)?;
-            (self.syntax == Syntax::OpenMetrics).then(|| self.error(expected, departure.at))
-        })
+        let refused = departures.find(|departure| departure.what.is_refused(self.syntax))?;
+        Some(self.error(refused.what.expected(self.syntax)?, refused.at))
     }
 
     #[cold]
@@ -58,13 +65,16 @@ impl<'a> Reader<'a> {
 
     /// A line that is more than a plain sample.
     fn next_slowly(&mut self) -> Option<Result<Line<'a>, ParseError>> {
-        let line = match self.lexer.line() {
-            Some(Ok(line)) => line,
-            Some(Err(fault)) => return Some(Err(self.error(fault.expected, fault.at))),
-            None if self.syntax == Syntax::Text || self.closed || self.reported_missing_end => {
-                return None;
+        let line = loop {
+            match self.lexer.line() {
+                Some(Ok(Some(line))) => break line,
+                Some(Ok(None)) => {}
+                Some(Err(fault)) => return Some(Err(self.error(fault.expected, fault.at))),
+                None if self.syntax == Syntax::Text || self.closed || self.reported_missing_end => {
+                    return None;
+                }
+                None => return Some(Err(self.missing_end())),
             }
-            None => return Some(Err(self.missing_end())),
         };
         let closed = self.closed;
         self.closed |= line == Line::End;
@@ -81,10 +91,8 @@ impl<'a> Reader<'a> {
     fn missing_end(&mut self) -> ParseError {
         self.reported_missing_end = true;
         let text = self.lexer.text();
-        let places = &mut self.lexer.places;
         if text.is_empty() || text.ends_with('\n') {
-            places.line += 1;
-            places.start = text.len();
+            self.lexer.go_to_end();
         }
         self.error("# EOF at the end", text.len())
     }

@@ -50,6 +50,12 @@ pub(super) fn blanks(bytes: &[u8]) -> usize {
     bytes.iter().position(|byte| !matches!(byte, b' ' | b'\t')).unwrap_or(bytes.len())
 }
 
+/// How many NULs stand at the beginning.
+#[inline]
+pub(super) fn nuls(bytes: &[u8]) -> usize {
+    bytes.iter().position(|&byte| byte != 0).unwrap_or(bytes.len())
+}
+
 /// How much stands before the next blank or the line's end.
 #[inline]
 pub(super) fn word(bytes: &[u8]) -> usize {

@@ -23,6 +23,8 @@ pub(super) struct Checker<'a> {
     named: HashMap<Cow<'a, str>, usize>,
     /// The family of the last line.
     current: Option<usize>,
+    /// The type that was declared last.
+    pub(super) last_type: MetricType,
     /// The family that has a sample of this name.
     claims: HashMap<String, usize>,
     /// Each series with the line and the time of its last sample.
@@ -43,6 +45,7 @@ impl<'a> Checker<'a> {
             families: Vec::new(),
             named: HashMap::new(),
             current: None,
+            last_type: MetricType::Unknown,
             claims: HashMap::new(),
             series: HashMap::new(),
             fingerprints: Fingerprints::default(),
@@ -118,6 +121,7 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn metadata_type(&mut self, at: usize, kind: MetricType, place: Place) {
+        self.last_type = kind;
         let family = &mut self.families[at];
         let (typed, sampled) = (family.typed, family.sampled);
         let late = family.united.max(family.helped).is_some();
@@ -207,8 +211,8 @@ impl<'a> Checker<'a> {
     }
 
     pub(super) fn place(&self, at: usize) -> Place {
-        let places = self.lexer.places;
-        Place { line: places.line, start: places.start, at }
+        let (line, start) = self.lexer.line_of(at);
+        Place { line, start, at }
     }
 
     pub(super) fn expected(&mut self, expected: &str, at: usize) {

@@ -20,13 +20,17 @@ impl<'a> Checker<'a> {
             match line {
                 Err(fault) => self.expected(fault.expected, fault.at),
                 Ok(line) => {
-                    ended |= line == Line::End;
+                    ended |= line == Some(Line::End);
                     self.departures();
-                    self.line(line);
+                    if let Some(line) = line {
+                        self.line(line);
+                    }
                 }
             }
         }
-        self.end(ended);
+        if !self.lexer.cut {
+            self.end(ended);
+        }
         for at in 0..self.families.len() {
             points::finish(&mut self, at);
             advice::family(&mut self, at);
@@ -37,12 +41,10 @@ impl<'a> Checker<'a> {
 
     /// Whether the text ends as it must.
     fn end(&mut self, ended: bool) {
-        let text = self.text;
-        let last = Place {
-            line: self.lexer.places.line.max(1),
-            start: self.lexer.places.start,
-            at: text.trim_end_matches('\n').len().max(self.lexer.places.start),
-        };
+        // NULs behind the last line are a part of it.
+        let text = self.text.trim_end_matches('\0');
+        let last = self.place(text.trim_end_matches('\n').len().max(self.lexer.places.start));
+        let last = Place { line: last.line.max(1), ..last };
         let open = !text.is_empty() && !text.ends_with('\n');
         match self.syntax {
             Syntax::Text if open => self.violation(
@@ -70,6 +72,10 @@ impl<'a> Checker<'a> {
     fn departures(&mut self) {
         for n in 0..self.lexer.departures.len() {
             let departure = self.lexer.departures[n];
+            // That has a rule of its own.
+            if departure.what == Oddity::ForeignUnit {
+                continue;
+            }
             if let Some(expected) = departure.what.expected(self.syntax) {
                 self.expected(expected, departure.at);
             } else if departure.what != Oddity::QuotedName {

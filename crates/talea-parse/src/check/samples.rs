@@ -24,19 +24,20 @@ pub(super) fn sample<'a>(
     checker.claim(at, place);
     checker.families[at].sampled.get_or_insert(place.line);
     let Some(ending) = ending else { return misnamed(checker, at, sample, place) };
-    let labels = Sorted::of(sample.labels);
+    let mut labels = Sorted::of(sample.labels);
     let labels_at = places.labels;
     names(checker, at, sample.labels, &labels, labels_at);
-    series(checker, sample, &labels, place);
     let kind = checker.families[at].kind;
     let part = part(checker, at, ending, sample, &labels);
+    labels.kept(checker.last_type);
+    series(checker, sample, &labels, place);
     value(checker, at, kind, ending, sample.value);
     if let Some(exemplar) = &sample.exemplar {
         self::exemplar(checker, kind, ending, exemplar, part);
     }
     let family = &checker.families[at];
     let special = special(kind, ending, &family.name);
-    let own = labels.0.iter().filter(|(name, _)| Some(name.as_ref()) != special);
+    let own = labels.present().filter(|(name, _)| Some(name.as_ref()) != special);
     let group = checker.fingerprints.of(&family.name, own);
     points::add(checker, at, group, part, sample, place);
 }
@@ -70,6 +71,28 @@ impl<'a> Sorted<'a> {
 
     fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(own, _)| own == name).map(|(_, value)| value.as_ref())
+    }
+
+    /// Those that have a value: a label without one is a missing label to Prometheus.
+    fn present(&self) -> impl Iterator<Item = &Label<'a>> + Clone {
+        self.0.iter().filter(|(_, value)| !value.is_empty())
+    }
+
+    /// As Prometheus keeps them below the last `# TYPE`, of whichever metric that is: it writes the
+    /// numbers of thresholds and quantiles in one way.
+    fn kept(&mut self, last_type: MetricType) {
+        let special = match last_type {
+            MetricType::Histogram => "le",
+            MetricType::Summary => "quantile",
+            _ => return,
+        };
+        for (name, value) in &mut self.0 {
+            if name == special {
+                if let Some(number) = crate::number::float(value) {
+                    *value = canonical(number).into();
+                }
+            }
+        }
     }
 
     fn twice(&self) -> Option<&str> {
@@ -119,7 +142,7 @@ fn names<'a>(
 
 /// Whether the series was there already.
 fn series(checker: &mut Checker<'_>, sample: &SampleRef<'_>, labels: &Sorted<'_>, place: Place) {
-    let series = checker.fingerprints.of(&sample.name, labels.0.iter());
+    let series = checker.fingerprints.of(&sample.name, labels.present());
     let now = (place.line, sample.timestamp);
     let Some((line, before)) = checker.series.insert(series, now) else { return };
     let found = || {
@@ -138,7 +161,15 @@ fn series(checker: &mut Checker<'_>, sample: &SampleRef<'_>, labels: &Sorted<'_>
             found(),
             "give it a later timestamp than the one before".into(),
         ),
-        _ => checker.violation(place, "series-twice", found(), "write each series once".into()),
+        _ => {
+            let instead = match labels.0.iter().find(|(_, value)| value.is_empty()) {
+                Some((name, _)) => {
+                    format!("write each series once: {name} without a value is no label")
+                }
+                None => "write each series once".to_owned(),
+            };
+            checker.violation(place, "series-twice", found(), instead);
+        }
     }
 }
 

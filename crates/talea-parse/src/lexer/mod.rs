@@ -1,8 +1,19 @@
 //! The lexer: takes one line after another apart.
 //!
-//! A line that a scraper cannot read is a [`Fault`]; the lexer continues with the next line. Text
-//! that can be read but should not be there is a [`Departure`]: the reader refuses it if the format
-//! does, the checker reports it and continues.
+//! The grammar is that of Prometheus 3 (`model/textparse` in v0.315: `promlex.l` and `promparse.go`
+//! for text 0.0.4, `openmetricslex.l` and `openmetricsparse.go` for OpenMetrics), which takes more
+//! than the formats allow. A line that is not of it is a [`Fault`]; the lexer continues with the
+//! next line. Text that Prometheus takes and a format does not is a [`Departure`]: the checker
+//! reports it and continues.
+//!
+//! Two properties of that grammar shape this one:
+//!
+//! - Quoted text can have line feeds, so what is called a line here can be several lines of the
+//!   text. If such a line has a fault, then the quote was most likely not closed: the fault is the
+//!   first line feed in quotes, and the lexer continues behind that.
+//! - NULs are left out in values, help texts and comments, end the text at a line's beginning, and
+//!   are faults elsewhere. Behind the closing quote of a value they are left out too, but then the
+//!   quote is a part of the value.
 
 mod about;
 mod sample;
@@ -13,13 +24,19 @@ use crate::departure::{Departure, Oddity};
 use crate::error::Fault;
 use crate::labels::unescaped;
 use crate::plain::{Plain, plain};
-use crate::{Line, Syntax, scan};
+use crate::{Line, SampleRef, Syntax, scan};
 
 pub(super) struct Lexer<'a> {
     text: &'a str,
     syntax: Syntax,
     /// The first byte of the next line.
     next: usize,
+    /// The number of the next line.
+    next_line: usize,
+    /// The line feeds in quotes in the current line.
+    breaks: Vec<usize>,
+    /// Whether a NUL ended the text.
+    pub(super) cut: bool,
     /// The name of the last sample that was plain.
     last: &'a str,
     /// The places of the parts of the current line.
@@ -48,7 +65,17 @@ pub(super) struct Places {
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a str, syntax: Syntax) -> Self {
-        Self { text, syntax, next: 0, last: "", places: Places::default(), departures: Vec::new() }
+        Self {
+            text,
+            syntax,
+            next: 0,
+            next_line: 1,
+            breaks: Vec::new(),
+            cut: false,
+            last: "",
+            places: Places::default(),
+            departures: Vec::new(),
+        }
     }
 
     pub(super) fn text(&self) -> &'a str {
@@ -60,37 +87,60 @@ impl<'a> Lexer<'a> {
     #[inline(always)]
     pub(super) fn plain(&mut self) -> Option<Plain<'a>> {
         let (plain, len) = plain(self.text, self.next, self.last)?;
-        self.places.line += 1;
+        self.places.line = self.next_line;
+        self.next_line += 1;
         self.places.start = self.next;
         self.next += len;
         self.last = plain.name;
         Some(plain)
     }
 
-    /// The next line; none at the end. After a fault it is the one after that.
-    pub(super) fn line(&mut self) -> Option<Result<Line<'a>, Fault>> {
+    /// The next line; none at the end. After a fault it is the one after that. Comments are read
+    /// over, except those that depart from the format, which are `Ok(None)`.
+    pub(super) fn line(&mut self) -> Option<Result<Option<Line<'a>>, Fault>> {
         self.departures.clear();
         loop {
             let start = self.next;
             let first = *self.text.as_bytes().get(start)?;
-            self.places.line += 1;
+            self.breaks.clear();
+            self.places.line = self.next_line;
             self.places.start = start;
-            let read = match first {
-                b'#' | b'\n' | b' ' | b'\t' => match self.other(start) {
-                    Ok(None) => {
-                        self.departures.clear();
-                        continue;
-                    }
-                    Ok(Some(line)) => Ok(line),
-                    Err(fault) => Err(fault),
-                },
-                _ => self.sample(start).map(Line::Sample),
+            let mut read = match first {
+                b'#' | b'\n' | b' ' | b'\t' | 0 => self.other(start),
+                _ => self.sample(start).map(|sample| Some(Line::Sample(sample))),
             };
+            if let (Err(fault), Some(&open)) = (&mut read, self.breaks.first()) {
+                *fault = Fault { expected: "a closing quote", at: open };
+                self.breaks.clear();
+            }
+            self.next_line += 1 + self.breaks.len();
             if let Err(fault) = &read {
                 self.skip_line(fault.at);
             }
+            let is_plain = |departure: &Departure| departure.what.expected(self.syntax).is_none();
+            if matches!(read, Ok(None)) && self.departures.iter().all(is_plain) {
+                self.departures.clear();
+                continue;
+            }
             return Some(read);
         }
+    }
+
+    /// Goes to the line behind the last line feed.
+    pub(super) fn go_to_end(&mut self) {
+        self.breaks.clear();
+        self.places.line = self.next_line;
+        self.places.start = self.text.len();
+    }
+
+    /// The line of the text that has a place of the current line, and its first byte.
+    pub(super) fn line_of(&self, at: usize) -> (usize, usize) {
+        let before = self.breaks.partition_point(|&line_feed| line_feed < at);
+        let start = match before {
+            0 => self.places.start,
+            _ => self.breaks[before - 1] + 1,
+        };
+        (self.places.line + before, start)
     }
 
     fn skip_line(&mut self, from: usize) {
@@ -112,11 +162,32 @@ impl<'a> Lexer<'a> {
                 self.skip_line(at);
                 Ok(None)
             }
+            Some(0) if !strict => {
+                self.cut(at);
+                Ok(None)
+            }
             Some(_) => {
                 self.depart(Oddity::Indented, start);
-                self.sample(at).map(|sample| Some(Line::Sample(sample)))
+                self.indented(start, at).map(|sample| Some(Line::Sample(sample)))
             }
         }
+    }
+
+    /// A sample behind blanks. Prometheus takes these for a part of a name without quotes.
+    fn indented(&mut self, start: usize, at: usize) -> Result<SampleRef<'a>, Fault> {
+        let mut sample = self.sample(at)?;
+        if self.byte(at) != Some(b'{') {
+            let end = at + sample.name.len();
+            sample.name = Cow::Borrowed(&self.text[start..end]);
+        }
+        Ok(sample)
+    }
+
+    /// Ends the text at a NUL.
+    fn cut(&mut self, at: usize) {
+        self.depart(Oddity::Nul, at);
+        self.next = self.text.len();
+        self.cut = true;
     }
 
     /// A name, in quotes or not, and the place behind it; none if there is neither.
@@ -129,44 +200,73 @@ impl<'a> Lexer<'a> {
             let end = at + len_of(self.rest(at));
             return Ok(((end > at).then(|| Cow::Borrowed(&self.text[at..end])), end));
         }
-        let end = self.quoted_name(at)?;
+        let end = self.quoted_name(at, false)?;
         Ok((Some(unescaped(&self.text[at + 1..end - 1], true)), end))
     }
 
     /// The end of a name in quotes, behind its quote.
-    fn quoted_name(&mut self, at: usize) -> Result<usize, Fault> {
-        let end = self.quoted(at + 1)?;
+    fn quoted_name(&mut self, at: usize, in_exemplar: bool) -> Result<usize, Fault> {
+        let lines = if in_exemplar { LineFeeds::Faults } else { LineFeeds::Departures };
+        let end = self.quoted(at + 1, lines, Nuls::Faults)?;
         self.depart(Oddity::QuotedName, at);
-        let name = &self.text[at + 1..end - 1];
-        if name.is_empty() {
-            return fault("a name that is not empty", at);
+        if end == at + 2 {
+            self.depart(Oddity::EmptyName, at);
         }
-        match name.find('\0') {
-            Some(nul) => fault("no NUL in a name: Prometheus takes it for the end", at + 1 + nul),
-            None => Ok(end),
+        Ok(end)
+    }
+
+    /// The end of a value in quotes, behind its quote and the NULs that Prometheus leaves out there.
+    fn quoted_value(&mut self, at: usize, in_exemplar: bool) -> Result<usize, Fault> {
+        let lines = match self.syntax {
+            Syntax::Text => LineFeeds::Departures,
+            Syntax::OpenMetrics => LineFeeds::Faults,
+        };
+        if in_exemplar {
+            return self.quoted(at + 1, lines, Nuls::Faults);
         }
+        let end = self.quoted(at + 1, lines, Nuls::LeftOut)?;
+        let nuls = scan::nuls(self.rest(end));
+        if nuls > 0 {
+            self.depart(Oddity::Nul, end);
+        }
+        Ok(end + nuls)
     }
 
     /// The end of quoted text that begins at `from`, behind its quote.
-    fn quoted(&mut self, from: usize) -> Result<usize, Fault> {
+    fn quoted(&mut self, from: usize, lines: LineFeeds, nuls: Nuls) -> Result<usize, Fault> {
         let mut at = from;
         loop {
-            at += scan::before_quote(self.rest(at));
+            let len = scan::before_quote(self.rest(at));
+            if nuls == Nuls::Faults {
+                if let Some(nul) = self.rest(at)[..len].iter().position(|&byte| byte == 0) {
+                    return fault("no NUL here: Prometheus takes it for the end", at + nul);
+                }
+            }
+            at += len;
             match self.byte(at) {
                 Some(b'"') => return Ok(at + 1),
-                Some(b'\\') => match self.byte(at + 1) {
-                    Some(b'n' | b'\\' | b'"') => at += 2,
-                    Some(b'\n' | 0) | None => {
-                        return fault(r#"\\, \" or \n after a backslash"#, at);
+                Some(b'\\') => {
+                    let skipped = match nuls {
+                        Nuls::LeftOut => scan::nuls(self.rest(at + 1)),
+                        Nuls::Faults => 0,
+                    };
+                    if skipped > 0 {
+                        self.depart(Oddity::Nul, at + 1);
                     }
-                    Some(_) if self.syntax == Syntax::Text => {
-                        return fault(r#"\\, \" or \n after a backslash"#, at);
+                    match self.byte(at + 1 + skipped) {
+                        Some(b'n' | b'\\' | b'"') if skipped == 0 => {}
+                        Some(b'\n' | 0) | None => {
+                            return fault(r#"\\, \" or \n after a backslash"#, at);
+                        }
+                        Some(_) => self.depart(Oddity::Escape, at),
                     }
-                    Some(_) => {
-                        self.depart(Oddity::Escape, at);
-                        at += 2;
-                    }
-                },
+                    at += 2 + skipped;
+                }
+                Some(b'\n') if lines == LineFeeds::Departures => {
+                    self.depart(Oddity::LineFeed, at);
+                    self.breaks.push(at);
+                    at += 1;
+                }
                 _ => return fault("a closing quote", at),
             }
         }
@@ -245,7 +345,19 @@ impl<'a> Lexer<'a> {
     }
 }
 
-const NO_RETURN: &str = "a line feed alone at the line's end, without a carriage return";
+/// How quoted text takes line feeds.
+#[derive(Clone, Copy, PartialEq)]
+enum LineFeeds {
+    Departures,
+    Faults,
+}
+
+/// How quoted text takes NULs.
+#[derive(Clone, Copy, PartialEq)]
+enum Nuls {
+    LeftOut,
+    Faults,
+}
 
 #[cold]
 fn fault<T>(expected: &'static str, at: usize) -> Result<T, Fault> {
@@ -255,7 +367,6 @@ fn fault<T>(expected: &'static str, at: usize) -> Result<T, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::SampleRef;
 
     #[test]
     fn the_short_way_sees_what_the_long_one_sees() {
@@ -298,7 +409,7 @@ mod tests {
                 let Some(found) = short.plain() else { continue };
                 plain += 1;
                 let found = Line::Sample(SampleRef::from(found));
-                assert_eq!(long.line(), Some(Ok(found)), "{text}");
+                assert_eq!(long.line(), Some(Ok(Some(found))), "{text}");
                 assert_eq!(short.places.line, long.places.line);
                 assert!(short.line() == long.line(), "{text}");
             }

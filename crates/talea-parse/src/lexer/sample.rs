@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use super::{Lexer, NO_RETURN, fault};
-use crate::departure::Oddity;
+use super::{Lexer, fault};
+use crate::departure::{NO_RETURN, Oddity};
 use crate::error::Fault;
-use crate::labels::LabelsRef;
+use crate::labels::{LabelsRef, unescaped};
 use crate::{ExemplarRef, SampleRef, Syntax, number, scan};
 
 impl<'a> Lexer<'a> {
@@ -25,7 +25,7 @@ impl<'a> Lexer<'a> {
         }
         if next == Some(b'{') {
             let mut quoted = None;
-            (labels, end) = self.labels(end + 1, len == 0, &mut quoted)?;
+            (labels, end) = self.labels(end + 1, Some(&mut quoted).filter(|_| len == 0), false)?;
             self.places.labels = labels.raw().as_ptr() as usize - self.text.as_ptr() as usize;
             match quoted {
                 Some((own, place)) => {
@@ -41,7 +41,10 @@ impl<'a> Lexer<'a> {
         } else if len == 0 {
             return fault("a metric's name", at);
         } else if !matches!(next, Some(b' ' | b'\t')) {
-            return fault("a blank or '{' after the name", end);
+            if self.syntax == Syntax::OpenMetrics || number::float(self.word(end)).is_none() {
+                return fault("a blank or '{' after the name", end);
+            }
+            self.depart(Oddity::NoBlank, end);
         }
         let at = self.gap(end);
         self.places.value = at;
@@ -73,10 +76,7 @@ impl<'a> Lexer<'a> {
         if self.byte(at) != Some(b'{') {
             return fault("'{' and the exemplar's labels", at);
         }
-        let (labels, end) = self.labels(at + 1, false, &mut None)?;
-        if let Some(nul) = labels.raw().find('\0') {
-            return fault("no NUL in an exemplar: Prometheus takes it for the end", at + 1 + nul);
-        }
+        let (labels, end) = self.labels(at + 1, None, true)?;
         let at = self.gap_or_fault(end, "a blank after '}'")?;
         let (value, end) = self.number(at, "the exemplar's value")?;
         let timestamp = match self.more(end) {
@@ -93,12 +93,13 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// The labels behind an opening brace, and the place behind the closing one.
+    /// The labels behind an opening brace, and the place behind the closing one. `own` takes the
+    /// metric's name and its place, where that may stand among the labels.
     fn labels(
         &mut self,
         from: usize,
-        nameless: bool,
-        own: &mut Option<(Cow<'a, str>, usize)>,
+        mut own: Option<&mut Option<(Cow<'a, str>, usize)>>,
+        in_exemplar: bool,
     ) -> Result<(LabelsRef<'a>, usize), Fault> {
         let mut at = from;
         let mut any = false;
@@ -116,37 +117,56 @@ impl<'a> Lexer<'a> {
                         }
                         break;
                     }
-                    Some(b'"') => at = self.quoted_name(at)?,
+                    Some(b'"') => at = self.quoted_name(at, in_exemplar)?,
                     _ => return fault("a label's name or '}'", at),
                 }
             }
+            let name_end = at;
             at = self.stray(at);
-            if self.byte(at) != Some(b'=') {
+            let is_label = self.byte(at) == Some(b'=');
+            if is_label {
+                at = self.value_of_label(at + 1, in_exemplar)?;
+            } else {
                 // Alone in quotes is the metric's name.
-                if len > 0 || !nameless || own.is_some() {
+                let Some(own) = own.take().filter(|_| len == 0) else {
                     return fault("'=' after a label's name", at);
-                }
+                };
                 if any {
                     self.depart(Oddity::LateName, name_at);
                 }
-                let (name, _) = self.name(name_at, scan::metric_name)?;
-                *own = name.map(|name| (name, name_at));
-            } else {
-                at = self.stray(at + 1);
-                if self.byte(at) != Some(b'"') {
-                    return fault("a value in quotes", at);
-                }
-                at = self.quoted(at + 1)?;
-                at = self.stray(at);
+                let name = unescaped(&self.text[name_at + 1..name_end - 1], true);
+                *own = Some((name, name_at));
             }
             any = true;
             match self.byte(at) {
                 Some(b',') => at += 1,
                 Some(b'}') => break,
+                Some(next) if is_label && self.starts_label(next) => {
+                    self.depart(Oddity::NoComma, at);
+                }
                 _ => return fault("',' or '}' after a label", at),
             }
         }
         Ok((LabelsRef::new(&self.text[from..at]), at + 1))
+    }
+
+    /// The value behind an equals sign; the place behind it and the blanks that follow.
+    fn value_of_label(&mut self, at: usize, in_exemplar: bool) -> Result<usize, Fault> {
+        let mut from = self.stray(at);
+        while from > at && self.byte(from) == Some(0) {
+            from = self.left_out(from);
+            from = self.stray(from);
+        }
+        if self.byte(from) != Some(b'"') {
+            return fault("a value in quotes", from);
+        }
+        let end = self.quoted_value(from, in_exemplar)?;
+        Ok(self.stray(end))
+    }
+
+    /// Whether a label can begin so without a comma before it.
+    fn starts_label(&self, byte: u8) -> bool {
+        self.syntax == Syntax::Text && (byte == b'"' || scan::label_name(&[byte]) > 0)
     }
 
     fn number(&self, at: usize, expected: &'static str) -> Result<(f64, usize), Fault> {

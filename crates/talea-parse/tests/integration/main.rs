@@ -3,4 +3,6 @@
 mod check;
 mod corpus;
 mod hostile;
+mod pages;
+mod prometheus;
 mod reader;
