@@ -7,9 +7,13 @@
 use std::sync::OnceLock;
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{boot_nanos, unix_nanos, unix_nanos_about};
+pub use linux::boot_nanos;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{unix_nanos, unix_nanos_about};
 #[cfg(not(target_os = "linux"))]
-pub(crate) use portable::{boot_nanos, unix_nanos, unix_nanos as unix_nanos_about};
+pub use portable::boot_nanos;
+#[cfg(not(target_os = "linux"))]
+pub(crate) use portable::{unix_nanos, unix_nanos as unix_nanos_about};
 
 /// Converts a time of the boot clock to the wall clock as it is now. Unless the wall clock is set,
 /// the result is never earlier than the wall clock's time at that instant.
@@ -35,7 +39,7 @@ mod linux {
     }
 
     /// Nanoseconds since the machine was booted; all processes of a time namespace read the same.
-    pub(crate) fn boot_nanos() -> u64 {
+    pub fn boot_nanos() -> u64 {
         read(CLOCK_BOOTTIME)
     }
 
@@ -65,7 +69,7 @@ mod portable {
     }
 
     /// Nanoseconds since this was first called: regions are one process's alone.
-    pub(crate) fn boot_nanos() -> u64 {
+    pub fn boot_nanos() -> u64 {
         static BEGAN: OnceLock<Instant> = OnceLock::new();
         BEGAN.get_or_init(Instant::now).elapsed().as_nanos() as u64
     }

@@ -71,6 +71,7 @@ mod values;
 
 pub use allocator::return_large_buffers;
 pub use atomic_ref::AtomicRef;
+pub use clock::boot_nanos;
 pub use config::Config;
 pub use error::{FamilyError, OpenError, Overflow};
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};

@@ -174,7 +174,7 @@ impl<S: Scrapable> Exposition<S> {
                 ExpositionBody::streamed(first, stream, self.patience, until)
             }
             Ok(Ok(Ok(((whole, false), _)))) => ExpositionBody::whole(whole),
-            // A function given to `on_snapshot` panicked.
+            // The task panicked, or its snapshot cannot be written.
             Ok(Ok(Err(_)) | Err(_)) => {
                 let reason = "The snapshot could not be taken.\n";
                 return refuse(StatusCode::INTERNAL_SERVER_ERROR, [], reason);

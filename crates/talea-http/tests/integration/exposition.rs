@@ -166,14 +166,19 @@ async fn a_snapshot_that_takes_longer_than_the_scraper_waits_is_a_503() {
 }
 
 #[tokio::test]
-async fn a_panic_before_a_snapshot_fails_that_scrape_alone() {
+async fn a_panic_before_a_snapshot_is_counted_and_fails_no_scrape() {
     let registry = some_metrics();
     let panics = Arc::new(AtomicBool::new(true));
     let now = Arc::clone(&panics);
     registry.on_snapshot(move || assert!(!now.load(Ordering::Relaxed), "as the test wants it"));
     let server = serve(Exposition::new(&registry).at_once(1));
-    let answer = get(server.local_addr(), "/metrics", &[]).await;
-    assert_eq!(answer.status, StatusCode::INTERNAL_SERVER_ERROR);
+    for counted in 1..4 {
+        let answer = get(server.local_addr(), "/metrics", &[]).await;
+        assert_eq!(answer.status, StatusCode::OK);
+        let expected =
+            format!("talea_observable_failures_total{{family=\"on_snapshot\"}} {counted}\n");
+        assert!(answer.text().contains(&expected), "{}", answer.text());
+    }
     panics.store(false, Ordering::Relaxed);
     assert_eq!(get(server.local_addr(), "/metrics", &[]).await.status, StatusCode::OK);
 }

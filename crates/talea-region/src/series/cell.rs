@@ -282,6 +282,15 @@ impl Cell {
         }
     }
 
+    /// Takes this process's value out of an owned cell. False if the process has a value nevertheless: the
+    /// cell has one of all processes, or a process without a value counts as 0.
+    pub fn unset(self) -> bool {
+        if matches!(self.copies.how(), BLOCKS | OPTIONAL_BLOCKS) {
+            self.own().store(0, Relaxed);
+        }
+        self.copies.how() == OPTIONAL_BLOCKS
+    }
+
     /// Stores a float, as [`set`](Self::set).
     #[inline]
     pub fn set_float(self, x: f64) {

@@ -125,6 +125,11 @@ impl FloatGauge {
         self.cell.update(update, move || self.set_min(value));
     }
 
+    /// Takes this process's value out; false if the process has one nevertheless, as [`Cell::unset`] says.
+    pub(crate) fn unset(&self) -> bool {
+        self.cell.get().is_some_and(|cell| cell.unset())
+    }
+
     /// The value, of this process where each has its own; 0 if it is not installed.
     #[inline]
     pub fn get(&self) -> f64 {

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::expose::unit;
 use crate::labels::LabelText;
 use crate::samples;
-use crate::snapshot::{Snapshot, constant_labels, derived_series, recent_of};
+use crate::snapshot::{Snapshot, derived_series, is_internal_kind, recent_of};
 use crate::{Combine, OpenError};
 
 /// A region that is read, never mapped: a file that is damaged, or truncated while it is read, is
@@ -250,7 +250,7 @@ impl Reader {
 
 /// Whether a family holds what is shown with another.
 fn is_hidden(family: &FamilyCopy) -> bool {
-    samples::is_own(&family.name) || family.kind == constant_labels::KIND
+    samples::is_own(&family.name) || is_internal_kind(family.kind)
 }
 
 impl FamilyFacts {

@@ -6,7 +6,9 @@ pub(crate) mod declared;
 mod field;
 pub(crate) mod install;
 pub(crate) mod observable;
+mod observed;
 mod open;
+mod passes;
 mod refreshing;
 pub(crate) mod register;
 pub(crate) mod set_fields;
@@ -43,15 +45,19 @@ pub struct Registry {
 
 impl Registry {
     pub(crate) fn of(region: &'static Region) -> Self {
-        let (refreshers, bounds, kept) = Default::default();
+        let (bounds, kept) = Default::default();
+        let refreshers = Arc::new(Refreshers::of(region));
         Self { region, refreshers, bounds, kept, field: None }
     }
 
-    /// Calls `refresh` before each snapshot, for values that are read rather
-    /// than counted, for as long as the registry lives. Keep it short: a scrape waits for
-    /// it. It runs on the thread that takes the snapshot, in that process only, on several
-    /// at once if they do; it must not take a snapshot of this registry, and if it panics,
-    /// so does [`snapshot`](Self::snapshot).
+    /// Calls `refresh` before each snapshot, for values that are read rather than counted, for as long as
+    /// the registry lives, in that process only. It runs on a thread that is made for this, never on two at
+    /// once.
+    ///
+    /// Keep it short: a snapshot waits for it, two seconds at most. If it takes longer than 0.1 seconds, the
+    /// other functions are called meanwhile. As long as it has not returned, further snapshots neither call it
+    /// nor wait for it. If it takes a snapshot of this registry, that has the values as they are. If it panics,
+    /// `talea_observable_failures_total{family="on_snapshot"}` counts that, and snapshots go on.
     pub fn on_snapshot(&self, refresh: impl Fn() + Send + Sync + 'static) {
         self.refreshers.add(refresh);
     }
@@ -60,7 +66,7 @@ impl Registry {
     /// thread of its own, and expires idle series. Use it for a registry that is read from outside
     /// and that this process may never take a snapshot of. It continues as long as the registry
     /// lives. It does not continue in children made by `fork`, which call it themselves. If the
-    /// system gives no thread, or one of the functions panics, only snapshots refresh the values.
+    /// system gives no thread, only snapshots refresh the values.
     /// Each call begins another thread, so call it once.
     ///
     /// [`from_env`](Self::from_env) does, with five seconds.
@@ -159,7 +165,7 @@ impl Registry {
         let mut ended = HashSet::new();
         self.region.end_families_where(|name| {
             let Ok(name) = std::str::from_utf8(name) else { return false };
-            let is_wanted = name != crate::snapshot::constant_labels::NAME && wants(owner_of(name));
+            let is_wanted = !crate::snapshot::is_internal(name) && wants(owner_of(name));
             if is_wanted && owner_of(name) == name {
                 ended.insert(name.to_owned());
             }

@@ -5,18 +5,28 @@
 //! it [refreshed them](crate::Registry::refresh_every).
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::Registry;
+use super::observed::Values;
+use crate::definition::names;
 use crate::definition::opts::Opts;
 use crate::error::Error;
 use crate::family::Family;
 use crate::labels::{LabelText, Labels};
-use crate::metric::{FloatCounter, FloatGauge};
+use crate::metric::{FloatCounter, FloatGauge, Metric};
 
 impl Registry {
     /// Registers a gauge whose value `read` gives, now and before each snapshot, as
     /// [`on_snapshot`](Self::on_snapshot) calls it. Keep it short: a scrape waits for it.
+    ///
+    /// If `read` panics, the gauge has no value until `read` has returned again, and
+    /// `talea_observable_failures_total{family="…"}` counts that. If it blocks, the gauge has its last value.
+    /// From 10 seconds on `talea_observable_age_seconds{family="…"}` shows how old it is, and after 5 minutes
+    /// the gauge is not shown. So it is for a reader outside of a process that neither takes snapshots nor
+    /// [refreshes](Self::refresh_every) its values.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -40,15 +50,16 @@ impl Registry {
         read: impl Fn() -> f64 + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let gauge: FloatGauge = self.register(opts)?;
-        self.refresh_now_and_then(move || gauge.set(read()));
+        let observed = Values::Gauge(gauge.clone());
+        self.observe::<FloatGauge>(&opts, observed, move || gauge.set(read()));
         Ok(())
     }
 
     /// Registers a counter that follows an external total, for example the CPU time of a process.
     /// Now and before each snapshot it calls `read` and adds the growth since the last call. A
     /// total that is less than before has restarted, as a child's CPU time after `fork`, and is
-    /// added whole. Processes that share the region add up. One `read` at a time is called; another
-    /// snapshot waits for it.
+    /// added whole. Processes that share the region add up. If `read` panics, the counter is not shown until
+    /// `read` has returned again; see [`observable_gauge`](Self::observable_gauge).
     ///
     /// # Errors
     ///
@@ -59,25 +70,23 @@ impl Registry {
         read: impl Fn() -> f64 + Send + Sync + 'static,
     ) -> Result<(), Error> {
         let counter: FloatCounter = self.register(opts)?;
-        // Snapshots may be concurrent: the holder of this lock reads and adds.
-        let reached = Mutex::new(0.0);
-        self.refresh_now_and_then(move || {
-            let mut reached = reached.lock().unwrap_or_else(PoisonError::into_inner);
+        // The bits of a float. No two threads call the function at once.
+        let reached = AtomicU64::new(0);
+        self.observe::<FloatCounter>(&opts, Values::Counter, move || {
             let total = read();
             // NaN and infinities are ignored.
             if total.is_finite() {
+                let before = f64::from_bits(reached.swap(total.to_bits(), Relaxed));
                 // As after a fork: a child's CPU time begins at 0.
-                let grown = if total < *reached { total } else { total - *reached };
-                counter.add(grown);
-                *reached = total;
+                counter.add(if total < before { total } else { total - before });
             }
         });
         Ok(())
     }
 
     /// Registers a family of gauges whose label combinations and values `read` sets, now and before
-    /// each snapshot. Combinations that it set the last time and not this time are removed. One
-    /// `read` at a time is called; another snapshot waits for it.
+    /// each snapshot. Combinations that it set the last time and not this time are removed, also if it
+    /// panics; see [`observable_gauge`](Self::observable_gauge).
     ///
     /// Cost of each snapshot: a look-up and an allocation for each combination.
     ///
@@ -108,13 +117,17 @@ impl Registry {
     ) -> Result<(), Error> {
         let family = self.passing_family::<L, FloatGauge>(&opts)?;
         let before = Mutex::new((HashSet::new(), false));
-        self.refresh_now_and_then(move || {
-            let mut before = before.lock().unwrap_or_else(PoisonError::into_inner);
-            let (known, overflowed) = &*before;
-            let mut found =
-                Observation { family: &family, known, texts: HashSet::new(), new: Vec::new() };
+        self.observe::<FloatGauge>(&opts, Values::Gauges, move || {
+            let (known, overflowed) =
+                std::mem::take(&mut *before.lock().unwrap_or_else(PoisonError::into_inner));
+            let mut found = Observation {
+                family: &family,
+                known: &known,
+                texts: HashSet::new(),
+                new: Vec::new(),
+            };
             let dropped = family.dropped();
-            read(&mut found);
+            let result = catch_unwind(AssertUnwindSafe(|| read(&mut found)));
             let Observation { mut texts, new, .. } = found;
             for gone in known.difference(&texts) {
                 family.remove_text(gone);
@@ -129,20 +142,28 @@ impl Registry {
             }
             let overflows = family.dropped() != dropped;
             // An overflow series cannot be removed; at 0 it is not shown.
-            if *overflowed && !overflows {
+            if overflowed && !overflows {
                 bound.overflow_series().set(0.0);
             }
-            *before = (texts, overflows);
+            *before.lock().unwrap_or_else(PoisonError::into_inner) = (texts, overflows);
+            result.unwrap_or_else(|panic| resume_unwind(panic));
         });
         Ok(())
     }
 }
 
 impl Registry {
-    /// Refreshes now, so that a reader outside finds something, and before each snapshot.
-    fn refresh_now_and_then(&self, refresh: impl Fn() + Send + Sync + 'static) {
-        refresh();
-        self.on_snapshot(refresh);
+    /// Refreshes the values of a family now, so that a reader outside finds something, and before each
+    /// snapshot.
+    fn observe<M: Metric>(
+        &self,
+        opts: &Opts<'_>,
+        values: Values,
+        refresh: impl Fn() + Send + Sync + 'static,
+    ) {
+        let ending = M::shape(opts).map_or("", |shape| shape.ending);
+        let name = names::completed(&self.name_of(opts), ending);
+        self.refreshers.begin(refresh, Some(self.observed(name, values)));
     }
 }
 

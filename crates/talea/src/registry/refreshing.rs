@@ -1,37 +1,125 @@
 //! Refreshes observable values: before each snapshot, and periodically for readers outside the
 //! process.
 
+use std::any::Any;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering::AcqRel, Ordering::Acquire, Ordering::Release};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, Weak};
 use std::thread;
 use std::time::Duration;
 
 use talea_region::Region;
 
+use super::Registry;
+use super::observed::Observed;
+use super::passes::Passes;
+use crate::definition::opts::Opts;
+use crate::family::Family;
+use crate::family::values::DynamicLabels;
+use crate::metric::Counter;
 use crate::notice::notice;
+use crate::snapshot::observed::FAILURES;
 
 /// The functions that read them. A child that is forked while a thread holds the read lock can read
 /// too: for it the lock stays read-locked for ever.
-#[derive(Default)]
-pub(crate) struct Refreshers(RwLock<Vec<Arc<Refresh>>>);
+pub(crate) struct Refreshers {
+    region: &'static Region,
+    all: RwLock<Vec<Arc<Refresher>>>,
+    passes: Passes,
+    /// How often functions panicked; made at the first panic.
+    failures: OnceLock<Option<Family<DynamicLabels, Counter>>>,
+}
 
-type Refresh = dyn Fn() + Send + Sync;
+/// A function that refreshes values.
+pub(crate) struct Refresher {
+    refresh: Box<dyn Fn() + Send + Sync>,
+    observed: Option<Observed>,
+    /// The process that a thread runs it in; 0 if none does. In a child made by `fork` meanwhile, no thread
+    /// does.
+    running_in: AtomicU32,
+}
 
 impl Refreshers {
-    pub(crate) fn add(&self, refresh: impl Fn() + Send + Sync + 'static) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(refresh));
+    pub(crate) fn of(region: &'static Region) -> Self {
+        let (all, passes, failures) = Default::default();
+        Self { region, all, passes, failures }
     }
 
-    pub(crate) fn refresh(&self) {
-        // A refresher may register another.
-        let mut n = 0;
-        loop {
-            let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            let Some(next) = all.get(n).cloned() else { return };
-            drop(all);
-            next();
-            n += 1;
+    /// Calls `refresh` now, and adds it.
+    pub(super) fn begin(
+        &self,
+        refresh: impl Fn() + Send + Sync + 'static,
+        observed: Option<Observed>,
+    ) {
+        let refresher = Refresher::new(refresh, observed);
+        self.call(&refresher);
+        self.push(refresher);
+    }
+
+    pub(crate) fn add(&self, refresh: impl Fn() + Send + Sync + 'static) {
+        self.push(Refresher::new(refresh, None));
+    }
+
+    fn push(&self, refresher: Refresher) {
+        self.all.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(refresher));
+    }
+
+    /// Calls all of them, and returns when they have returned, or after a bounded time: see `passes.rs`.
+    pub(crate) fn refresh(self: &Arc<Self>) {
+        if self.nth(0).is_some() {
+            self.passes.make(self);
         }
+    }
+
+    pub(super) fn passes(&self) -> &Passes {
+        &self.passes
+    }
+
+    pub(super) fn nth(&self, n: usize) -> Option<Arc<Refresher>> {
+        self.all.read().unwrap_or_else(PoisonError::into_inner).get(n).cloned()
+    }
+
+    /// Calls one of them, unless a thread still runs it.
+    pub(super) fn call(&self, refresher: &Refresher) {
+        let process = process::id();
+        let claimed = refresher
+            .running_in
+            .fetch_update(AcqRel, Acquire, |running_in| (running_in != process).then_some(process));
+        if claimed.is_err() {
+            return;
+        }
+        let result = catch_unwind(AssertUnwindSafe(|| (refresher.refresh)()));
+        match (result, &refresher.observed) {
+            (Ok(()), Some(observed)) => observed.note_success(),
+            (Ok(()), None) => {}
+            (Err(payload), observed) => {
+                forget(payload);
+                observed.iter().for_each(Observed::note_failure);
+                self.count_failure(observed.as_ref().map_or("on_snapshot", Observed::family));
+            }
+        }
+        refresher.running_in.store(0, Release);
+    }
+
+    fn count_failure(&self, family: &str) {
+        let failures = self.failures.get_or_init(|| {
+            let help = "Panics of functions that read observable values.";
+            Registry::of(self.region).family(Opts::new(FAILURES, help), &["family"]).ok()
+        });
+        failures.iter().for_each(|failures| failures.with_values(&[family]).inc());
+    }
+}
+
+/// Leaks what a panic was raised with, since its drop could panic too.
+fn forget(payload: Box<dyn Any + Send>) {
+    std::mem::forget(payload);
+}
+
+impl Refresher {
+    fn new(refresh: impl Fn() + Send + Sync + 'static, observed: Option<Observed>) -> Self {
+        Self { refresh: Box::new(refresh), observed, running_in: AtomicU32::new(0) }
     }
 }
 

@@ -289,7 +289,7 @@ impl Registry {
     }
 
     /// A metric's name, with the prefix of the field that this registry is for.
-    fn name_of<'a>(&self, opts: &Opts<'a>) -> Cow<'a, str> {
+    pub(super) fn name_of<'a>(&self, opts: &Opts<'a>) -> Cow<'a, str> {
         match &self.field {
             None => Cow::Borrowed(opts.name),
             Some(field) => Cow::Owned(field.prefixed(opts.name)),

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use talea_region::{OneCell, Snapshot};
 
+use super::observed::AGE;
 use crate::definition::Definition;
 use crate::definition::kind::Kind;
 use crate::definition::names::{PID, is_plain_label};
@@ -80,7 +81,8 @@ pub(crate) fn dropped(raw: &mut Snapshot) {
 const HIDDEN: &str = "talea_families_hidden";
 
 /// The families that a snapshot adds, whose names no other may have.
-pub(crate) const ADDED: [(Kind, &str); 2] = [(Kind::Counter, DROPPED), (Kind::Gauge, HIDDEN)];
+pub(crate) const ADDED: [(Kind, &str); 3] =
+    [(Kind::Counter, DROPPED), (Kind::Gauge, HIDDEN), (Kind::Gauge, AGE)];
 
 /// Adds the names of families that are not shown, since newer ones of other processes have one
 /// of their names.
@@ -95,7 +97,7 @@ pub(crate) fn hidden(raw: &mut Snapshot, names: &[String]) {
 }
 
 /// A series that counts something of a family.
-fn of_family(family: &str, value: u64) -> OneCell {
+pub(super) fn of_family(family: &str, value: u64) -> OneCell {
     let text = LabelText::one("family", family).into_bytes();
     OneCell { text, value, created_unix_nanos: 0 }
 }

@@ -5,6 +5,7 @@ pub(crate) mod derived_series;
 mod family;
 mod family_meta;
 pub(crate) mod newest;
+pub(crate) mod observed;
 mod shown;
 
 use std::time::SystemTime;
@@ -63,7 +64,7 @@ impl Snapshot {
                     let has_recent = || owner != name || recent_of(family).is_some();
                     wants(owner) || has_recent() && wants(&names::recent(owner))
                 };
-                family.kind == constant_labels::KIND
+                is_internal_kind(family.kind)
                     || std::str::from_utf8(&family.name).is_ok_and(wants_it)
             });
             if wants(derived_series::DROPPED) {
@@ -80,6 +81,10 @@ impl Snapshot {
     ) {
         copy(&mut self.raw);
         self.constants.read(&self.raw);
+        let ages = observed::Ages::of(&self.raw);
+        if wants(observed::AGE) {
+            ages.add_to(&mut self.raw);
+        }
         derived_series::by_process(&mut self.raw);
         if !self.is_unchanged() {
             self.learn();
@@ -101,7 +106,10 @@ impl Snapshot {
         }
         *is_text = std::str::from_utf8(raw.text()).is_ok();
         let count = families.len();
-        families.retain(|known| wants(&texts[known.name.clone()]));
+        families.retain(|known| {
+            let name = &texts[known.name.clone()];
+            wants(name) && !ages.hides(name)
+        });
         if families.len() < count {
             self.learned = None;
         }
@@ -329,6 +337,16 @@ impl Snapshot {
             meta: known,
         }
     }
+}
+
+/// Whether a name is that of a family which no page shows and which holds what concerns others.
+pub(crate) fn is_internal(name: &str) -> bool {
+    [constant_labels::NAME, observed::NAME].contains(&name)
+}
+
+/// As [`is_internal`], of its kind.
+pub(crate) fn is_internal_kind(kind: u8) -> bool {
+    [constant_labels::KIND, observed::KIND].contains(&kind)
 }
 
 /// The series that have a family's samples.

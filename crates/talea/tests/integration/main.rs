@@ -12,6 +12,7 @@ mod debug_form;
 mod definitions;
 mod exposition;
 mod families;
+mod faulty_observables;
 mod from_env;
 mod full;
 mod gauges;
