@@ -278,4 +278,47 @@ mod tests {
             assert!((found / expected - 1.0).abs() < 0.0109, "{quantile}: {found}");
         }
     }
+
+    /// Times in milliseconds, and lower bounds of others.
+    fn times(known: &[u64], censored: &[u64]) -> Times {
+        let meters = Meters::new(1).unwrap();
+        let window = meters.window();
+        let ms = Duration::from_millis;
+        known.iter().for_each(|time| meters.answered(0, ms(*time), ms(*time), 0));
+        censored.iter().for_each(|time| meters.waited_in_vain(0, ms(*time)));
+        window.response_times()
+    }
+
+    #[test]
+    fn a_quantile_that_lies_among_unknown_times_is_a_lower_bound() {
+        let quick = [10; 90];
+        for (known, censored, quantile, expected, at_least) in [
+            (&quick[..], &[][..], 0.99, 10.0, false),
+            // A tenth timed out after a second.
+            (&quick, &[1_000; 10], 0.5, 10.0, false),
+            (&quick, &[1_000; 10], 0.9, 10.0, false),
+            (&quick, &[1_000; 10], 0.91, 1_000.0, true),
+            (&quick, &[1_000; 10], 0.99, 1_000.0, true),
+            (&quick, &[1_000; 10], 1.0, 1_000.0, true),
+            // Cut off early, they may have taken as long or longer: the 95th of 100 is among those.
+            (&quick, &[1; 10], 0.5, 10.0, false),
+            (&quick, &[1; 10], 0.95, 10.0, true),
+            // The 50th of 100 is 10 ms if the ten had ended at once, and 20 ms if never.
+            (&[[10; 45], [20; 45]].concat(), &[1; 10], 0.5, 10.0, true),
+            (&[], &[1_000; 3], 0.01, 1_000.0, true),
+        ] {
+            let times = times(known, censored);
+            let found = times.quantile(quantile).unwrap();
+            assert_eq!(found.at_least, at_least, "{quantile} of {censored:?}: {found:?}");
+            let error = found.ms / expected - 1.0;
+            assert!(error.abs() < 0.022, "{quantile} of {censored:?}: {found:?}");
+            assert!(!at_least || error < 1e-9, "more than is known: {found:?}");
+            assert_eq!(times.known() + times.censored(), (known.len() + censored.len()) as u64);
+        }
+        assert_eq!(times(&[], &[]).quantile(0.5), None);
+        assert_eq!(times(&[], &[]).mean(), None);
+        let mean = times(&[10; 9], &[110]).mean().unwrap();
+        assert!((mean.ms - 20.0).abs() < 1e-6 && mean.at_least, "{mean:?}");
+        assert_eq!(mean.to_string(), "≥ 20.0");
+    }
 }

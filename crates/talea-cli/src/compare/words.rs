@@ -178,7 +178,7 @@ pub(crate) fn verdict(line: &MeasureComparison) -> &'static str {
 
 #[cfg(test)]
 mod tests {
-    use super::super::comparison::tests::of;
+    use super::super::comparison::tests::{of, of_rounds};
     use super::*;
 
     #[test]
@@ -208,6 +208,23 @@ mod tests {
             let text = text(&of(measure, base, other, paired));
             parts.iter().for_each(|part| assert!(text.contains(part), "{part}: {text}"));
             assert!(!text.contains("faster"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_lower_bounds_do_not_decide_is_said() {
+        let (low, high) = ([1.0, 1.1, 0.9, 1.0], [2.0, 2.2, 1.9, 2.1]);
+        for (base, other, words) in [
+            ((low, false), (high, true), "b is slower at p99 (at least 2.0"),
+            ((high, true), (low, false), "b is faster at p99 (at most 0.4"),
+            ((high, false), (low, true), "not decided between b and a is p99"),
+        ] {
+            let [one, two] = [("a", base), ("b", other)].map(|(name, (rounds, at_least))| {
+                (name.to_owned(), of_rounds(Measure::P99, &rounds, at_least, 0.0))
+            });
+            let text = text(&Comparison::of(&[one, two], true).unwrap());
+            assert!(text.contains(words) && text.contains('≥'), "{words}: {text}");
+            assert_eq!(text.contains("faster"), words.contains("faster"), "{text}");
         }
     }
 

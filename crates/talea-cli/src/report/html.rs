@@ -2,11 +2,11 @@
 //! [`super::chart`] draws, go in as they are.
 
 use maud::{Markup, PreEscaped, html};
-use talea_load::figures::{NONE, counted, whole, whole_or_none};
+use talea_load::figures::{NONE, count, counted, whole, whole_or_none};
 
 use super::document::{document, figure, wide_table};
 use super::pairs::{self, Pair};
-use super::table::{Column, briefly, columns, unsampled};
+use super::table::{Column, briefly, columns, counted_scrapes, unsampled};
 use super::thresholds::thresholds;
 use super::{analysis, case, prometheus, provenance, rounds, throughput};
 use crate::compare::Judgement;
@@ -19,6 +19,7 @@ pub(crate) fn page(study: &Study, judgements: &[Judgement]) -> String {
         section {
             h2 { "All cases" }
             (table(&study.cases))
+            @for words in study.cases.iter().filter_map(counted_scrapes) { p.note { (words) } }
             @for words in study.cases.iter().filter_map(unsampled) { p.note { (words) } }
             (legend())
         }
@@ -101,7 +102,15 @@ fn opening(study: &Study, judgements: &[Judgement]) -> Markup {
 }
 
 fn scrapes(study: &Study) -> String {
-    format!("{} of the metrics are not among them.", counted(study.scrapes, "scrape"))
+    let scrapes = counted(study.scrapes, "scrape");
+    let counted = study.cases.iter().filter_map(|case| case.server.as_ref()?.scrapes_counted);
+    match counted.sum::<u64>() {
+        0 => format!("{scrapes} of the metrics are not among them."),
+        counted => format!(
+            "Of {scrapes} of the metrics, {} received: the service counts them.",
+            count(counted, "is among the requests", "are among the requests")
+        ),
+    }
 }
 
 fn table(results: &[CaseResult]) -> Markup {

@@ -1,6 +1,6 @@
 //! The table on the screen.
 
-use talea_load::figures::{NONE, counted, measured, measured_or_none, whole, whole_or_none};
+use talea_load::figures::{NONE, count, counted, measured, measured_or_none, whole, whole_or_none};
 
 use super::analysis::caveats;
 use crate::families::Between;
@@ -153,7 +153,13 @@ fn in_words(result: &CaseResult) -> Vec<String> {
         .map(|failure| format!("Case {id}: {} failed: {}.", whole(failure.count), failure.kind));
     let differences = result.differences.iter().map(|words| format!("Case {id}: {words}"));
     let unsampled = unsampled(result);
-    let said = wrong(result).into_iter().chain(failures).chain(differences).chain(unsampled);
+    let scrapes = counted_scrapes(result);
+    let said = wrong(result)
+        .into_iter()
+        .chain(scrapes)
+        .chain(failures)
+        .chain(differences)
+        .chain(unsampled);
     said.chain(caveats(result)).collect()
 }
 
@@ -182,6 +188,18 @@ fn wrong(result: &CaseResult) -> Vec<String> {
     let missed = (missed > 0)
         .then(|| format!("Case {id}: {} could not be taken.", counted(missed, "sample")));
     disagreement.chain(missed).collect()
+}
+
+/// That the service counts scrapes of its metrics as requests, if it does.
+pub(super) fn counted_scrapes(result: &CaseResult) -> Option<String> {
+    let server = result.server.as_ref()?;
+    let (received, scrapes) = (server.requests_received?, server.scrapes_counted?);
+    Some(format!(
+        "Case {}: of the {} that the server counted, {} of its metrics, which it counts too.",
+        result.id,
+        counted(received, "request"),
+        count(scrapes, "is a scrape", "are scrapes"),
+    ))
 }
 
 /// Why peaks of a case are not known, if no sample was taken while it ran.

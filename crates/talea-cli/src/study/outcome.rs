@@ -28,7 +28,7 @@ pub(crate) struct Study {
     pub command: String,
     /// When it began, in RFC 3339.
     pub begun: String,
-    /// How many times the metrics were scraped. None of the scrapes is among the requests received.
+    /// How many times the metrics were scraped. A case says if scrapes are among the requests received.
     pub scrapes: u64,
     /// The time between two samples of a case, as aimed at.
     pub sampled_every_ms: u64,

@@ -1,5 +1,7 @@
 //! The server's numbers of one case, from samples of its metrics.
 
+use std::ops::RangeInclusive;
+
 use serde::{Deserialize, Serialize};
 use talea_load::figures::{counted as counted_in_words, whole};
 use talea_load::scenario::Quantity;
@@ -12,7 +14,10 @@ use crate::families::Quantiles;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct Server {
+    /// Requests that it counted, scrapes of its metrics among them if it counts those.
     pub requests_received: Option<u64>,
+    /// Those of them that are scrapes of its metrics; none if it does not count them, or this is not known.
+    pub scrapes_counted: Option<u64>,
     /// Requests received a second, in the best 2 s.
     pub peak_rate_2s: Option<f64>,
     /// Mean response time by the server's clock, over the whole case.
@@ -71,6 +76,7 @@ impl Server {
         let met = |most: &u64| *most > 0 || requests_received.is_none_or(|received| received == 0);
         Self {
             requests_received,
+            scrapes_counted: None,
             peak_rate_2s: series.peak_rate(),
             mean_response_ms: totals.durations.mean_ms(),
             quantiles: Quantiles::by(|quantile| totals.durations.quantile_ms(quantile)),
@@ -105,6 +111,24 @@ impl Server {
         self
     }
 
+    /// Recognises that the service counts scrapes of its metrics: it counted as many requests more than were sent
+    /// as there were scrapes. If it is said to count them, these scrapes are among its requests in any case.
+    pub(super) fn with_scrapes(
+        mut self,
+        sent: u64,
+        scrapes: RangeInclusive<u64>,
+        counts_scrapes: Option<bool>,
+    ) -> Self {
+        let more = self.requests_received.map_or(0, |received| received.saturating_sub(sent));
+        let is_recognised = more > 0 && scrapes.contains(&more) && self.restarts == 0;
+        self.scrapes_counted = match counts_scrapes {
+            Some(true) => Some(more.clamp(*scrapes.start(), *scrapes.end())),
+            None if is_recognised => Some(more),
+            Some(false) | None => None,
+        };
+        self
+    }
+
     /// Says in words how what the clients sent and what the server counted disagree; none where
     /// they agree, or where the server does not count.
     pub(crate) fn disagreement(&self, sent: u64) -> Option<String> {
@@ -114,7 +138,7 @@ impl Server {
                  how many requests it received: {why}."
             ));
         }
-        let mut words = disagreement(sent, self.requests_received?)?;
+        let mut words = disagreement(sent, self.requests_received?, self.scrapes_counted)?;
         if self.restarts > 0 {
             let times = counted_in_words(self.restarts, "time");
             words += &format!(
@@ -145,18 +169,26 @@ fn largest(samples: &[Sample], quantity: Quantity) -> Option<f64> {
     samples.iter().filter_map(|sample| sample.reading.get(quantity)).reduce(f64::max)
 }
 
-/// Says in words how two counts disagree; none where they agree.
-fn disagreement(sent: u64, received: u64) -> Option<String> {
-    let difference = sent.abs_diff(received);
-    let direction = match received.cmp(&sent) {
+/// Says in words how two counts disagree, scrapes left out that the second has; none where they agree.
+fn disagreement(sent: u64, received: u64, scrapes: Option<u64>) -> Option<String> {
+    let expected = sent + scrapes.unwrap_or(0);
+    let difference = expected.abs_diff(received);
+    let direction = match received.cmp(&expected) {
         std::cmp::Ordering::Equal => return None,
         std::cmp::Ordering::Greater => "more than were sent",
         std::cmp::Ordering::Less => "fewer than were sent",
     };
     let sent = counted_in_words(sent, "request");
+    let beside = scrapes.map(|scrapes| {
+        format!(
+            ", and there were {} of its metrics, which it counts too",
+            counted_in_words(scrapes, "scrape")
+        )
+    });
     let (received, difference) = (whole(received), whole(difference));
     Some(format!(
-        "The clients sent {sent}, the server counted {received}: {difference} {direction}."
+        "The clients sent {sent}, the server counted {received}{}: {difference} {direction}.",
+        beside.unwrap_or_default()
     ))
 }
 
@@ -176,20 +208,61 @@ mod tests {
 
     #[test]
     fn sides_that_agree_need_no_words() {
-        assert_eq!(disagreement(1000, 1000), None);
+        assert_eq!(disagreement(1000, 1000, None), None);
         assert_eq!(Server::default().disagreement(1000), None, "the server does not count");
     }
 
     #[test]
     fn a_disagreement_names_both_numbers_and_the_difference() {
         assert_eq!(
-            disagreement(1000, 1266).unwrap(),
+            disagreement(1000, 1266, None).unwrap(),
             "The clients sent 1,000 requests, the server counted 1,266: 266 more than were sent."
         );
         let fewer = "The clients sent 1 request, the server counted 0: 1 fewer than were sent.";
-        assert_eq!(disagreement(1, 0).unwrap(), fewer);
+        assert_eq!(disagreement(1, 0, None).unwrap(), fewer);
         let server = Server { requests_received: Some(0), restarts: 1, ..Server::default() };
         assert!(server.disagreement(1).unwrap().contains("started anew 1 time meanwhile"));
+    }
+
+    #[test]
+    fn more_requests_are_scrapes_if_they_are_as_many() {
+        let of = |received, counts_scrapes, restarts| {
+            let received = Some(received);
+            let server = Server { requests_received: received, restarts, ..Server::default() };
+            let server = server.with_scrapes(1000, 41..=43, counts_scrapes);
+            (server.scrapes_counted, server.disagreement(1000))
+        };
+        for (received, counts_scrapes, restarts, scrapes, words) in [
+            (1041, None, 0, Some(41), ""),
+            (1043, None, 0, Some(43), ""),
+            (1000, None, 0, None, ""),
+            (1040, None, 0, None, "counted 1,040: 40 more than were sent"),
+            (1044, None, 0, None, "counted 1,044: 44 more than were sent"),
+            (1041, None, 1, None, "counted 1,041: 41 more than were sent"),
+            (959, None, 0, None, "41 fewer than were sent"),
+            (1041, Some(false), 0, None, "41 more than were sent"),
+            (1041, Some(true), 0, Some(41), ""),
+            (
+                1000,
+                Some(true),
+                0,
+                Some(41),
+                "41 scrapes of its metrics, which it counts too: 41 fewer",
+            ),
+            (
+                1050,
+                Some(true),
+                0,
+                Some(43),
+                "43 scrapes of its metrics, which it counts too: 7 more",
+            ),
+        ] {
+            let (found, disagreement) = of(received, counts_scrapes, restarts);
+            assert_eq!(found, scrapes, "{received}, {counts_scrapes:?}");
+            let disagreement = disagreement.unwrap_or_default();
+            assert!(disagreement.contains(words), "{disagreement}");
+            assert_eq!(disagreement.is_empty(), words.is_empty(), "{disagreement}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{Read, Seek};
+use std::ops::RangeInclusive;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -265,7 +266,10 @@ impl<'a> StudyRun<'a> {
         let client = Clients::new(&plan, &outcome, samples.timeline.times());
         let times = served.endpoint_times().await;
         let server = served.metrics.as_ref().map(|_| {
-            let server = server(&samples, resets, &self.design.names);
+            let names = &self.design.names;
+            let server = server(&samples, resets, names);
+            let scrapes = self.scrapes_of(&samples);
+            let server = server.with_scrapes(client.requests_sent, scrapes, names.counts_scrapes);
             match times.zip(times_before) {
                 Some((now, before)) => server.with_endpoints(now.since(&before)),
                 // Without the one before, the other has what was before the case too.
@@ -284,6 +288,19 @@ impl<'a> StudyRun<'a> {
             result.prometheus = Some(server);
         }
         Ok(result)
+    }
+}
+
+impl StudyRun<'_> {
+    /// How many scrapes the counter of requests has in a case if the service counts them, at least and at most. Of
+    /// the baseline and the last one, the counter has one: a service counts a request before its answer or after.
+    fn scrapes_of(&self, samples: &Samples) -> RangeInclusive<u64> {
+        let answered = samples.samples.len().saturating_sub(1) as u64;
+        // The live page and a Prometheus scrape once a second.
+        let others =
+            u64::from(self.watcher.is_some()) + u64::from(self.design.prometheus.is_some());
+        let seconds = samples.samples.last().map_or(0, |last| last.at.as_secs());
+        answered..=samples.scrapes.max(answered) + others * (seconds + 2)
     }
 }
 

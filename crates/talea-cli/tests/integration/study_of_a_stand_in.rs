@@ -513,3 +513,48 @@ fn services_of_other_makes_are_read_by_their_own_names() {
     assert!(server["peak_additional_tasks"].is_null());
     assert_eq!(server["peak_memory_bytes"], 4096);
 }
+
+/// A service under the names of Phoenix that counts scrapes too: before it answers them, or after. It counts each
+/// `twice`-th request of the clients a second time.
+fn counting_scrapes(before: bool, twice: u64) -> StandIn {
+    let (received, sent) = (AtomicU64::new(0), AtomicU64::new(0));
+    StandIn::start(move |request| {
+        let before_it = received.fetch_add(1, SeqCst);
+        if request.path == "/metrics" {
+            let counted = before_it + u64::from(before);
+            let name = "cowboy_request_duration_milliseconds";
+            return Reply::Answer(200, format!("{name}_count {counted}\n{name}_sum {counted}\n"));
+        }
+        if twice > 0 && sent.fetch_add(1, SeqCst) % twice == 0 {
+            received.fetch_add(1, SeqCst);
+        }
+        answer(request)
+    })
+}
+
+#[test]
+fn a_service_that_counts_its_scrapes_agrees_with_its_clients() {
+    for before in [true, false] {
+        let service = counting_scrapes(before, 0);
+        let names = ["--names", "phoenix"];
+        let studied = StudyOutput::of(&service.url(), &service.metrics_url(), "2x100", &names);
+        let (server, table) = (&studied.report["cases"][0]["server"], &studied.table);
+        assert_eq!(studied.status, 0, "{table}");
+        let scrapes = server["scrapes_counted"].as_u64().unwrap();
+        assert_eq!(server["requests_received"], 1_000 + scrapes, "{table}");
+        let words = format!("that the server counted, {scrapes} ");
+        assert!(table.contains(&words) && table.contains(" of its metrics, which it counts too"));
+        assert!(studied.page.contains("received: the service counts them."));
+        assert!(!studied.page.contains("are not among them"));
+    }
+}
+
+#[test]
+fn a_service_that_counts_more_than_its_scrapes_disagrees_with_its_clients() {
+    // 100 of 1,000 requests are counted twice: more than there are scrapes in a case so short.
+    let service = counting_scrapes(true, 10);
+    let names = ["--names", "phoenix"];
+    let studied = StudyOutput::of(&service.url(), &service.metrics_url(), "2x100", &names);
+    assert_eq!(studied.status, 1, "{}", studied.table);
+    assert!(studied.table.contains("more than were sent"), "{}", studied.table);
+}

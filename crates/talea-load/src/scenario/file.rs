@@ -60,7 +60,23 @@ struct File {
     #[serde(default)]
     step: Vec<Spanned<StepText>>,
     #[serde(default)]
-    metrics: BTreeMap<Spanned<String>, Spanned<String>>,
+    metrics: BTreeMap<Spanned<String>, Spanned<MetricText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a text, or true or false")]
+enum MetricText {
+    Text(String),
+    Flag(bool),
+}
+
+impl MetricText {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Flag(flag) => flag.to_string(),
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -145,17 +161,17 @@ fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
     Ok(Scenario { name: file.name.unwrap_or_else(|| name.to_owned()), variables, steps, metrics })
 }
 
-fn metrics(text: &BTreeMap<Spanned<String>, Spanned<String>>) -> Result<Metrics, Fault> {
+fn metrics(text: &BTreeMap<Spanned<String>, Spanned<MetricText>>) -> Result<Metrics, Fault> {
     let mut metrics = Metrics::default();
     let (base, overrides): (Vec<_>, Vec<_>) =
         text.iter().partition(|(key, _)| key.as_ref() == "names");
     if let [(_, base)] = base[..] {
-        Names::built_in(base.as_ref()).map_err(at(base))?;
-        metrics.base.clone_from(base.as_ref());
+        metrics.base = base.as_ref().text();
+        Names::built_in(&metrics.base).map_err(at(base))?;
     }
     // Whether the names are good is seen one by one, so that the error has its line.
     for (key, value) in overrides {
-        metrics.overrides.push((key.as_ref().clone(), value.as_ref().clone()));
+        metrics.overrides.push((key.as_ref().clone(), value.as_ref().text()));
         metrics.names(None).map_err(at(key))?;
     }
     Ok(metrics)
@@ -486,6 +502,9 @@ mod tests {
             ("STEP\n[metrics]\nnames = 'x'", 4, "expected one of talea"),
             ("STEP\n[metrics]\nrequets = 'x'", 4, "one of requests"),
             ("STEP\n[metrics]\ntasks = 'a b'", 4, "expected a name"),
+            ("STEP\n[metrics]\ntasks = 7", 4, "expected a text, or true or false"),
+            ("STEP\n[metrics]\ncounts_scrapes = 'x'", 4, "expected true or false"),
+            ("STEP\n[metrics]\nrequests = true\nx = 1", 5, "expected"),
         ] {
             let text = text.replace("STEP", "[[step]]\nmethod = 'GET'");
             let error = Scenario::parse("x.toml", &text).unwrap_err();

@@ -144,7 +144,12 @@ pub struct Names {
     /// The built-in names that they begin with.
     pub base: String,
     selectors: BTreeMap<Quantity, Selector>,
+    /// Whether the service counts scrapes of its metrics as requests, if that is known.
+    pub counts_scrapes: Option<bool>,
 }
+
+/// The key of [`Names::counts_scrapes`].
+const COUNTS_SCRAPES: &str = "counts_scrapes";
 
 const BUILT_IN: [(&str, &str); 3] = [
     ("talea", include_str!("names/talea.toml")),
@@ -163,7 +168,8 @@ impl Names {
         };
         let table: BTreeMap<String, String> =
             toml::from_str(text).map_err(|error| error.to_string())?;
-        let mut names = Self { base: base.to_owned(), selectors: BTreeMap::new() };
+        let mut names =
+            Self { base: base.to_owned(), selectors: BTreeMap::new(), counts_scrapes: None };
         for (key, value) in &table {
             names.set(key, value)?;
         }
@@ -171,11 +177,18 @@ impl Names {
     }
 
     /// Sets the name of one quantity. An empty text means that the service does not have it.
+    /// Or sets `counts_scrapes`.
     /// Fails when the key is unknown, or the text is no metric.
     pub fn set(&mut self, key: &str, metric: &str) -> Result<(), String> {
+        if key == COUNTS_SCRAPES {
+            let counts = metric.parse();
+            let expected = |_| format!("found {key} = {metric:?}, expected true or false");
+            self.counts_scrapes = Some(counts.map_err(expected)?);
+            return Ok(());
+        }
         let Some(quantity) = Quantity::of_key(key) else {
             let known = Quantity::ALL.map(|(_, key)| key).join(", ");
-            return Err(format!("found {key}, expected names or one of {known}"));
+            return Err(format!("found {key}, expected names, {COUNTS_SCRAPES} or one of {known}"));
         };
         if metric.is_empty() {
             self.selectors.remove(&quantity);
@@ -250,6 +263,6 @@ mod tests {
         assert_eq!(names.get(Quantity::Requests).unwrap().name, "hits_total");
         assert_eq!(names.get(Quantity::Tasks), None);
         let error = names.set("requets", "x").unwrap_err();
-        assert!(error.contains("expected names or one of requests"), "{error}");
+        assert!(error.contains("expected names, counts_scrapes or one of requests"), "{error}");
     }
 }
