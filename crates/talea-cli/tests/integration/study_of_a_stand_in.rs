@@ -14,6 +14,7 @@ use crate::support::stand_in::{Reply, StandIn, answer};
 use crate::support::study_output::StudyOutput;
 use crate::support::{
     TALEA, assert_ends, interrupt, json_file, signal, stderr, stdout, talea, until,
+    with_default_signals,
 };
 
 /// A service that counts its requests by this name.
@@ -80,7 +81,10 @@ impl Scene {
     }
 
     fn command(&self, cases: &str) -> Command {
-        let mut command = Command::new(TALEA);
+        self.with_arguments(with_default_signals(TALEA), cases)
+    }
+
+    fn with_arguments(&self, mut command: Command, cases: &str) -> Command {
         command.args(["study", "--cases", cases]).arg("--out").arg(self.path("out"));
         command.arg("--api").arg(self.path("stand-in"));
         command
@@ -287,9 +291,9 @@ fn a_terminal_that_closes_does_not_end_a_study_under_nohup() {
         until("it may answer", || answers.load(SeqCst));
         answer(request)
     }));
-    let command = scene.command("2x20");
-    let mut nohup = Command::new("nohup");
-    nohup.arg(command.get_program()).args(command.get_args());
+    let mut nohup = with_default_signals("nohup");
+    nohup.arg(TALEA);
+    let mut nohup = scene.with_arguments(nohup, "2x20");
     let study = nohup.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     until("two requests", || scene.service.requests() >= 2);
     signal(&study, "HUP");

@@ -48,9 +48,17 @@ pub(crate) fn talea<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> 
     output
 }
 
+/// A program whose signals have their default actions, whatever started the tests: `nohup` has SIGHUP ignored,
+/// and a shell has SIGINT and SIGQUIT ignored by what it starts in the background.
+pub(crate) fn with_default_signals(program: &str) -> Command {
+    let mut command = Command::new("env");
+    command.arg("--default-signal").arg(program);
+    command
+}
+
 /// Starts the program, whose output is kept.
 pub(crate) fn start<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Child {
-    let mut command = Command::new(TALEA);
+    let mut command = with_default_signals(TALEA);
     command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
