@@ -1,6 +1,7 @@
 /* The values in the arrays that promphp/prometheus_client_php makes its samples of. There are tens
    of thousands, so their common parts are made once. */
 #include "php_talea.h"
+#include "zend_smart_str.h"
 
 #define OVERFLOW "otel_metric_overflow"
 
@@ -11,7 +12,7 @@ enum { SERIES_AT_FIRST = 4096 };
 typedef struct {
     /* The names of samples' own labels: none, `le` or `quantile`. */
     zval no_names, le_names, quantile_names;
-    /* Thresholds as PHP writes them, by their place among a series' samples. */
+    /* Thresholds as texts, by their place among a series' samples. */
     struct {
         double bound;
         zend_string *text;
@@ -149,7 +150,14 @@ static zend_string *shared_name(shared *shared, talea_text name) {
     return zend_string_copy(shared->last_name);
 }
 
-/* A threshold as PHP writes it. The series before probably has the same one at this place. */
+/* The shortest text of a threshold, as pages have it, whatever `precision` is set to. */
+static zend_string *text_of_float(double value) {
+    smart_str text = { 0 };
+    smart_str_append_double(&text, value, -1, false);
+    return smart_str_extract(&text);
+}
+
+/* A threshold as text. The series before probably has the same one at this place. */
 static zend_string *shared_bound(shared *shared, size_t place, const talea_sample *sample) {
     if (place >= shared->bound_count) {
         size_t count = place + 16;
@@ -165,7 +173,7 @@ static zend_string *shared_bound(shared *shared, size_t place, const talea_sampl
         }
         shared->bounds[place].bound = sample->bound;
         *text = zend_finite(sample->bound)
-            ? zend_double_to_str(sample->bound) : string_of(sample->label.value);
+            ? text_of_float(sample->bound) : string_of(sample->label.value);
     }
     return zend_string_copy(*text);
 }

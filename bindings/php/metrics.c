@@ -25,7 +25,7 @@ static void add_one(INTERNAL_FUNCTION_PARAMETERS, double value) {
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels);
+    metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_ADD, value, labels, LABELS_BY_NAME);
 }
 
 static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operation, double sign) {
@@ -36,7 +36,7 @@ static void record_number(INTERNAL_FUNCTION_PARAMETERS, talea_operation operatio
         Z_PARAM_OPTIONAL
         Z_PARAM_ARRAY_HT(labels)
     ZEND_PARSE_PARAMETERS_END();
-    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels);
+    metric_record(metric_family(ZEND_THIS), operation, sign * value, labels, LABELS_BY_NAME);
 }
 
 #define ONE(Kind, name, value) \
@@ -84,9 +84,9 @@ ZEND_METHOD(Talea_Summary, observe) {
         Z_PARAM_DOUBLE_OR_NULL(time, is_now)
     ZEND_PARSE_PARAMETERS_END();
     if (is_now) {
-        metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels);
+        metric_record(metric_family(ZEND_THIS), TALEA_OPERATION_OBSERVE, value, labels, LABELS_BY_NAME);
     } else {
-        metric_observe_at(metric_family(ZEND_THIS), value, labels, time);
+        metric_observe_at(metric_family(ZEND_THIS), value, labels, LABELS_BY_NAME, time);
     }
 }
 
@@ -98,7 +98,7 @@ static void remove_series(INTERNAL_FUNCTION_PARAMETERS) {
     ZEND_PARSE_PARAMETERS_END();
     const process_family *family = metric_of(Z_OBJ_P(ZEND_THIS))->family;
     label_values labels;
-    if (!labels_take(&labels, family, given)) {
+    if (!labels_take(&labels, family, given, LABELS_BY_NAME)) {
         return;
     }
     bool removed = false;
@@ -126,9 +126,9 @@ METHODS_OF(Histogram)
 METHODS_OF(Summary)
 
 static zend_always_inline void record(process_family *family, talea_operation operation,
-    double value, HashTable *given, const double *time) {
+    double value, HashTable *given, label_order order, const double *time) {
     label_values labels;
-    if (!labels_take(&labels, family, given)) {
+    if (!labels_take(&labels, family, given, order)) {
         return;
     }
     const talea_family *there = process_there(family);
@@ -146,12 +146,13 @@ static zend_always_inline void record(process_family *family, talea_operation op
 }
 
 void metric_record(process_family *family, talea_operation operation, double value,
-    HashTable *labels) {
-    record(family, operation, value, labels, NULL);
+    HashTable *labels, label_order order) {
+    record(family, operation, value, labels, order, NULL);
 }
 
-void metric_observe_at(process_family *family, double value, HashTable *labels, double time) {
-    record(family, TALEA_OPERATION_OBSERVE, value, labels, &time);
+void metric_observe_at(process_family *family, double value, HashTable *labels, label_order order,
+    double time) {
+    record(family, TALEA_OPERATION_OBSERVE, value, labels, order, &time);
 }
 
 static bool is_utf8(const zend_string *string) {

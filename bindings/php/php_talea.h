@@ -97,19 +97,27 @@ typedef struct {
     zend_string *made_in_place[LABELS_IN_PLACE];
 } label_values;
 
-bool labels_take_some(label_values *labels, const process_family *family, HashTable *given);
+/* Whether keys of an array that are texts are names of labels. */
+typedef enum {
+    LABELS_BY_NAME,
+    /* As promphp/prometheus_client_php takes them, whatever keys they have. */
+    LABELS_IN_ORDER,
+} label_order;
+
+bool labels_take_some(label_values *labels, const process_family *family, HashTable *given,
+    label_order order);
 void labels_free_some(label_values *labels);
 
 /* The values of a call, which may be null. The caller holds the array: an object's code may do anything.
  * False after an exception; else labels_free ends it. */
 static inline bool labels_take(label_values *labels, const process_family *family,
-    HashTable *given) {
+    HashTable *given, label_order order) {
     if (family->label_count == 0 && (!given || zend_hash_num_elements(given) == 0)) {
         labels->values = NULL;
         labels->count = 0;
         return true;
     }
-    return labels_take_some(labels, family, given);
+    return labels_take_some(labels, family, given, order);
 }
 
 static inline void labels_free(label_values *labels) {
@@ -126,9 +134,10 @@ process_family *metric_family(zval *metric);
 
 /* Records a value in the series of the label values, which may be null. */
 void metric_record(process_family *family, talea_operation operation, double value,
-    HashTable *labels);
+    HashTable *labels, label_order order);
 /* Observes a value at another time, in seconds since 1970. */
-void metric_observe_at(process_family *family, double value, HashTable *labels, double time);
+void metric_observe_at(process_family *family, double value, HashTable *labels, label_order order,
+    double time);
 
 /* registry.c: the class Registry. */
 

@@ -4,6 +4,7 @@
  * while it is held, no function is called that PHP might leave by a jump. */
 #include "php_talea.h"
 
+#include <syslog.h>
 #include <time.h>
 
 static bool begun;
@@ -45,6 +46,7 @@ static void family_note(const process_family *family);
 static process_family *family_remember(const process_family *asked, zend_string *name);
 static bool is_defined_alike(const talea_family_options *one, const talea_family_options *other);
 static talea_text text_remember(talea_text text);
+static void another_definition_report(const zend_string *name);
 
 /* Seconds of the monotonic clock that costs least. */
 static uint64_t now(void) {
@@ -134,7 +136,7 @@ static talea_status region_open(talea_text path, const talea_registry **opened,
 process_family *process_register(process_registry *registry, zend_string *name,
     const talea_family_options *options) {
     char message[MESSAGE] = "";
-    bool is_registered = true;
+    bool is_registered = true, is_another = false;
     LOCK();
     process_family *first = zend_hash_find_ptr(&registry->families, name);
     process_family *found = first;
@@ -155,16 +157,28 @@ process_family *process_register(process_registry *registry, zend_string *name,
             asked.next = first->next;
             asked.options.name = first->options.name;
             first->next = found = family_remember(&asked, NULL);
+            is_another = true;
         } else if (is_registered) {
             found = family_remember(&asked, name);
         }
     }
     UNLOCK();
     if (!is_registered) {
-        /* A process answers requests of the code before a deploy and of that after it. */
-        failure_throw("%s%s", message, first ? "; if the program changed, reload FPM" : "");
+        failure_throw("%s", message);
+    }
+    if (is_another) {
+        another_definition_report(name);
     }
     return found;
+}
+
+/* PHP might show a warning of its own to users, or turn it into an exception. */
+static void another_definition_report(const zend_string *name) {
+    char line[MESSAGE];
+    snprintf(line, sizeof line, "talea: %s is defined in two ways by this process; each counts by itself. "
+        "If a deploy changed it, reload the server; otherwise give one of the two another name",
+        ZSTR_VAL(name));
+    php_log_err_with_severity(line, LOG_WARNING);
 }
 
 void process_revive(process_family *family) {

@@ -61,9 +61,9 @@ static void record(zval *this, talea_kind kind, talea_operation operation, HashT
         zval held;
         ZVAL_COPY(&held, labels);
         if (time) {
-            metric_observe_at(family, value, Z_ARRVAL(held), *time);
+            metric_observe_at(family, value, Z_ARRVAL(held), LABELS_IN_ORDER, *time);
         } else {
-            metric_record(family, operation, value, Z_ARRVAL(held));
+            metric_record(family, operation, value, Z_ARRVAL(held), LABELS_IN_ORDER);
         }
         zval_ptr_dtor(&held);
     }

@@ -288,8 +288,10 @@ process_family *registry_register(process_registry *registry, talea_kind kind, z
         .name = text_of(name),
         .help = asked->help,
         /* No process of PHP keeps a series, so all would expire. And names are those that the
-           library accepts: its own `php_info` is a gauge. */
-        .flags = TALEA_FAMILY_PERMANENT | TALEA_FAMILY_LENIENT_NAMES | TALEA_FAMILY_UNSTRIPED,
+           library accepts: its own `php_info` is a gauge. A process answers requests of the code
+           before a deploy and of that after it. */
+        .flags = TALEA_FAMILY_PERMANENT | TALEA_FAMILY_LENIENT_NAMES | TALEA_FAMILY_UNSTRIPED
+            | TALEA_FAMILY_ALLOW_OTHERS,
         .limit = asked->limit ? asked->limit : (uint64_t) TALEA_G(max_series),
     };
     if (asked->window_seconds < 1) {

@@ -80,6 +80,32 @@ final class FpmTest extends RegionTestCase
         self::assertGreaterThanOrEqual($answered, $series);
     }
 
+    public function testTwoVersionsOfAProgramInOnePoolLoseNoRequestAndNoCount(): void
+    {
+        $this->serve();
+        file_put_contents("$this->folder/version.php", '<?php $registry = new Talea\Registry(); ' . <<<'END'
+            $labels = ['page' => 'start', 'site' => 'shop', 'lang' => 'es'];
+            $labels = array_slice($labels, 0, (int) $_GET['version']);
+            $names = array_keys($labels);
+            $registry->getOrRegisterCounter('', 'views', 'Views.', $names)->inc($labels);
+            $registry->getOrRegisterHistogram('', 'view', 'Views.', $names)->observe(1, $labels);
+            $registry->getOrRegisterGauge('', 'last', 'Views.', $names)->inc($labels);
+            echo 'counted';
+            END);
+        self::inProcesses(self::CLIENTS, function (int $client): void {
+            for ($i = 0; $i < 150; $i++) {
+                self::assertSame('counted', $this->get('/version.php?version=' . ($client + $i) % 3 + 1));
+            }
+        });
+        $page = (string) $this->get('/metrics.php');
+        foreach (['views_total', 'view_count', 'last'] as $name) {
+            foreach (['page="start"', 'page="start",site="shop"', 'page="start",site="shop",lang="es"'] as $labels) {
+                self::assertHasLine("{$name}{{$labels}} " . self::CLIENTS * 50, $page);
+            }
+        }
+        self::assertStringContainsString('talea: views is defined in two ways by this process', $this->logs());
+    }
+
     public function testTheAgentShowsTheSamePageAsTheWorkers(): void
     {
         $this->startAgent();

@@ -218,6 +218,48 @@ final class MetricsTest extends RegionTestCase
         ];
     }
 
+    public function testLabelValuesWithNamesAreTakenByName(): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['method', 'country']);
+        $counter->inc(['country' => 'pe', 'method' => 'card']);
+        $counter->inc(['method' => 'card', 'country' => 'pe']);
+        $counter->inc([7 => 'card', 3 => 'pe']);
+        self::assertHasLine('calls_total{method="card",country="pe"} 3', $registry->render());
+        self::assertTrue($counter->remove(['country' => 'pe', 'method' => 'card']));
+        self::assertSame([], $registry->families()[0]['series']);
+    }
+
+    /**
+     * @dataProvider namesThatAreRefused
+     * @param array<string> $values
+     */
+    public function testANameThatIsNoLabelIsRefusedInWords(string $message, array $values): void
+    {
+        $registry = $this->registry();
+        $counter = $registry->registerCounter('', 'calls', 'Calls.', ['method', 'country']);
+        try {
+            $counter->inc($values);
+            self::fail('accepted');
+        } catch (Exception $e) {
+            self::assertSame($message, $e->getMessage());
+        }
+        self::assertSame([], $registry->families()[0]['series']);
+    }
+
+    /** @return mixed[][] */
+    public function namesThatAreRefused(): array
+    {
+        $mixed = 'a label value of calls has the key 0, and another one has a name; '
+            . 'give all values by label names, or all in the labels\' order';
+        return [
+            ['calls has no label contry; the label country has no value', ['method' => 'card', 'contry' => 'pe']],
+            ['calls has no label ; the label method has no value', ['' => 'card', 'country' => 'pe']],
+            [$mixed, ['method' => 'card', 'pe']],
+            [$mixed, ['pe', 'country' => 'pe']],
+        ];
+    }
+
     public function testAnOnlyLabelHasNoPlural(): void
     {
         $counter = $this->registry()->registerCounter('', 'calls', 'Calls.', ['kind']);

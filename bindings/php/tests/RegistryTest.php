@@ -37,13 +37,22 @@ final class RegistryTest extends RegionTestCase
         self::assertHasLine('calls_total 2', (new Registry($path))->render());
     }
 
-    public function testAnotherDefinitionOfANameIsRefused(): void
+    public function testAnotherDefinitionOfANameCountsByItselfAndOneLineOfTheLogNamesIt(): void
     {
-        $path = $this->path();
-        (new Registry($path))->registerHistogram('', 'size', 'Sizes.', [], [1, 2]);
-        $this->expectException(Exception::class);
-        $this->expectExceptionMessage('use one definition, or another name; if the program changed, reload FPM');
-        (new Registry($path))->registerHistogram('', 'size', 'Sizes.', [], [1, 2, 3]);
+        $code = 'for ($i = 0; $i < 3; $i++) {'
+            . ' (new Talea\Registry())->getOrRegisterHistogram("", "size", "Sizes.", [], [1, 2])->observe(1);'
+            . ' (new Talea\Registry())->getOrRegisterHistogram("", "size", "Sizes.", [], [1, 2, 3])->observe(1);'
+            . ' (new Talea\Registry())->getOrRegisterGauge("", "size", "Sizes.")->set(7);'
+            . ' (new Talea\Registry())->getOrRegisterCounter("", "calls", "Calls.", ["a"])->inc(["x"]);'
+            . ' (new Talea\Registry())->getOrRegisterCounter("", "calls", "Calls.", ["a", "b"])->inc(["x", "y"]); }'
+            . ' echo (new Talea\Registry())->render();';
+        $output = self::runPhp($code, ['error_log' => '', 'log_errors' => '1']);
+        // Kinds and buckets cannot be joined: the newest is shown. Labels can.
+        self::assertHasLine('size 7', $output);
+        self::assertHasLine('calls_total{a="x"} 3', $output);
+        self::assertHasLine('calls_total{a="x",b="y"} 3', $output);
+        self::assertSame(2, substr_count($output, 'talea: size is defined in two ways by this process'), $output);
+        self::assertSame(1, substr_count($output, 'talea: calls is defined in two ways by this process'), $output);
     }
 
     /** @dataProvider definitionsThatAreRefused */
@@ -60,8 +69,6 @@ final class RegistryTest extends RegionTestCase
     public function definitionsThatAreRefused(): array
     {
         return [
-            ['asked for', fn (Registry $r) => (new Registry())->getOrRegisterGauge('', 'x', 'X.')
-                && (new Registry())->registerHistogram('', 'x', 'X.')],
             ['the help is empty', fn (Registry $r) => $r->registerGauge('', 'x', '')],
             ['the help of "x": a text is not UTF-8', fn (Registry $r) => $r->registerGauge('', 'x', "caf\xe9")],
             ['letters', fn (Registry $r) => $r->registerGauge('', 'a metric', 'X.')],
@@ -75,6 +82,22 @@ final class RegistryTest extends RegionTestCase
             ['quantile', fn (Registry $r) => $r->registerSummary('', 'x', 'X.', [], 60, [1.5])],
             ['maxAgeSeconds of x is 0', fn (Registry $r) => $r->registerSummary('', 'x', 'X.', [], 0)],
         ];
+    }
+
+    /**
+     * @testWith ["5"]
+     *           ["14"]
+     *           ["17"]
+     *           ["-1"]
+     */
+    public function testThresholdsAreTheirShortestTextWhateverThePrecision(string $precision): void
+    {
+        $code = '$r = new Talea\Registry(); $h = $r->registerHistogram("", "size", "Sizes.", ["of"], [0.1, 1/3, 1]);'
+            . '$h->observe(1, ["a"]); $h->observe(1, ["b"]); foreach ($r->families()[0]["series"] as [$of, $samples])'
+            . ' foreach ($samples as $s) echo implode(",", $s["labelValues"]), ";";';
+        $bounds = fn (string $of): string => "$of,0.1;$of,0.3333333333333333;$of,1;$of,+Inf;$of;$of;";
+        $output = self::runPhp($code, ['precision' => $precision]);
+        self::assertSame($bounds('a') . $bounds('b'), $output);
     }
 
     public function testAPageIsInTheFormatThatIsAskedFor(): void

@@ -97,8 +97,11 @@ pub const TALEA_FAMILY_LENIENT_NAMES: u32 = 64;
 /// No copy for each CPU, even for a family without labels. Floats that were recorded before a wipe
 /// then take no digits from those that are recorded after it.
 pub const TALEA_FAMILY_UNSTRIPED: u32 = 128;
+/// This process may register other definitions of the name too, as one that runs several versions of a
+/// program does. Each counts by itself.
+pub const TALEA_FAMILY_ALLOW_OTHERS: u32 = 256;
 
-const FLAGS: u32 = 2 * TALEA_FAMILY_UNSTRIPED - 1;
+const FLAGS: u32 = 2 * TALEA_FAMILY_ALLOW_OTHERS - 1;
 
 /// Options to register a family with. Zero means the default, except in `size`, `kind`, `name` and
 /// `help`; set `size` by `sizeof`. An option that metrics of the kind do not have is an error, and so
@@ -293,6 +296,7 @@ impl<'a> Definition<'a> {
         let mut opts = Opts::new(self.name, self.help)
             .utf8_names(self.has(TALEA_FAMILY_UTF8_NAMES))
             .lenient_names(self.has(TALEA_FAMILY_LENIENT_NAMES))
+            .allow_others(self.has(TALEA_FAMILY_ALLOW_OTHERS))
             .schema(self.schema)
             .widest_zero(self.options.widest_zero)
             .bucketing(self.bucketing);

@@ -173,8 +173,9 @@ pub(crate) const FAMILY_DROPPED: u64 = FAMILY_LIMIT + WORD;
 pub(crate) const FAMILY_ALWAYS_USED: u64 = FAMILY_DROPPED + WORD;
 /// The rest of its chain in the index.
 pub(crate) const FAMILY_LINK: u64 = FAMILY_ALWAYS_USED + WORD;
-/// `accumulates:1 | sweeps:32`: the number of sweeps after which an idle series is removed, 0 for
-/// never; and whether its values say how much happened.
+/// `others:1 | accumulates:1 | sweeps:32`: the number of sweeps after which an idle series is removed, 0
+/// for never; whether its values say how much happened; and whether other definitions of its name stand
+/// beside it.
 pub(crate) const FAMILY_IDLE: u64 = FAMILY_LINK + WORD;
 /// How many of its series were about to be removed: see `lookup/cache.rs`.
 pub(crate) const FAMILY_REMOVALS: u64 = FAMILY_IDLE + WORD;

@@ -76,7 +76,7 @@ pub use config::Config;
 pub use error::{FamilyError, OpenError, Overflow};
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};
 pub use lookup::cache::{Key, LookupCache, Miss};
-pub use lookup::register::{FamilySpec, Registered};
+pub use lookup::register::{FamilySpec, Registered, Relation};
 pub use lookup::series::SeriesGuard;
 pub use memory::guard::Guard;
 pub use memory::path::AddPath;

@@ -66,15 +66,30 @@ pub struct FamilySpec<'a> {
     /// begins anew where another definition of its name took its place on pages, see
     /// [`Region::family`].
     pub accumulates: bool,
-    /// Whether readers add the values of this definition to those of another one with the same
-    /// name, kind and cells. It is called with the number type of the cells and the two
-    /// definitions. Such a family is not retired. Families whose series expire are never added up,
-    /// since a sum would fall.
-    pub adds: fn(Number, &[u8], &[u8]) -> bool,
+    /// How readers show this definition together with another one of the same name, kind and cells.
+    /// It is called with the number type of the cells and the two definitions.
+    pub relation: fn(Number, &[u8], &[u8]) -> Relation,
+    /// Whether a process may use other definitions of the name too; otherwise a second one is an error.
+    /// Definitions that allow this and can stand [beside](Relation::Beside) each other do so even while
+    /// no process uses one of them.
+    pub allows_others: bool,
     /// The label text of the only series that may be made beyond its limit
     /// ([`Family::series_beyond_limit`]). A family that ended and is registered again finds that
     /// series by it; where it is `None`, by a look at the series of all families.
     pub beyond_limit: Option<&'a [u8]>,
+}
+
+/// How readers show two definitions of one name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    /// The values of series with equal labels are added up. Neither family is retired. Families whose
+    /// series expire are never added up, since a sum would fall.
+    Added,
+    /// The series of both stand on one page, while living processes use both or if both
+    /// [allow](FamilySpec::allows_others) it.
+    Beside,
+    /// Only one of them is shown.
+    Apart,
 }
 
 /// One integer cell a series, no limit, nothing expires; and no name.
@@ -93,7 +108,8 @@ impl Default for FamilySpec<'_> {
             limit: u64::MAX,
             idle_minutes: 0,
             accumulates: false,
-            adds: |_, _, _| false,
+            relation: |_, _, _| Relation::Apart,
+            allows_others: false,
             beyond_limit: None,
         }
     }
@@ -104,13 +120,14 @@ struct Rival {
     id: u32,
     /// Whether a living process uses it.
     lives: bool,
-    /// Whether readers add its values.
-    is_added: bool,
+    relation: Relation,
+    /// Whether readers show it too, whether or not a process uses it. Then it is not retired.
+    is_kept: bool,
 }
 
 impl Family {
-    /// This one, and the others of its name whose values readers [add](FamilySpec::adds) to its own.
-    pub fn with_added(&self, adds: fn(Number, &[u8], &[u8]) -> bool) -> Vec<Self> {
+    /// This one, and the others of its name whose values readers [add](Relation::Added) to its own.
+    pub fn with_added(&self, relation: fn(Number, &[u8], &[u8]) -> Relation) -> Vec<Self> {
         let region = self.region;
         let _guard = region.memory.enter();
         let text = |at| {
@@ -129,10 +146,10 @@ impl Family {
             definition: &definition,
             made_segment: region.made_segment(self.id),
             idle_minutes: region.idling(self.id).sweeps,
-            adds,
+            relation,
             ..FamilySpec::default()
         };
-        let is_added = |&id: &u32| region.is_added(id, self.head, &spec);
+        let is_added = |&id: &u32| region.relation(id, self.head, &spec) == Relation::Added;
         let family = |id| region.family_head(id).map(|(_, head)| Self { region, id, head });
         all.extend(others.into_iter().filter(is_added).filter_map(family));
         all
@@ -156,17 +173,17 @@ impl Region {
     /// If there is a family of the same name and another definition, and a living process uses
     /// it (a rolling deploy), both live beside each other and [`Registered::conflict`] says so. If
     /// none does (a service was restarted with a new version), the other one is retired, unless
-    /// readers [add](FamilySpec::adds) the two.
+    /// readers [add](Relation::Added) the two.
     ///
-    /// Readers show one definition of a name. Counts that they saw must not come back after those of
-    /// another definition, since they would be taken for growth. So a family that accumulates begins
-    /// at 0 again when a newer definition takes its place, and when it is registered again after
-    /// another one took it.
+    /// Readers show one definition of a name, unless both can stand [beside](Relation::Beside) each
+    /// other. Counts that they saw must not come back after those of another definition, since they
+    /// would be taken for growth. So a family that accumulates begins at 0 again when a newer
+    /// definition takes its place, and when it is registered again after another one took it.
     ///
     /// # Errors
     ///
-    /// This process itself registered the name with another definition; the region is full; the
-    /// sizes are out of range.
+    /// This process itself registered the name with another definition, and the specification does
+    /// not [allow](FamilySpec::allows_others) that; the region is full; the sizes are out of range.
     pub fn family(&'static self, spec: FamilySpec<'_>) -> Result<Registered, FamilyError> {
         let head = FamilyHead {
             kind: spec.kind,
@@ -190,7 +207,11 @@ impl Region {
         self.take_page(&guard, id, &spec, &rivals);
         self.use_family(id);
         // The values of the latest registration apply.
-        let idling = Idling { sweeps: spec.idle_minutes, accumulates: spec.accumulates };
+        let idling = Idling {
+            sweeps: spec.idle_minutes,
+            accumulates: spec.accumulates,
+            allows_others: spec.allows_others,
+        };
         self.family_word(id, FAMILY_LIMIT).store(spec.limit, Relaxed);
         self.family_word(id, FAMILY_IDLE).store(idling.pack(), Relaxed);
         // Its maker may have died before it published it, or a process with another definition
@@ -233,22 +254,27 @@ impl Region {
             }
             let user = self.user(id);
             is_own |= matches!(user, User::This);
-            let is_added = self.is_added(id, head, spec);
+            let relation = self.relation(id, head, spec);
             let lives = !matches!(user, User::None);
-            rivals.push(Rival { id, lives, is_added });
-            if !lives && !is_added {
+            let is_kept = match relation {
+                Relation::Added => true,
+                Relation::Beside => spec.allows_others && self.idling(id).allows_others,
+                Relation::Apart => false,
+            };
+            rivals.push(Rival { id, lives, relation, is_kept });
+            if !lives && !is_kept {
                 let retired = seen & !0xFF | RETIRED;
                 let _ = word.compare_exchange(seen, retired, AcqRel, Relaxed);
             }
         });
-        if is_own { Err(FamilyError::Conflict) } else { Ok(rivals) }
+        if is_own && !spec.allows_others { Err(FamilyError::Conflict) } else { Ok(rivals) }
     }
 
     /// Sees to it that no count comes back to the pages that was on them before, as this process
     /// begins to use a family. Pages show the latest of those that living processes use, with those
     /// that are added to it.
     fn take_page(&'static self, guard: &Guard, id: u32, spec: &FamilySpec<'_>, rivals: &[Rival]) {
-        let others = || rivals.iter().filter(|rival| !rival.is_added);
+        let others = || rivals.iter().filter(|rival| !rival.is_kept);
         let is_shown = self.is_in_use(id) && self.is_published(id);
         if is_shown || others().next().is_none() {
             return;
@@ -257,25 +283,30 @@ impl Region {
         // Also where all of them are dead, since nothing says which one was shown last.
         seen.extend(spec.accumulates.then_some(id));
         if rivals.iter().all(|rival| !rival.lives || rival.id < id) {
-            let replaced = others().filter(|it| it.lives && self.idling(it.id).accumulates);
+            let replaced = others().filter(|it| {
+                it.lives && it.relation == Relation::Apart && self.idling(it.id).accumulates
+            });
             seen.extend(replaced.map(|rival| rival.id));
         }
         self.wipe_families(guard, seen);
     }
 
-    /// Whether readers add the values of a family of this name to those of the one that a spec
-    /// describes.
-    fn is_added(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> bool {
-        let Some((_, theirs)) = self.family_head(id) else { return false };
+    /// How readers show a family of this name together with the one that a spec describes.
+    fn relation(&self, id: u32, head: FamilyHead, spec: &FamilySpec<'_>) -> Relation {
+        let Some((_, theirs)) = self.family_head(id) else { return Relation::Apart };
+        // How its cells are stored makes no difference to values.
+        let has_same_cells = FamilyHead { storage: head.storage, ..theirs } == head
+            && self.made_segment(id) == spec.made_segment;
+        if !has_same_cells {
+            return Relation::Apart;
+        }
         let stays = spec.idle_minutes == 0 && self.idling(id).sweeps == 0;
         let mut definition = Vec::new();
         self.memory.read_text(self.family_span(id, FAMILY_DEFINITION), &mut definition);
-        // How its cells are stored makes no difference to a sum.
-        stays
-            && head.combine == Combine::Sum
-            && FamilyHead { storage: head.storage, ..theirs } == head
-            && self.made_segment(id) == spec.made_segment
-            && (spec.adds)(head.number, spec.definition, &definition)
+        match (spec.relation)(head.number, spec.definition, &definition) {
+            Relation::Added if !stays || head.combine != Combine::Sum => Relation::Apart,
+            relation => relation,
+        }
     }
 
     /// Prefetches the bucket that a search for a family of this name reads first.

@@ -194,14 +194,22 @@ pub(crate) struct Idling {
     /// Whether the values say how much happened; a kept series whose value does not change is
     /// hidden then.
     pub(crate) accumulates: bool,
+    /// Whether other definitions of its name stand beside it even while no process uses one of them.
+    pub(crate) allows_others: bool,
 }
 
 impl Idling {
     pub(crate) fn pack(self) -> u64 {
-        u64::from(self.sweeps) | u64::from(self.accumulates) << 32
+        u64::from(self.sweeps)
+            | u64::from(self.accumulates) << 32
+            | u64::from(self.allows_others) << 33
     }
 
     pub(crate) fn unpack(word: u64) -> Self {
-        Self { sweeps: word as u32, accumulates: word >> 32 & 1 == 1 }
+        Self {
+            sweeps: word as u32,
+            accumulates: word >> 32 & 1 == 1,
+            allows_others: word >> 33 & 1 == 1,
+        }
     }
 }

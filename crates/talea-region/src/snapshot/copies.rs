@@ -104,6 +104,8 @@ pub struct FamilyCopy {
     pub last_use: LastUse,
     /// Whether its series expire.
     pub expires: bool,
+    /// Whether other definitions of its name stand beside it even while no process uses one of them.
+    pub allows_others: bool,
     /// Whether some of its series may have exemplars; otherwise none has.
     pub has_exemplars: bool,
     pub(super) about: [u64; 5],

@@ -8,25 +8,32 @@ use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use crate::values::Combine;
 
 impl FamilyCopy {
-    /// Whether the values of another family can be added to its own: both have the same cells,
-    /// whose values are sums.
+    /// Whether another family has the same cells, with values that combine alike.
     fn has_cells_of(&self, other: &Self) -> bool {
-        let cells = |it: &Self| (it.kind, it.number, it.cells, it.segments, it.made_segment);
-        cells(self) == cells(other) && [self, other].iter().all(|it| it.combine == Combine::Sum)
+        let cells =
+            |it: &Self| (it.kind, it.number, it.combine, it.cells, it.segments, it.made_segment);
+        cells(self) == cells(other)
     }
 }
 
 impl Snapshot {
-    /// Adds the values of one family to those of another, both by their places among
-    /// [`families`](Self::families): to those of the series with the same label text, or as a
-    /// further series. False, and nothing is added, if their cells differ or are no sums.
+    /// Adds the series of one family to those of another, both by their places among
+    /// [`families`](Self::families). `key` has equal results for the label texts of equal series.
+    /// The values of equal series are added up if `sums`; otherwise those of `into` stay. False, and
+    /// nothing is added, if their cells differ, or are no sums that are to be added up.
     ///
-    /// A series has the latest exemplars of both, and the earlier time of creation.
-    pub fn add_family_to(&mut self, into: usize, from: usize) -> bool {
+    /// A sum has the latest exemplars of both, and the earlier time of creation.
+    pub fn add_family_to(
+        &mut self,
+        into: usize,
+        from: usize,
+        sums: bool,
+        key: impl Fn(&[u8]) -> Vec<u8>,
+    ) -> bool {
         let (Some(ours), Some(theirs)) = (self.families.get(into), self.families.get(from)) else {
             return false;
         };
-        if !ours.has_cells_of(theirs) || into == from {
+        if !ours.has_cells_of(theirs) || into == from || (sums && ours.combine != Combine::Sum) {
             return false;
         }
         let (ours, theirs) = (ours.clone(), theirs.clone());
@@ -34,10 +41,11 @@ impl Snapshot {
             .map(|family| self.places_of(family).map(|n| self.series[n]).collect::<Vec<_>>());
         let places = all.iter().enumerate();
         let places: HashMap<Vec<u8>, usize> =
-            places.map(|(n, one)| (self.texts.at(one.text).to_vec(), n)).collect();
+            places.map(|(n, one)| (key(self.texts.at(one.text)), n)).collect();
         for other in others {
-            match places.get(self.texts.at(other.text)) {
-                Some(&n) => all[n] = self.sum_of(&ours, all[n], other),
+            match places.get(&key(self.texts.at(other.text))) {
+                Some(&n) if sums => all[n] = self.sum_of(&ours, all[n], other),
+                Some(_) => {}
                 None => all.push(other),
             }
         }

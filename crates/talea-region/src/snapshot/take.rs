@@ -129,7 +129,8 @@ impl<S: Source> Taking<'_, '_, S> {
             0 => self.last_use(at),
             _ => LastUse::Living,
         };
-        out.expires = Idling::unpack(word(FAMILY_IDLE)).sweeps > 0;
+        let idling = Idling::unpack(word(FAMILY_IDLE));
+        (out.expires, out.allows_others) = (idling.sweeps > 0, idling.allows_others);
         (out.removals, out.may_repeat) = (word(FAMILY_REMOVALS), false);
         out.has_exemplars = false;
         out.id = id;

@@ -14,7 +14,7 @@
 //!
 //! All little-endian. Two families of one name are the same if these bytes are.
 
-use talea_region::{FamilyCopy, Number};
+use talea_region::{FamilyCopy, Number, Relation};
 
 pub(crate) mod kind;
 pub(crate) mod names;
@@ -138,13 +138,25 @@ impl Definition {
         }
     }
 
-    /// Whether the values of two definitions of one name, kind and cells are added up on a page:
-    /// whether they differ in nothing but the help.
-    pub(crate) fn are_added(number: Number, one: &[u8], other: &[u8]) -> bool {
+    /// How two definitions of one name, kind and cells are shown on a page. Their values are added up
+    /// if they differ in nothing but the help and the order of labels; series of other labels stand
+    /// beside each other.
+    pub(crate) fn relation(number: Number, one: &[u8], other: &[u8]) -> Relation {
         let numbers = Numbers::of(number);
-        match (Self::decode(one, numbers), Self::decode(other, numbers)) {
-            (Some(one), Some(other)) => one.first_difference(&other).is_none(),
-            _ => false,
+        let (Some(one), Some(other)) = (Self::decode(one, numbers), Self::decode(other, numbers))
+        else {
+            return Relation::Apart;
+        };
+        let are_relabelled = one.labels != other.labels;
+        // A summary's samples are in a family of their own, which has these labels too.
+        let is_simple =
+            ![&one, &other].iter().any(|it| it.recent.is_some() || are_free(&it.labels));
+        let has_same_names = sorted(&one.labels) == sorted(&other.labels);
+        let relabelled = Self { labels: one.labels.clone(), ..other };
+        match one.first_difference(&relabelled) {
+            None if !are_relabelled || (is_simple && has_same_names) => Relation::Added,
+            None if is_simple => Relation::Beside,
+            _ => Relation::Apart,
         }
     }
 
@@ -186,6 +198,12 @@ impl Definition {
 /// series, the only one that all its series may have.
 pub(crate) fn are_free(labels: &[String]) -> bool {
     matches!(labels, [only] if only == OVERFLOW_LABEL)
+}
+
+fn sorted(labels: &[String]) -> Vec<&String> {
+    let mut sorted: Vec<_> = labels.iter().collect();
+    sorted.sort_unstable();
+    sorted
 }
 
 /// Readers have no use for the name that defines free labels, so it is not shown.

@@ -50,6 +50,7 @@ pub struct Opts<'a> {
     pub(crate) whole: bool,
     pub(crate) utf8_names: bool,
     pub(crate) lenient_names: bool,
+    pub(crate) allows_others: bool,
     /// Whether samples of a summary are kept beside it.
     pub(crate) sampled: bool,
     pub(crate) states: &'a [&'a str],
@@ -79,6 +80,7 @@ impl<'a> Opts<'a> {
             whole: false,
             utf8_names: false,
             lenient_names: false,
+            allows_others: false,
             sampled: false,
             states: &[],
         }
@@ -238,6 +240,15 @@ impl<'a> Opts<'a> {
     /// Default: no, so that a typing error is reported.
     pub const fn lenient_names(mut self, allowed: bool) -> Self {
         self.lenient_names = allowed;
+        self
+    }
+
+    /// Whether this process may register other definitions of the name too: use it where one process
+    /// runs several versions of a program, as a worker of PHP does after a deploy. Each definition
+    /// counts by itself. A page shows them as it shows those of several processes. Default: no, so
+    /// that a second definition is an error.
+    pub const fn allow_others(mut self, allowed: bool) -> Self {
+        self.allows_others = allowed;
         self
     }
 

@@ -453,7 +453,7 @@ impl<L, M: Metric> Family<L, M> {
     /// Its family in the region, and those of other versions of the service that are shown with it in
     /// one sum, which would fall if a part of it went.
     fn each_added(&self) -> impl Iterator<Item = talea_region::Family> {
-        let all = self.bound().map(|bound| bound.family.with_added(Definition::are_added));
+        let all = self.bound().map(|bound| bound.family.with_added(Definition::relation));
         all.into_iter().flatten()
     }
 

@@ -328,7 +328,7 @@ impl Registry {
         let mut bounds = self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
         let own = (shape.kind == Kind::StateSet).then_some(&*name);
         bounds.use_labels(&name, group.names.iter().copied().chain(own))?;
-        self.check_related(&name, shape.kind)?;
+        self.check_related(&name, shape.kind, opts.allows_others)?;
         let combinations = combinations(opts, group)?;
         let definition = Definition {
             labels: group.names.iter().map(|&label| label.to_owned()).collect(),
@@ -351,7 +351,8 @@ impl Registry {
             limit: opts.limit.or(combinations).unwrap_or(SERIES_LIMIT),
             idle_minutes: if combinations.is_some() { 0 } else { idle_minutes(opts) },
             accumulates: matches!(shape.kind, Kind::Counter | Kind::Histogram | Kind::Summary),
-            adds: Definition::are_added,
+            relation: Definition::relation,
+            allows_others: opts.allows_others,
             beyond_limit: Some(group.beyond_limit().as_bytes()),
         };
         let Registered { family, conflict } =
@@ -361,8 +362,8 @@ impl Registry {
             })?;
         if conflict {
             notice(format_args!(
-                "other processes define the metric {name:?} otherwise; scrapes show the newest \
-                 definition that a living process uses"
+                "the metric {name:?} is in use with another definition too; scrapes show the newest \
+                 one that a living process uses, and the series of those that differ in labels alone"
             ));
         }
         Ok(Defined { bounds, name, family, definition })
@@ -393,7 +394,7 @@ impl Registry {
 
     /// Whether a page could not show it beside another family: one or one of its samples would have a name of
     /// the other.
-    fn check_related(&self, name: &str, kind: Kind) -> Result<(), String> {
+    fn check_related(&self, name: &str, kind: Kind, allows_others: bool) -> Result<(), String> {
         let added =
             |family: (Kind, &'static str)| Some((family.1, names::clash((kind, name), family)?));
         if let Some((other, reason)) = derived_series::ADDED.into_iter().find_map(added) {
@@ -409,10 +410,12 @@ impl Registry {
             // Another definition of this very name has an error of its own.
             let clash = names::clash((kind, name), (other_kind, other)).filter(|_| other != name);
             match clash {
-                Some(reason) if is_own => clashing = Some((other.to_owned(), reason)),
+                Some(reason) if is_own && !allows_others => {
+                    clashing = Some((other.to_owned(), reason))
+                }
                 Some(reason) => notice(format_args!(
-                    "other processes have the metric {other:?} beside {name:?}, and {reason}; \
-                     until they end, scrapes show the newer one only"
+                    "the metric {other:?} is in use beside {name:?}, and {reason}; while both are, \
+                     scrapes show the newer one only"
                 )),
                 None => {}
             }

@@ -12,8 +12,60 @@ use crate::support::process::{Worker, obey};
 use crate::support::tmpfs::Shm;
 use proptest::prelude::*;
 use talea::{
-    Count, Counter, FloatCounter, Gauge, Histogram, Opts, Registrable, Registry, UpDownCounter,
+    Count, Counter, Family, FloatCounter, Gauge, Histogram, Labels, Opts, Registrable, Registry,
+    UpDownCounter,
 };
+
+#[derive(Labels)]
+struct Page<'a> {
+    page: &'a str,
+}
+
+#[derive(Labels)]
+struct PageAndSite<'a> {
+    page: &'a str,
+    site: &'a str,
+}
+
+#[derive(Labels)]
+struct PageAndHost<'a> {
+    page: &'a str,
+    host: &'a str,
+}
+
+/// A counter whose labels differ from version to version.
+enum Visits {
+    First(Family<Page<'static>, Counter>),
+    Second(Family<PageAndSite<'static>, Counter>),
+    Third(Family<PageAndHost<'static>, Counter>),
+}
+
+/// Its series in the versions 1, 2 and 3.
+const VISITS: [&str; 3] = [
+    "visits_total{page=\"a\"}",
+    "visits_total{page=\"a\",site=\"x\"}",
+    "visits_total{page=\"a\",host=\"x\"}",
+];
+
+impl Visits {
+    fn of(version: usize, registry: &Registry) -> Self {
+        let opts = Opts::new("visits", "Pages that were read.");
+        match version {
+            1 => Self::First(registry.register(opts).unwrap()),
+            2 => Self::Second(registry.register(opts).unwrap()),
+            _ => Self::Third(registry.register(opts).unwrap()),
+        }
+    }
+
+    fn add(&self, n: u64) {
+        let (page, other) = ("a", "x");
+        match self {
+            Self::First(visits) => visits.with(Page { page }).add(n),
+            Self::Second(visits) => visits.with(PageAndSite { page, site: other }).add(n),
+            Self::Third(visits) => visits.with(PageAndHost { page, host: other }).add(n),
+        }
+    }
+}
 
 /// The metrics of a version of the service.
 struct Metrics {
@@ -27,6 +79,7 @@ struct Metrics {
     users: Users<Counter>,
     /// Its buckets differ too.
     baskets: Histogram<Count>,
+    visits: Visits,
 }
 
 impl Metrics {
@@ -43,6 +96,7 @@ impl Metrics {
             level: registry.register(opts("level")).unwrap(),
             users: registry.register(opts("users")).unwrap(),
             baskets: registry.register(opts("baskets").buckets(&buckets)).unwrap(),
+            visits: Visits::of(version, &registry),
             registry,
         }
     }
@@ -54,6 +108,7 @@ impl Metrics {
         self.open.add(n as i64);
         self.level.set(n as i64);
         self.users.with(By { user: "a" }).add(n);
+        self.visits.add(n);
         (0..n).for_each(|_| self.sizes.observe(1 << (n % 10)));
         (0..n).for_each(|_| self.baskets.observe(1));
     }
@@ -78,7 +133,10 @@ fn runs_a_version() {
 }
 
 /// A process of a version.
-struct Version(Worker);
+struct Version {
+    number: usize,
+    worker: Worker,
+}
 
 impl Version {
     fn start(shm: &Shm, version: usize) -> Self {
@@ -88,20 +146,21 @@ impl Version {
     fn start_with_stderr(shm: &Shm, version: usize, stderr: Stdio) -> Self {
         let mut command = again!("runs_a_version");
         command.env("TALEA_TEST_VERSION_OF", shm.file()).stderr(stderr);
-        Self(Worker::obeying(command.env("TALEA_TEST_VERSION", version.to_string())))
+        let worker = Worker::obeying(command.env("TALEA_TEST_VERSION", version.to_string()));
+        Self { number: version, worker }
     }
 
     fn record(&mut self, n: u64) {
-        self.0.ask(&format!("record {n}"));
+        self.worker.ask(&format!("record {n}"));
     }
 
     /// Sets a constant label.
     fn label(&mut self, value: &str) {
-        self.0.ask(&format!("label {value}"));
+        self.worker.ask(&format!("label {value}"));
     }
 
     fn page(&mut self) -> String {
-        self.0.ask("show")
+        self.worker.ask("show")
     }
 }
 
@@ -282,7 +341,11 @@ proptest! {
         let _region = Registry::open(shm.file()).unwrap();
         let mut living: Vec<Version> = Vec::new();
         let mut recorded = 0.0;
-        let samples = ["baskets_count", "users_total{user=\"a\"}", "orders_total"];
+        // Of each version that lives, since it was not there.
+        let mut visits = [0.0; 3];
+        let [first, second, third] = VISITS;
+        let samples =
+            ["baskets_count", "users_total{user=\"a\"}", "orders_total", first, second, third];
         let mut growths = samples.map(|_| Growth::default());
         for event in events {
             let n = |any: usize| any % living.len().max(1);
@@ -295,6 +358,12 @@ proptest! {
                     let n = n(any);
                     living[n].record(count);
                     recorded += count as f64;
+                    visits[living[n].number - 1] += count as f64;
+                }
+            }
+            for (n, visits) in visits.iter_mut().enumerate() {
+                if living.iter().all(|version| version.number != n + 1) {
+                    *visits = 0.0;
                 }
             }
             // Which of several definitions was shown last, the dead do not say.
@@ -305,6 +374,12 @@ proptest! {
             for (growth, sample) in growths.iter_mut().zip(samples) {
                 growth.see(&page, sample);
                 prop_assert!(growth.sum <= recorded, "{sample}: {} of {recorded}", growth.sum);
+            }
+            // Versions with other labels stand beside each other.
+            for (sample, visits) in VISITS.iter().zip(visits).filter(|(_, visits)| *visits > 0.0) {
+                let value = page.lines().find_map(|line| line.strip_prefix(sample));
+                let value = value.map(|text| text.trim().parse::<f64>().unwrap());
+                prop_assert!(value >= Some(visits), "{sample}: {visits} of {page}");
             }
             // Definitions that differ in their help are one.
             prop_assert_eq!(growths[2].sum, recorded);
