@@ -9,10 +9,12 @@ use std::time::Instant;
 use talea::outside::{Look, Standing};
 use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 
+use super::command::{CONNECTIONS, RAISE_LIMIT};
 use super::meters::{AgentMetrics, PathLabels, ProcessMeters, RegionLabel};
 use super::region::{Processes, Region};
 use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
 use super::sources::{Sources, Unlisted};
+use crate::descriptors::Shares;
 use crate::page::{Process, now};
 use crate::printable::printable;
 use crate::region_place::RegionPlace;
@@ -264,9 +266,12 @@ impl Inner {
         let gone: Vec<String> =
             state.regions.keys().filter(|name| !names.contains_key(*name)).cloned().collect();
         gone.iter().for_each(|name| self.forget(&mut state, name));
+        let open = state.regions.values().filter(|slot| slot.found.is_ok()).count() as u64;
+        let mut room = Shares::now(CONNECTIONS).regions.saturating_sub(open);
         for (name, source) in names {
-            self.look_at(&mut state, &name, source);
+            self.look_at(&mut state, &name, source, &mut room);
         }
+        self.note_waiting(&state);
         let found = state.regions.iter();
         found.filter_map(|(name, slot)| Some((name.clone(), slot.found.clone().ok()?))).collect()
     }
@@ -300,8 +305,23 @@ impl Inner {
         log(&format!("{name}: gone"));
     }
 
-    /// Opens a region that is new, or is another than before.
-    fn look_at(&self, state: &mut State, name: &str, source: RegionPlace) {
+    /// Says that there are regions that wait for descriptors, in one line for all.
+    fn note_waiting(&self, state: &State) {
+        let waits = SourceError::waits();
+        let is_waiting = |slot: &&Slot| slot.found.as_ref().is_err_and(|trouble| *trouble == waits);
+        let (waiting, all) =
+            (state.regions.values().filter(is_waiting).count(), state.regions.len());
+        if waiting > 0 {
+            let line = format!(
+                "{waiting} of {all} regions wait for file descriptors, of which some are kept for clients; \
+                 {RAISE_LIMIT}"
+            );
+            self.errors.write_seldom_about(&waits.reason, &line);
+        }
+    }
+
+    /// Opens a region that is new, or is another than before. `room` is how many more may be open.
+    fn look_at(&self, state: &mut State, name: &str, source: RegionPlace, room: &mut u64) {
         let before = state.regions.get(name).filter(|slot| slot.source == source);
         let known = before.map(|slot| slot.found.as_ref());
         let mut is_replaced = false;
@@ -316,6 +336,14 @@ impl Inner {
             }
         }
         let processes = before.map(|slot| Arc::clone(&slot.processes)).unwrap_or_default();
+        let was_open = known.is_some_and(|found| found.is_ok());
+        if !was_open && *room == 0 {
+            self.meters.region_errors.with(RegionLabel { region: name }).inc();
+            self.note_up(name, false);
+            let found = Err(SourceError::waits());
+            state.regions.insert(name.to_owned(), Slot { source, found, processes });
+            return;
+        }
         let found = Region::open(&source, &self.owners, Arc::clone(&processes));
         let is_gone = |error| system_error(error).is_some_and(is_missing);
         if found.as_ref().is_err_and(|error| is_gone(error) && !self.is_named(&source)) {
@@ -327,7 +355,10 @@ impl Inner {
         }
         let found = found.map(Arc::new).map_err(|error| SourceError::from(&error));
         match &found {
-            Ok(_) => log(&format!("{name}: {source} is served")),
+            Ok(_) => {
+                *room -= u64::from(!was_open);
+                log(&format!("{name}: {source} is served"));
+            }
             // Keeps the replaced file: its last counts are better than none.
             Err(trouble) if trouble.is_shortage && is_replaced => {
                 return self.note_kept(name, &trouble.reason);

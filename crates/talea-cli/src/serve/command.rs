@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 use talea::Snapshot;
 use talea_http::server::{Limits, Server};
+use talea_load::figures::counted;
 use talea_load::stop::Stop;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
@@ -13,7 +14,7 @@ use super::recorder::Recorder;
 use super::routes::routes;
 use super::{Agent, Sources, connections};
 use crate::arguments::ServeArguments;
-use crate::descriptors;
+use crate::descriptors::{self, Shares};
 use crate::ending::Ending;
 use crate::history::{Extent, History};
 use crate::page::Feed;
@@ -21,7 +22,10 @@ use crate::screen::note;
 use crate::web::{Hosts, Web};
 
 /// The number of connections that may be open at once.
-const CONNECTIONS: usize = 1024;
+pub(super) const CONNECTIONS: u64 = 1024;
+/// The remedy if descriptors are few.
+pub(super) const RAISE_LIMIT: &str =
+    "raise the limit (`ulimit -n`, or LimitNOFILE= of the service)";
 /// How often regions are looked for without a scrape.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long scrapes may take to their end once it is to stop. A scraper asks again; a user
@@ -50,6 +54,7 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
         owners.push(rustix::process::geteuid().as_raw());
     }
     talea::outside::return_large_buffers();
+    descriptors::raise_limit();
     let extent = Extent {
         seconds: arguments.keep_seconds,
         minutes: arguments.keep_minutes,
@@ -64,11 +69,15 @@ pub async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     }
     let feed = Feed::new(sources.title(), history);
     let agent = Agent::new(sources, owners, label)?;
-    let limits = Limits { connections: CONNECTIONS, ..Limits::default() };
-    if let Err(error) = descriptors::ensure(limits.connections as u64) {
-        // With fewer, clients that are quiet make room sooner.
-        note(format_args!("talea serve: {error:#}"));
+    let shares = Shares::now(CONNECTIONS);
+    if let (Some(limit), true) = (shares.limit, shares.clients < CONNECTIONS) {
+        let clients = counted(shares.clients, "client");
+        let regions = counted(shares.regions, "region");
+        note(format_args!(
+            "talea serve: {limit} files may be open, so at most {clients} and {regions} at a time; {RAISE_LIMIT}"
+        ));
     }
+    let limits = Limits { connections: shares.clients as usize, ..Limits::default() };
     let web = Arc::new(web_config.as_deref().map_or_else(|| Ok(Web::nothing()), Web::open)?);
     let server = Server::bind(listen, limits, web.clone())?;
     connections::register(agent.registry(), &server.counts(), &web, &feed)?;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use talea::{Error, OpenError};
 
+use super::command::RAISE_LIMIT;
 use crate::printable::printable;
 use crate::region_place::region_reason;
 use crate::screen::note;
@@ -19,6 +20,13 @@ pub(super) struct SourceError {
     /// Whether the system has no descriptor or no memory left for it. It may have some at any time,
     /// and none again.
     pub(super) is_shortage: bool,
+}
+
+impl SourceError {
+    /// Of a region that waits for one of the descriptors that regions may have.
+    pub(super) fn waits() -> Self {
+        Self { reason: format!("it waits for a file descriptor; {RAISE_LIMIT}"), is_shortage: true }
+    }
 }
 
 impl From<&io::Error> for SourceError {
@@ -73,7 +81,12 @@ impl ErrorLog {
 
     /// Writes a line, once a minute at most.
     pub(super) fn write_seldom(&self, line: &str) {
-        if self.is_due(line, Instant::now()) {
+        self.write_seldom_about(line, line);
+    }
+
+    /// Writes a line about a subject, once a minute at most, however the lines about it differ.
+    pub(super) fn write_seldom_about(&self, subject: &str, line: &str) {
+        if self.is_due(subject, Instant::now()) {
             log(line);
         }
     }

@@ -115,6 +115,50 @@ fn out_of_descriptors_it_serves_what_it_has_open() {
     client.until(|status, page| status == 200 && orders(page) == all, || ());
 }
 
+/// However many regions there are, the agent listens, answers many clients at a time and keeps its history.
+#[test]
+fn regions_leave_descriptors_for_clients_and_for_the_agent() {
+    let place = RegionFolder::new();
+    let (_seed, _counter) = region(&place.at("seed"), 7);
+    for n in 0..120 {
+        fs::copy(place.at("seed"), place.at(&format!("r{n:03}.talea"))).unwrap();
+    }
+    for (limit, share) in [(32, 4), (64, 20), (100, 38)] {
+        let history = place.at(&format!("{limit}.history"));
+        let script = format!("ulimit -n {limit}; exec \"$0\" \"$@\"");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, TALEA, "serve", "--dir"]).arg(place.0.path());
+        let agent = Agent::by(command.arg("--history").arg(&history)).unwrap();
+        let mut clients: Vec<Client> = (0..share).map(|_| Client::of(&agent)).collect();
+        let page = clients[0].scrape();
+        assert_eq!(orders(&page).len(), share, "{page}");
+        assert_eq!(own(&page, "talea_agent_history_file_up"), 1);
+        let up = |page: &str, up| {
+            let line =
+                |line: &&str| line.starts_with("talea_agent_region_up{") && line.ends_with(up);
+            page.lines().filter(line).count()
+        };
+        assert_eq!((up(&page, "} 1"), up(&page, "} 0")), (share, 120 - share), "{page}");
+        let line = agent.says(&format!("{} of 120 regions wait for file descriptors", 120 - share));
+        assert!(line.contains("ulimit -n"), "{line}");
+        let few = agent.says(&format!("at most {share} clients and {share} regions"));
+        assert!(few.contains(&format!("{limit} files may be open")), "{few}");
+        // They are served once there is room.
+        let moved = place.at("moved");
+        let served = "r000.talea";
+        fs::rename(place.at(served), &moved).unwrap();
+        let next = format!("r{share:03}");
+        clients[1].until(|status, page| status == 200 && orders(page).contains_key(&*next), || ());
+        fs::rename(&moved, place.at(served)).unwrap();
+        let page = clients[2].scrape();
+        assert!(!orders(&page).contains_key("r000") && orders(&page).len() == share, "{page}");
+        for client in &mut clients {
+            assert_eq!(client.get("/healthz").0, 200);
+        }
+        assert_eq!(own(&page, "talea_agent_accept_errors_total"), 0);
+    }
+}
+
 #[test]
 fn lines_about_descriptors_that_come_and_go_are_written_once_a_minute() {
     let place = RegionFolder::new();

@@ -31,7 +31,7 @@ pub(super) struct Listener {
 /// The address cannot be listened on. The error names it and has the kind of the system's.
 pub(super) fn listen(address: SocketAddr) -> io::Result<Listener> {
     let tcp = open(address).map_err(|error| {
-        let advice = advice(error.kind());
+        let advice = advice(&error);
         io::Error::new(error.kind(), format!("cannot listen on {address}: {error}; {advice}"))
     })?;
     Ok(Listener {
@@ -41,8 +41,15 @@ pub(super) fn listen(address: SocketAddr) -> io::Result<Listener> {
     })
 }
 
-fn advice(error: io::ErrorKind) -> &'static str {
-    match error {
+/// `ENFILE` and `EMFILE`, which have these numbers on every Unix.
+const OUT_OF_DESCRIPTORS: [i32; 2] = [23, 24];
+
+fn advice(error: &io::Error) -> &'static str {
+    if cfg!(unix) && error.raw_os_error().is_some_and(|it| OUT_OF_DESCRIPTORS.contains(&it)) {
+        return "raise the limit of open files (`ulimit -n`, or LimitNOFILE= of the service), or have the process \
+                open fewer before it listens";
+    }
+    match error.kind() {
         io::ErrorKind::AddrInUse => "stop the program that listens there, or choose another port",
         io::ErrorKind::PermissionDenied => "choose a port from 1024 on: lower ones need privileges",
         io::ErrorKind::AddrNotAvailable => {
@@ -94,7 +101,16 @@ mod tests {
 
     #[test]
     fn a_port_that_needs_privileges_is_not_said_to_be_taken() {
-        let words = advice(io::ErrorKind::PermissionDenied);
+        let words = advice(&io::ErrorKind::PermissionDenied.into());
         assert!(words.contains("1024") && !words.contains("free"), "{words}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn without_a_descriptor_no_other_address_is_advised() {
+        for errno in [libc::EMFILE, libc::ENFILE] {
+            let words = advice(&io::Error::from_raw_os_error(errno));
+            assert!(words.contains("ulimit -n") && !words.contains("address"), "{words}");
+        }
     }
 }
