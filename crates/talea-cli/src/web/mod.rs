@@ -4,8 +4,8 @@
 //! [`Web`] stands for the file; `Rules` are its content at a moment. The file and those that it
 //! names are checked again while the agent runs, so that a certificate or a password can be
 //! changed without a restart. Nothing becomes weaker by accident: a file that is bad changes
-//! nothing, and neither does one that has lost its TLS, its passwords or its authority for clients,
-//! as one written to a full disk may have.
+//! nothing, and neither does one that has lost its TLS, its passwords, or its authority or names for
+//! clients, as one written to a full disk may have.
 
 mod clients;
 mod file;

@@ -14,6 +14,7 @@ use super::passwords::{Passwords, Refusal};
 use super::rate_limit::RateLimit;
 use super::sources::Sources;
 use super::{headers, tls};
+use crate::screen::note;
 
 /// The rules of a web configuration at one moment.
 pub(crate) struct Rules {
@@ -21,6 +22,7 @@ pub(crate) struct Rules {
     /// `http2` is off.
     pub(crate) tls: Option<TlsAcceptor>,
     checks_clients: bool,
+    checks_names: bool,
     pub(super) http2: bool,
     /// Those that are added to each response.
     pub(super) headers: HeaderMap,
@@ -33,6 +35,7 @@ impl Default for Rules {
         Self {
             tls: None,
             checks_clients: false,
+            checks_names: false,
             http2: true,
             headers: HeaderMap::new(),
             rate_limit: None,
@@ -43,7 +46,15 @@ impl Default for Rules {
 
 impl Rules {
     pub(super) fn read(path: &Path, sources: &mut Sources, checks: &Turns) -> Result<Self> {
-        let file = WebFile::parse(&sources.read(path)?)?;
+        let bytes = sources.read(path)?;
+        if bytes.is_empty() {
+            // As a full disk may leave it.
+            let path = path.display();
+            note(format_args!(
+                "the web configuration {path} is empty, and asks for neither TLS nor passwords"
+            ));
+        }
+        let file = WebFile::parse(&bytes)?;
         let rate_limit = file.rate_limit.unwrap_or_default();
         let rate_limit = RateLimit::new(&rate_limit).context("rate_limit")?;
         let http = file.http_server_config.unwrap_or_default();
@@ -56,6 +67,7 @@ impl Rules {
         let checks_clients = section
             .as_ref()
             .is_some_and(|it| it.client_ca.is_some() || it.client_ca_file.is_some());
+        let checks_names = section.as_ref().is_some_and(|it| it.client_allowed_sans.is_some());
         let tls = section.map(|section| {
             tls::acceptor(&section, folder, sources, http2).context("tls_server_config")
         });
@@ -65,6 +77,7 @@ impl Rules {
         Ok(Self {
             tls: tls.transpose()?,
             checks_clients,
+            checks_names,
             http2,
             headers,
             rate_limit,
@@ -77,6 +90,7 @@ impl Rules {
         for (what, had, has) in [
             ("tls_server_config", before.tls.is_some(), self.tls.is_some()),
             ("client_auth_type", before.checks_clients, self.checks_clients),
+            ("client_allowed_sans", before.checks_names, self.checks_names),
             ("basic_auth_users", before.passwords.is_some(), self.passwords.is_some()),
         ] {
             if had && !has {

@@ -492,4 +492,11 @@ fn clients_are_checked_until_a_restart() {
     folder.write("web.yml", &Folder::with_tls(&format!("{clients}, min_version: TLS13")));
     assert!(!Arc::ptr_eq(&before, &look(&web)));
     assert_eq!(web.bad_reloads(), 1);
+    // Their names too.
+    let names = format!("{clients}, client_allowed_sans: [a.example]");
+    folder.write("web.yml", &Folder::with_tls(&names));
+    let before = look(&web);
+    folder.write("web.yml", &Folder::with_tls(clients));
+    assert!(Arc::ptr_eq(&before, &look(&web)));
+    assert_eq!(web.bad_reloads(), 2);
 }
