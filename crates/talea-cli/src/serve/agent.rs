@@ -19,6 +19,9 @@ use crate::page::{Process, now};
 use crate::printable::printable;
 use crate::region_place::RegionPlace;
 
+/// How many files of directories that cannot be read have a name in the metrics and lines on standard error: every user
+/// may put some into `/dev/shm`.
+const MOST_REFUSED: usize = 100;
 /// Memory for the metrics of its own.
 const OWN_METRICS_BYTES: u64 = 8 << 20;
 
@@ -61,6 +64,18 @@ impl State {
     }
 }
 
+/// How many more there may be.
+#[derive(Debug)]
+struct Room {
+    /// Regions that are open.
+    open: u64,
+    /// Files that cannot be read.
+    refused: usize,
+}
+
+const TOO_MANY_REFUSED: &str =
+    "further files of the directories cannot be read either; they have no lines and no metrics";
+
 /// A region, or why there is none.
 #[derive(Debug)]
 struct Slot {
@@ -68,6 +83,13 @@ struct Slot {
     found: Result<Arc<Region>, SourceError>,
     /// Of the region that is open, or was the last one. A file that is replaced has others, so these died.
     processes: Arc<Mutex<Processes>>,
+}
+
+impl Slot {
+    /// Whether it cannot be read, for another reason than a shortage.
+    fn is_refused(&self) -> bool {
+        self.found.as_ref().is_err_and(|trouble| !trouble.is_shortage)
+    }
 }
 
 impl Agent {
@@ -267,7 +289,11 @@ impl Inner {
             state.regions.keys().filter(|name| !names.contains_key(*name)).cloned().collect();
         gone.iter().for_each(|name| self.forget(&mut state, name));
         let open = state.regions.values().filter(|slot| slot.found.is_ok()).count() as u64;
-        let mut room = Shares::now(CONNECTIONS).regions.saturating_sub(open);
+        let mut room = Room {
+            open: Shares::now(CONNECTIONS).regions.saturating_sub(open),
+            refused: MOST_REFUSED
+                .saturating_sub(state.regions.values().filter(|it| it.is_refused()).count()),
+        };
         for (name, source) in names {
             self.look_at(&mut state, &name, source, &mut room);
         }
@@ -320,8 +346,8 @@ impl Inner {
         }
     }
 
-    /// Opens a region that is new, or is another than before. `room` is how many more may be open.
-    fn look_at(&self, state: &mut State, name: &str, source: RegionPlace, room: &mut u64) {
+    /// Opens a region that is new, or is another than before.
+    fn look_at(&self, state: &mut State, name: &str, source: RegionPlace, room: &mut Room) {
         let before = state.regions.get(name).filter(|slot| slot.source == source);
         let known = before.map(|slot| slot.found.as_ref());
         let mut is_replaced = false;
@@ -337,7 +363,8 @@ impl Inner {
         }
         let processes = before.map(|slot| Arc::clone(&slot.processes)).unwrap_or_default();
         let was_open = known.is_some_and(|found| found.is_ok());
-        if !was_open && *room == 0 {
+        let is_new = !state.regions.contains_key(name);
+        if !was_open && room.open == 0 {
             self.meters.region_errors.with(RegionLabel { region: name }).inc();
             self.note_up(name, false);
             let found = Err(SourceError::waits());
@@ -356,12 +383,21 @@ impl Inner {
         let found = found.map(Arc::new).map_err(|error| SourceError::from(&error));
         match &found {
             Ok(_) => {
-                *room -= u64::from(!was_open);
+                room.open -= u64::from(!was_open);
                 log(&format!("{name}: {source} is served"));
             }
             // Keeps the replaced file: its last counts are better than none.
             Err(trouble) if trouble.is_shortage && is_replaced => {
                 return self.note_kept(name, &trouble.reason);
+            }
+            Err(trouble) if is_new && !trouble.is_shortage && !self.is_named(&source) => {
+                if room.refused == 0 {
+                    self.errors.write_seldom(TOO_MANY_REFUSED);
+                    return;
+                }
+                room.refused -= 1;
+                self.meters.region_errors.with(RegionLabel { region: name }).inc();
+                self.errors.write(trouble, &format!("{name}: {}", trouble.reason));
             }
             Err(trouble) => {
                 self.meters.region_errors.with(RegionLabel { region: name }).inc();

@@ -16,7 +16,7 @@ use talea::{Config, Counter, Gauge, Opts, Registry};
 use talea_parse::{Severity, Syntax, check, families};
 
 use crate::support::agent::Agent;
-use crate::support::region_folder::RegionFolder;
+use crate::support::region_folder::{RegionFolder, count_orders};
 use crate::support::{End, TALEA, sample, until};
 
 /// Somebody else.
@@ -364,6 +364,33 @@ fn a_region_that_is_cut_is_reported_once_and_served_when_it_is_whole() {
             assert_eq!(orders(&page)["cut"].len(), 50, "{len}");
         }
     });
+}
+
+/// Every user may put files into `/dev/shm`; the names of these come first.
+#[test]
+fn many_files_that_are_no_regions_hide_no_region() {
+    let place = RegionFolder::new();
+    for n in 0..3_000 {
+        fs::write(place.at(&format!("a{n:04}.talea")), "").unwrap();
+    }
+    let _orders = count_orders(&place.at("shop.talea"), 7);
+    let agent = place.agent();
+    let page = agent.scrape();
+    assert!(page.contains("orders_total{region=\"shop\"} 7\n"), "{page}");
+    assert_eq!(sample(&page, "talea_agent_region_up{region=\"shop\"}"), Some(1));
+    let up = page.lines().filter(|line| line.starts_with("talea_agent_region_up{")).count();
+    assert_eq!(up, 101, "{page}");
+    agent.says("further files of the directories cannot be read");
+    assert!(agent.stderr().len() < 120, "{:?}", agent.stderr());
+    // A region among them is served when it comes, and the lines are for others when these go.
+    let _late = count_orders(&place.at("late.talea"), 3);
+    assert!(agent.scrape().contains("orders_total{region=\"late\"} 3\n"));
+    for n in 0..2_950 {
+        fs::remove_file(place.at(&format!("a{n:04}.talea"))).unwrap();
+    }
+    agent.scrape();
+    let page = agent.scrape();
+    assert!(page.contains("talea_agent_region_up{region=\"a2999\"} 0\n"), "{page}");
 }
 
 #[test]
