@@ -130,7 +130,7 @@ pub use metric::{
 };
 #[doc(hidden)]
 pub use notice::notice;
-pub use page::{Conflict, Page, Scrapable};
+pub use page::{Conflict, Loss, Page, Scrapable};
 pub use registry::Registry;
 pub use registry::declared::default_registry;
 pub use registry::install::{Metrics, install};

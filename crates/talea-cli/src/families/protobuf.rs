@@ -139,11 +139,17 @@ pub(crate) fn only_grows(kind: i32) -> bool {
     matches!(Kind::try_from(kind), Ok(Kind::Counter | Kind::Histogram))
 }
 
-/// The families of a page; `None` if it is no such page.
+/// The families of a page; `None` if it is no such page. Messages of one name and one type are one
+/// family: a page has several if only some of its histograms have native buckets.
 pub(crate) fn families(mut page: &[u8]) -> Option<Vec<MetricFamily>> {
-    let mut families = Vec::new();
+    let mut families: Vec<MetricFamily> = Vec::new();
     while !page.is_empty() {
-        families.push(MetricFamily::decode_length_delimited(&mut page).ok()?);
+        let mut next = MetricFamily::decode_length_delimited(&mut page).ok()?;
+        let last = families.last_mut();
+        match last.filter(|last| (&last.name, last.kind) == (&next.name, next.kind)) {
+            Some(last) => last.metric.append(&mut next.metric),
+            None => families.push(next),
+        }
     }
     Some(families)
 }

@@ -252,8 +252,8 @@ impl Scrapable for Agent {
             return;
         }
         let mut state = self.0.state();
-        // A region alone has no label in the page. A family left out there is the
-        // region's: the agent's own prevail.
+        // A region alone has no label in the page. A conflict there is the region's: the agent's
+        // own families prevail.
         let alone = state.regions.keys().next().map_or("the agent", String::as_str).to_owned();
         let mut counts: BTreeMap<&str, i64> = BTreeMap::new();
         let mut conflicts = BTreeSet::new();

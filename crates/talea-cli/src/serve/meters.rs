@@ -56,8 +56,7 @@ pub(super) struct AgentMetrics {
     pub(super) region_up: Family<RegionLabel<'static>, Gauge>,
     /// Series of a region in the last scrape of all families.
     pub(super) region_series: Family<RegionLabel<'static>, Gauge>,
-    /// Families of a region that are left out, since most other regions define them otherwise,
-    /// or they are damaged.
+    /// Families of a region that are left out, or shown without their type in a text format.
     pub(super) region_conflicts: Family<RegionLabel<'static>, Gauge>,
     /// Times that a region could not be opened or read.
     pub(super) region_errors: Family<RegionLabel<'static>, Counter>,

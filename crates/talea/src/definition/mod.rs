@@ -160,13 +160,6 @@ impl Definition {
         }
     }
 
-    /// The difference from the definition that others have under its name; `None` if they can be
-    /// shown as one.
-    pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
-        let [found, wanted] = self.first_difference(wanted)?;
-        Some(format!("it has {found} here, and {wanted} in most others"))
-    }
-
     /// The first difference other than the help, as this one and the other have it.
     fn first_difference(&self, other: &Self) -> Option<[String; 2]> {
         fn both(what: &str, one: impl std::fmt::Debug, other: impl std::fmt::Debug) -> [String; 2] {

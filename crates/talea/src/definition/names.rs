@@ -113,14 +113,28 @@ impl TakenNames {
     /// Takes the names of a family that has this number, unless another has one of them, which is
     /// returned.
     pub(crate) fn take(&mut self, kind: Kind, name: &str, number: usize) -> Option<usize> {
-        let (begin, endings) = taken(kind, name);
-        let all = endings.iter().map(|ending| [begin, ending].concat());
-        let other = all.clone().find_map(|name| self.0.get(&name).copied());
+        let other = self.other(kind, name);
         if other.is_none() {
-            self.0.extend(all.map(|name| (name, number)));
+            self.share(kind, name, number);
         }
         other
     }
+
+    /// The family that has one of the names of a family.
+    pub(crate) fn other(&self, kind: Kind, name: &str) -> Option<usize> {
+        all_of(kind, name).find_map(|name| self.0.get(&name).copied())
+    }
+
+    /// Takes the names of a family, those that others have too.
+    pub(crate) fn share(&mut self, kind: Kind, name: &str, number: usize) {
+        self.0.extend(all_of(kind, name).map(|name| (name, number)));
+    }
+}
+
+/// The names that a family [takes](taken).
+pub(crate) fn all_of(kind: Kind, name: &str) -> impl Iterator<Item = String> {
+    let (begin, endings) = taken(kind, name);
+    endings.iter().map(move |ending| [begin, ending].concat())
 }
 
 pub(crate) fn takes(kind: Kind, family: &str, name: &str) -> bool {

@@ -7,6 +7,7 @@ use super::pages::{Family, Pages};
 use super::protobuf::Protobuf;
 use super::shown_names::ShownNames;
 use super::text::Text;
+use super::untyped::{TextFormat, Untyped, untyped};
 use super::writer::Writer;
 use super::{Escaping, Format};
 use crate::snapshot::Snapshot;
@@ -20,6 +21,8 @@ pub(crate) struct Encoder {
     text: Text,
     openmetrics: OpenMetrics,
     protobuf: Protobuf,
+    /// The families of unknown type of the page.
+    untyped: Vec<Untyped>,
     at: Place,
 }
 
@@ -27,6 +30,9 @@ pub(crate) struct Encoder {
 #[derive(Clone, Copy, Debug, Default)]
 struct Place {
     family: usize,
+    /// The family of unknown type, and which of its members.
+    untyped: usize,
+    member: usize,
     part: usize,
     series: usize,
     /// Whether the family's beginning is written.
@@ -44,6 +50,7 @@ impl Encoder {
             text: Text::default(),
             openmetrics: OpenMetrics::default(),
             protobuf: Protobuf::default(),
+            untyped: Vec::new(),
             at: Place::default(),
         }
     }
@@ -87,32 +94,64 @@ impl Encoder {
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
-        let Self { format, names, text, openmetrics, protobuf, at } = self;
-        if !std::mem::replace(&mut at.named, true) {
-            names.learn(pages);
+        if !std::mem::replace(&mut self.at.named, true) {
+            self.names.learn(pages);
+            self.learn_types(pages);
         }
+        let text_format = self.text_format();
+        let Self { format, names, text, openmetrics, protobuf, untyped, at } = self;
+        let page = (pages, &*names);
+        let types = (text_format, &untyped[..]);
         match format {
-            Format::Text => at.go_on(pages, text, names, out, enough),
+            Format::Text => at.go_on(page, types, text, out, enough),
             Format::OpenMetrics | Format::OpenMetricsDraft => {
-                at.go_on(pages, openmetrics, names, out, enough)
+                at.go_on(page, types, openmetrics, out, enough)
             }
-            Format::Protobuf => at.go_on(pages, protobuf, names, out, enough),
+            Format::Protobuf => at.go_on(page, types, protobuf, out, enough),
+        }
+    }
+
+    /// By which names families clash; `None` if each family has its type.
+    fn text_format(&self) -> Option<TextFormat> {
+        match self.format {
+            Format::Text if !self.text.shows_created => Some(TextFormat::Plain),
+            Format::Text | Format::OpenMetrics | Format::OpenMetricsDraft => {
+                Some(TextFormat::OpenMetrics)
+            }
+            Format::Protobuf => None,
+        }
+    }
+
+    /// Finds the families that are shown without their types.
+    fn learn_types(&mut self, pages: &dyn Pages) {
+        self.untyped.clear();
+        if let Some(format) = self.text_format().filter(|_| pages.has_untyped()) {
+            let shows_created = match self.format {
+                Format::Text => self.text.shows_created,
+                _ => !self.openmetrics.hides_created,
+            };
+            self.untyped = untyped(pages, &self.names, format, shows_created);
         }
     }
 }
 
 impl Place {
+    /// Writes the families with their types, then those of unknown type.
     fn go_on(
         &mut self,
-        pages: &dyn Pages,
+        (pages, names): (&dyn Pages, &ShownNames),
+        (format, untyped): (Option<TextFormat>, &[Untyped]),
         writer: &mut impl Writer,
-        names: &ShownNames,
         out: &mut Vec<u8>,
         enough: usize,
     ) -> bool {
-        while let Some(whole) = Family::at(pages, self.family) {
-            while let Some((label, family)) = whole.part(self.part) {
-                writer.part(label);
+        while let Some(mut whole) = Family::at(pages, self.family) {
+            if format.is_none() {
+                whole = whole.of_one_sort();
+            }
+            let is_typed = !format.is_some_and(|format| whole.is_untyped(format));
+            while let Some((label, family)) = whole.part(self.part).filter(|_| is_typed) {
+                writer.part(label, &family);
                 // By number rather than with an iterator, whose items would be copied on
                 // their way through its parts: there may be a million.
                 while let Some(series) = family.series_at(self.series) {
@@ -125,7 +164,7 @@ impl Place {
                     }
                     if !std::mem::replace(&mut self.begun, true) {
                         writer.family(out, &whole, names);
-                        writer.part(label);
+                        writer.part(label, &family);
                     }
                     writer.series(out, &series);
                     self.series = writer.easy_series(out, &family, self.series, enough);
@@ -138,8 +177,49 @@ impl Place {
             }
             *self = Self { family: self.family + whole.places(), named: true, ..Self::default() };
         }
+        while let Some(family) = untyped.get(self.untyped) {
+            if self.go_on_with((pages, names), family, writer, out, enough) {
+                return true;
+            }
+            let Self { family, untyped, .. } = *self;
+            *self = Self { family, untyped: untyped + 1, named: true, ..Self::default() };
+        }
         if !std::mem::replace(&mut self.ended, true) {
             writer.end(out);
+        }
+        false
+    }
+
+    /// Writes a family of unknown type; true if it is not at its end.
+    fn go_on_with(
+        &mut self,
+        (pages, names): (&dyn Pages, &ShownNames),
+        untyped: &Untyped,
+        writer: &mut impl Writer,
+        out: &mut Vec<u8>,
+        enough: usize,
+    ) -> bool {
+        while let Some((from, samples)) = untyped.members.get(self.member) {
+            let Some(whole) = Family::at(pages, *from) else { break };
+            writer.member(&whole, names);
+            while let Some((label, family)) = whole.part(self.part) {
+                writer.part(label, &family);
+                while let Some(series) = family.series_at(self.series) {
+                    if out.len() >= enough {
+                        return true;
+                    }
+                    self.series += 1;
+                    if !series.is_shown() {
+                        continue;
+                    }
+                    if !std::mem::replace(&mut self.begun, true) {
+                        writer.untyped(out, untyped);
+                    }
+                    writer.samples(out, &series, *samples);
+                }
+                (self.part, self.series) = (self.part + 1, 0);
+            }
+            (self.member, self.part) = (self.member + 1, 0);
         }
         false
     }

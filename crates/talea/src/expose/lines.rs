@@ -1,8 +1,9 @@
 //! The common parts of the two text formats: names, labels and the lines of samples.
 
-use super::number::write_canonical;
+use super::number::{write_canonical, write_seconds};
 use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
+use super::untyped::Part;
 use crate::definition::names::{is_plain, is_plain_label};
 use crate::labels::{LabelText, pairs};
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Shown};
@@ -37,11 +38,6 @@ impl Lines {
         self.name.clear();
         let family = whole.first();
         self.labels = names.labels(whole);
-        if family.is_plain() {
-            self.name.push_str(family.name());
-            self.quoted = false;
-            return;
-        }
         self.name.push_str(&names.family(family.name()));
         self.quoted = !is_plain(&self.name);
     }
@@ -92,6 +88,44 @@ impl Lines {
     ) {
         self.open(out, series, ending, None);
         self.value(out, number);
+        out.push(b'\n');
+    }
+
+    /// Writes the samples of a series that have one name. The bounds are its thresholds and its
+    /// quantiles; the vector is memory for the counts of buckets.
+    pub(super) fn samples(
+        &mut self,
+        out: &mut Vec<u8>,
+        series: &SeriesSnapshot<'_>,
+        part: Part,
+        (thresholds, quantiles): (&Bounds, &Bounds),
+        buckets: &mut Vec<u64>,
+    ) {
+        match (part, series.shown()) {
+            (Part::Each, Shown::Histogram) => {
+                series.cumulative(buckets);
+                let counts = buckets.iter().copied().map(Shown::Unsigned);
+                self.each(out, series, "_bucket", ("le", thresholds), counts);
+            }
+            (Part::Each, _) => {
+                let values = series.quantiles().map(|(_, value)| Shown::Float(value));
+                self.each(out, series, "", ("quantile", quantiles), values);
+            }
+            (Part::Count, _) => {
+                self.sample(out, series, "_count", Shown::Unsigned(series.count()));
+            }
+            (Part::Sum, _) => self.sample(out, series, "_sum", Shown::Float(series.sum())),
+            (Part::Created, _) => self.created(out, series),
+            (Part::Value, number) => self.sample(out, series, "", number),
+        }
+    }
+
+    /// Writes when a series began to count, if that is known.
+    pub(super) fn created(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
+        let Some(created) = series.created_nanos() else { return };
+        let name = Part::Created.name(series.family().kind(), &self.name);
+        self.open_as(out, series, name, None);
+        write_seconds(out, created);
         out.push(b'\n');
     }
 

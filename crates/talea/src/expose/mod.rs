@@ -10,6 +10,7 @@ mod pages;
 mod protobuf;
 mod shown_names;
 mod text;
+mod untyped;
 mod writer;
 
 pub(crate) use encoder::Encoder;
@@ -21,3 +22,4 @@ pub(crate) use number::write_float;
 pub(crate) use openmetrics::unit;
 pub(crate) use pages::Pages;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
+pub(crate) use untyped::TextFormat;

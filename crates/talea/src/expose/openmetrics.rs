@@ -19,6 +19,7 @@ use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical, write_float, write_seconds};
 use super::pages::Family;
 use super::shown_names::ShownNames;
+use super::untyped::{Part, Untyped};
 use super::writer::Writer;
 use crate::definition::kind::Kind;
 use crate::histogram::native_buckets::NativeBuckets;
@@ -40,51 +41,21 @@ pub(crate) struct OpenMetrics {
     /// Whether the family's histograms have a threshold below zero.
     goes_below_zero: bool,
     pub(super) hides_created: bool,
-    /// The length of the name before `_created`, if that is shown.
-    created_after: Option<usize>,
+    /// Whether `_created` is shown.
+    shows_created: bool,
     /// The family of unknown type that is being written, if the type cannot hold the values.
     part: Option<Part>,
     help: String,
     native: NativeBuckets,
 }
 
-/// The samples of a histogram or a summary that one family of unknown type has.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Part {
-    /// Buckets or quantiles.
-    Each,
-    Count,
-    Sum,
-    Created,
-}
-
-impl Part {
-    fn next(self) -> Option<Self> {
-        match self {
-            Self::Each => Some(Self::Count),
-            Self::Count => Some(Self::Sum),
-            Self::Sum => Some(Self::Created),
-            Self::Created => None,
-        }
-    }
-}
-
 impl Writer for OpenMetrics {
     fn family(&mut self, out: &mut Vec<u8>, whole: &Family<'_>, names: &ShownNames) {
         let family = whole.first();
-        let Self { lines, thresholds, quantiles, native, .. } = self;
+        let Self { lines, native, .. } = self;
         lines.begin(whole, names);
-        let write = write_canonical;
-        match (family.kind(), family.recent()) {
-            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
-            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
-            _ => {}
-        }
         let kind = family.kind();
-        self.goes_below_zero = family.bounds().next().is_some_and(|bound| bound < 0.0);
-        let is_histogram_below_zero = kind == Kind::Histogram && self.goes_below_zero;
-        let must_part =
-            !is_histogram_below_zero && whole.parts().any(|(_, part)| !is_holdable(&part, native));
+        let must_part = whole.parts().any(|(_, part)| !is_holdable(&part, native));
         self.part = must_part.then_some(Part::Each);
         if must_part {
             self.help.clear();
@@ -98,15 +69,24 @@ impl Writer for OpenMetrics {
         }
         lines.about(out, "HELP", name, family.help(), true);
         let counts = matches!(kind, Kind::Counter | Kind::Histogram | Kind::Summary);
-        self.created_after = (counts && !self.hides_created).then_some(name.len());
+        self.shows_created = counts && !self.hides_created;
     }
 
-    fn part(&mut self, label: &str) {
-        self.lines.part(label);
+    fn part(&mut self, label: &str, family: &FamilySnapshot<'_>) {
+        let Self { lines, thresholds, quantiles, .. } = self;
+        lines.part(label);
+        let write = write_canonical;
+        match (family.kind(), family.recent()) {
+            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
+            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
+            _ => {}
+        }
+        self.goes_below_zero = goes_below_zero(family);
     }
 
     fn starts_over(&mut self, out: &mut Vec<u8>) -> bool {
-        self.part = self.part.and_then(Part::next);
+        let hides = |part: &Part| *part == Part::Created && self.hides_created;
+        self.part = self.part.and_then(Part::next).filter(|part| !hides(part));
         if self.part.is_some() {
             // The name alone says which it is.
             self.part_head(out, Kind::Summary);
@@ -117,7 +97,7 @@ impl Writer for OpenMetrics {
     #[inline]
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
         if let Some(part) = self.part {
-            return self.part_series(out, series, part);
+            return self.samples(out, series, part);
         }
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
         match series.shown() {
@@ -154,6 +134,22 @@ impl Writer for OpenMetrics {
         self.created(out, series);
     }
 
+    fn untyped(&mut self, out: &mut Vec<u8>, family: &Untyped) {
+        self.untyped_head(out, &family.name, &family.help);
+    }
+
+    fn member(&mut self, whole: &Family<'_>, names: &ShownNames) {
+        self.lines.begin(whole, names);
+    }
+
+    fn samples(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, part: Part) {
+        if matches!(part, Part::Count | Part::Sum) && self.shows_buckets_alone(series) {
+            return;
+        }
+        let Self { lines, thresholds, quantiles, buckets, .. } = self;
+        lines.samples(out, series, part, (thresholds, quantiles), buckets);
+    }
+
     fn end(&mut self, out: &mut Vec<u8>) {
         push(out, &["# EOF\n"]);
     }
@@ -178,68 +174,48 @@ pub(crate) fn unit(kind: Kind, name: &str) -> Option<&'static str> {
 }
 
 impl OpenMetrics {
+    fn shows_buckets_alone(&self, series: &SeriesSnapshot<'_>) -> bool {
+        series.family().kind() == Kind::Histogram && self.goes_below_zero
+    }
+
     /// With a threshold below zero there is no sum, and no count without it.
     fn count_and_sum(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, count: u64) {
-        let sum = series.sum();
-        if series.family().kind() == Kind::Histogram && self.goes_below_zero {
+        if self.shows_buckets_alone(series) {
             return;
         }
+        let sum = series.sum();
         self.lines.sample(out, series, "_count", Shown::Unsigned(count));
         self.lines.sample(out, series, "_sum", Shown::Float(sum));
     }
 
-    /// The lines about a family of unknown type.
+    /// The lines about the family of unknown type that has a part of a family.
     fn part_head(&self, out: &mut Vec<u8>, kind: Kind) {
-        let ending = match (self.part, kind) {
-            (Some(Part::Each), Kind::Histogram) => "_bucket",
-            (Some(Part::Count), _) => "_count",
-            (Some(Part::Sum), _) => "_sum",
-            (Some(Part::Created), _) => "_created",
-            _ => "",
-        };
-        let name = [self.lines.name(), ending].concat();
-        self.lines.about(out, "TYPE", &name, "unknown", true);
-        if let Some(unit) = unit(kind, &name) {
-            self.lines.about(out, "UNIT", &name, unit, true);
-        }
-        self.lines.about(out, "HELP", &name, &self.help, true);
+        let part = self.part.unwrap_or(Part::Each);
+        let name = part.name(kind, self.lines.name()).concat();
+        self.untyped_head(out, &name, &self.help);
     }
 
-    /// Writes the samples of a series that belong to one of these families.
-    fn part_series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, part: Part) {
-        let Self { lines, thresholds, quantiles, buckets, .. } = self;
-        let number = match (part, series.shown()) {
-            (Part::Each, Shown::Histogram) => {
-                series.cumulative(buckets);
-                let counts = buckets.iter().copied().map(Shown::Unsigned);
-                return lines.each(out, series, "_bucket", ("le", thresholds), counts);
-            }
-            (Part::Each, _) => {
-                let values = series.quantiles().map(|(_, value)| Shown::Float(value));
-                return lines.each(out, series, "", ("quantile", quantiles), values);
-            }
-            (Part::Count, _) => ("_count", Shown::Unsigned(series.count())),
-            (Part::Sum, _) => ("_sum", Shown::Float(series.sum())),
-            (Part::Created, _) => {
-                let Some(created) = series.created_nanos() else { return };
-                lines.open(out, series, "_created", None);
-                write_seconds(out, created);
-                return out.push(b'\n');
-            }
-        };
-        lines.sample(out, series, number.0, number.1);
+    fn untyped_head(&self, out: &mut Vec<u8>, name: &str, help: &str) {
+        self.lines.about(out, "TYPE", name, "unknown", true);
+        // Of this type the whole name is that of the family.
+        if let Some(unit) = unit(Kind::Gauge, name) {
+            self.lines.about(out, "UNIT", name, unit, true);
+        }
+        self.lines.about(out, "HELP", name, help, true);
     }
 
     /// When the series began to count.
     #[inline]
     fn created(&self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
-        let lines = &self.lines;
-        if let (Some(len), Some(created)) = (self.created_after, series.created_nanos()) {
-            lines.open_as(out, series, [&lines.name()[..len], "_created"], None);
-            write_seconds(out, created);
-            out.push(b'\n');
+        if self.shows_created {
+            self.lines.created(out, series);
         }
     }
+}
+
+/// Whether the buckets of a family's histograms have a threshold below zero.
+fn goes_below_zero(family: &FamilySnapshot<'_>) -> bool {
+    family.bounds().next().is_some_and(|bound| bound < 0.0)
 }
 
 /// Whether OpenMetrics' type can hold the values of all series of a histogram or a summary.
@@ -252,7 +228,8 @@ fn is_holdable(family: &FamilySnapshot<'_>, native: &mut NativeBuckets) -> bool 
             && is_count(series.sum())
             && series.quantiles().all(|(_, value)| value.is_nan() || is_count(value))
     };
-    !family.has_floats() || family.series().all(holds)
+    let shows_buckets_alone = family.kind() == Kind::Histogram && goes_below_zero(family);
+    shows_buckets_alone || !family.has_floats() || family.series().all(holds)
 }
 
 /// Writes the exemplar, which follows the value of a counter or a bucket.

@@ -12,7 +12,7 @@ use super::writer::Writer;
 use crate::definition::kind::Kind;
 use crate::histogram::native_buckets::NativeBuckets;
 use crate::labels::{RawLabel, raw_labels};
-use crate::snapshot::{SeriesSnapshot, Shown};
+use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Shown};
 
 /// The numbers of fields, by the message that has them.
 macro_rules! fields {
@@ -57,8 +57,10 @@ impl Protobuf {
     fn fill_metric(&mut self, series: &SeriesSnapshot<'_>) {
         let Self { names, label: part, bounds, buckets, metric, inner, bucket } = self;
         metric.clear();
-        let labels = raw_labels(part.as_bytes()).chain(raw_labels(series.label_bytes()));
-        for RawLabel { name, value } in labels {
+        for RawLabel { name, value } in raw_labels(part.as_bytes()) {
+            label(metric, name, &value);
+        }
+        for RawLabel { name, value } in raw_labels(series.label_bytes()) {
             let name = String::from_utf8_lossy(name);
             label(metric, names.of(&name).as_bytes(), &value);
         }
@@ -121,8 +123,6 @@ impl Writer for Protobuf {
     fn family(&mut self, out: &mut Vec<u8>, all: &Family<'_>, names: &ShownNames) {
         let family = all.first();
         self.names = names.labels(all);
-        self.bounds.clear();
-        self.bounds.extend(family.bounds());
         let mut head = Vec::new();
         bytes(&mut head, NAME, names.family(family.name()).as_bytes());
         bytes(&mut head, HELP, family.help().as_bytes());
@@ -137,7 +137,7 @@ impl Writer for Protobuf {
         // The length of the whole comes first, so that it can leave in pieces.
         let mut len = head.len();
         for (label, part) in all.parts() {
-            self.part(label);
+            self.part(label, &part);
             for series in part.series() {
                 self.fill_metric(&series);
                 len += field_len(METRIC, self.metric.len());
@@ -147,9 +147,11 @@ impl Writer for Protobuf {
         out.extend_from_slice(&head);
     }
 
-    fn part(&mut self, label: &str) {
+    fn part(&mut self, label: &str, family: &FamilySnapshot<'_>) {
         self.label.clear();
         self.label.push_str(label);
+        self.bounds.clear();
+        self.bounds.extend(family.bounds());
     }
 
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {

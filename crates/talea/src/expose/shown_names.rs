@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::escaping::Escaping;
 use super::pages::{Family, Pages};
+use crate::definition::are_free;
 use crate::definition::kind::Kind;
 use crate::definition::names::{
     OVERFLOW, PID, TakenNames, is_plain, is_plain_label, is_written_by_us,
@@ -60,17 +61,21 @@ impl ShownNames {
             place += family.places();
             let family = family.first();
             match is_plain(family.name()) {
-                true => drop(taken.take(family.kind(), family.name(), 0)),
+                true => taken.share(family.kind(), family.name(), 0),
                 false => odd.push(family),
             }
         }
-        for family in odd {
-            let (kind, name) = (family.kind(), family.name());
+        // Families of one name and several types have one name here too.
+        for of_name in odd.chunk_by(|one, other| one.name() == other.name()) {
+            let name = of_name[0].name();
             let mut tries = candidates(self.escaping, name, Escaping::name);
-            let is_usable = |shown: &str| kind != Kind::StateSet || names_states(&family, shown);
-            let found = tries
-                .find(|shown| is_usable(shown) && taken.take(kind, shown, 0).is_none())
-                .unwrap_or_default();
+            let is_usable = |family: &FamilySnapshot<'_>, shown: &str| {
+                let names_states = family.kind() != Kind::StateSet || names_states(family, shown);
+                names_states && taken.other(family.kind(), shown).is_none()
+            };
+            let found = tries.find(|shown| of_name.iter().all(|it| is_usable(it, shown)));
+            let found = found.unwrap_or_default();
+            of_name.iter().for_each(|family| taken.share(family.kind(), &found, 0));
             if found != self.escaping.name(name) {
                 self.others.insert(name.to_owned(), found);
             }
@@ -84,22 +89,41 @@ impl ShownNames {
     pub(super) fn labels(&self, whole: &Family<'_>) -> LabelNames {
         let mut labels = LabelNames { escaping: self.escaping, shown: Vec::new() };
         let family = whole.first();
-        let has_odd_facts = family.kind() == Kind::Info && all_labels(whole).any(has_odd_names);
-        if self.escaping == Escaping::AllowUtf8 || family.is_plain() && !has_odd_facts {
+        let has_facts = family.kind() == Kind::Info || are_free(family.label_names());
+        let is_odd = self.escaping != Escaping::AllowUtf8
+            && (whole.parts().any(|(_, part)| !part.is_plain())
+                || has_facts && all_labels(whole).any(has_odd_names));
+        let exported = whole.exported_label();
+        if !is_odd && exported.is_none() {
             return labels;
         }
-        let mut own = family.label_names().to_vec();
-        if has_odd_facts {
+        let listed = whole.parts().flat_map(|(_, part)| part.label_names());
+        let mut own: Vec<String> = Vec::new();
+        for name in listed {
+            if !own.contains(name) {
+                own.push(name.clone());
+            }
+        }
+        if has_facts {
             let facts = all_labels(whole).flat_map(raw_labels);
             let facts: BTreeSet<_> =
                 facts.map(|fact| String::from_utf8_lossy(fact.name).into_owned()).collect();
-            own.extend(facts.into_iter().filter(|fact| !family.label_names().contains(fact)));
+            own.extend(facts.into_iter().filter(|fact| !own.contains(fact)).collect::<Vec<_>>());
         }
         let overflow = OVERFLOW.split_once('=').map_or("", |(name, _)| name);
         let plain = own.iter().map(String::as_str).filter(|name| is_plain_label(name));
-        let added = whole.part_labels().iter().map(String::as_str);
-        let taken = [PID, overflow].into_iter().chain(added).chain(plain);
+        let taken = [PID, overflow].into_iter().chain(whole.part_labels()).chain(plain);
         let mut taken: HashSet<Cow<'_, str>> = taken.map(Cow::from).collect();
+        if let Some(name) = exported {
+            let mut shown = format!("exported_{name}");
+            while !taken.insert(Cow::from(shown.clone())) {
+                shown.insert_str(0, "exported_");
+            }
+            labels.shown.push((name.to_owned(), shown));
+        }
+        if self.escaping == Escaping::AllowUtf8 {
+            return labels;
+        }
         if family.kind() == Kind::StateSet {
             // OpenMetrics has the states by the name of their set.
             let shown = self.family(family.name());
@@ -123,12 +147,10 @@ impl LabelNames {
     }
 
     pub(super) fn of<'a>(&'a self, name: &'a str) -> Cow<'a, str> {
-        if is_plain_label(name) {
-            return Cow::Borrowed(name);
-        }
         let mut shown = self.shown.iter();
         match shown.find(|(own, _)| own == name) {
             Some((_, shown)) => Cow::Borrowed(shown),
+            None if is_plain_label(name) => Cow::Borrowed(name),
             None => self.escaping.label(name),
         }
     }

@@ -2,10 +2,11 @@
 //! the Prometheus documentation.
 
 use super::lines::{Bounds, Lines};
-use super::number::{write_bound, write_canonical, write_seconds};
+use super::number::{write_bound, write_canonical};
 use super::openmetrics::bare_name;
 use super::pages::Family;
 use super::shown_names::ShownNames;
+use super::untyped::{Part, Untyped};
 use super::writer::Writer;
 use crate::definition::kind::Kind;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Shown};
@@ -31,14 +32,8 @@ pub(crate) struct Text {
 impl Writer for Text {
     fn family(&mut self, out: &mut Vec<u8>, whole: &Family<'_>, names: &ShownNames) {
         let family = whole.first();
-        let Self { lines, thresholds, quantiles, .. } = self;
+        let Self { lines, .. } = self;
         lines.begin(whole, names);
-        let write = if lines.decimals { write_canonical } else { write_bound };
-        match (family.kind(), family.recent()) {
-            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
-            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
-            _ => {}
-        }
         lines.about(out, "HELP", lines.name(), family.help(), false);
         // A type that this format does not have is shown as a gauge.
         let kind = match family.kind() {
@@ -66,19 +61,22 @@ impl Writer for Text {
         true
     }
 
-    fn part(&mut self, label: &str) {
-        self.lines.part(label);
+    fn part(&mut self, label: &str, family: &FamilySnapshot<'_>) {
+        let Self { lines, thresholds, quantiles, .. } = self;
+        lines.part(label);
+        let write = if lines.decimals { write_canonical } else { write_bound };
+        match (family.kind(), family.recent()) {
+            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
+            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
+            _ => {}
+        }
     }
 
     #[inline]
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
-        if let Some(len) = self.created_after.filter(|_| self.is_at_created) {
-            // A gauge without a value has no line.
-            let Some(created) = series.created_nanos() else { return };
-            lines.open_as(out, series, [&lines.name()[..len], "_created"], None);
-            write_seconds(out, created);
-            return out.push(b'\n');
+        if self.created_after.is_some() && self.is_at_created {
+            return lines.created(out, series);
         }
         match series.shown() {
             Shown::Histogram => {
@@ -109,6 +107,21 @@ impl Writer for Text {
             return from;
         }
         self.lines.easy(out, family, from, enough)
+    }
+
+    fn untyped(&mut self, out: &mut Vec<u8>, family: &Untyped) {
+        let kind = if family.are_gauges { Kind::Gauge.as_str() } else { "untyped" };
+        self.lines.about(out, "HELP", &family.name, &family.help, false);
+        self.lines.about(out, "TYPE", &family.name, kind, false);
+    }
+
+    fn member(&mut self, whole: &Family<'_>, names: &ShownNames) {
+        self.lines.begin(whole, names);
+    }
+
+    fn samples(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>, part: Part) {
+        let Self { lines, thresholds, quantiles, buckets, .. } = self;
+        lines.samples(out, series, part, (thresholds, quantiles), buckets);
     }
 
     fn end(&mut self, _: &mut Vec<u8>) {}

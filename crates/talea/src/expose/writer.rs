@@ -2,6 +2,7 @@
 
 use super::pages::Family;
 use super::shown_names::ShownNames;
+use super::untyped::{Part, Untyped};
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
 /// Writes families and series in one format, in their order.
@@ -14,8 +15,9 @@ pub(super) trait Writer {
         false
     }
 
-    /// Has the series that come now begin with such label text, if any.
-    fn part(&mut self, label: &str);
+    /// Has the series that come now begin with such label text, if any, and have the buckets and
+    /// quantiles of a family.
+    fn part(&mut self, label: &str, family: &FamilySnapshot<'_>);
 
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>);
 
@@ -30,6 +32,15 @@ pub(super) trait Writer {
     ) -> usize {
         from
     }
+
+    /// Begins a family of unknown type. Formats that show all types have none.
+    fn untyped(&mut self, _: &mut Vec<u8>, _: &Untyped) {}
+
+    /// Goes on with the samples of a family of which a part is in one of unknown type.
+    fn member(&mut self, _: &Family<'_>, _: &ShownNames) {}
+
+    /// Writes the samples of a series that belong to a part.
+    fn samples(&mut self, _: &mut Vec<u8>, _: &SeriesSnapshot<'_>, _: Part) {}
 
     fn end(&mut self, out: &mut Vec<u8>);
 }

@@ -1,14 +1,14 @@
 //! Several registries as one page: the same families together, each series with a label that names
 //! its origin.
 
+mod clashes;
 mod sound;
 
 use std::fmt;
 use std::ops::Range;
 
 use crate::definition::kind::Kind;
-use crate::definition::names::{TakenNames, clash};
-use crate::expose::Pages;
+use crate::expose::{Pages, TextFormat};
 use crate::labels::LabelText;
 use crate::registry::Registry;
 use crate::snapshot::{FamilySnapshot, Snapshot};
@@ -30,14 +30,22 @@ impl Scrapable for Registry {
     }
 }
 
-/// Snapshots that are shown together. Families of one name are one family if their definitions
-/// agree; each series has the label of its part. The help text may differ; that of the first part
-/// is shown. If definitions do not agree, that of most parts is shown, and in a tie the newest; the
-/// others are [conflicts](Self::conflicts). The same rule applies to families of two names if one,
-/// or one of its samples, would have a name of the other: in OpenMetrics a counter's goes without
-/// `_total`. Families that cannot be shown with the label of their part, or whose own labels cannot
-/// be read, are conflicts too, and have no vote. A part that is read from outside, with
-/// [`try_add`](Self::try_add), never outvotes one that is not.
+/// Snapshots that are shown together. Families of one name and one type are one family, whatever
+/// else differs in their definitions: each series has the label of its part and its own buckets,
+/// quantiles, states and labels. The help text of the first part is shown. A label of a family that
+/// has the name of its part's label is shown as `exported_NAME`, as Prometheus does.
+///
+/// Two families of one name and different types, or of which one, or one of its samples, would have
+/// a name of the other, are both shown too. (In OpenMetrics a counter's name goes without `_total`,
+/// so it clashes with a gauge of that name.) A text format names each type once, so there as many
+/// of them as possible keep their types: first those of parts that are not from outside, then those
+/// that most parts have, then the newest. The samples of the others are shown as families of unknown
+/// type, one for each name of a sample, and that is a [conflict](Self::conflicts). Protobuf shows
+/// all of them with their types.
+///
+/// A family is left out only if its label text cannot be read, or if its series could be the same as
+/// those of another part, because one of the two has no label: then a part that is read from outside,
+/// with [`try_add`](Self::try_add), never displaces one that is not. These are conflicts too.
 ///
 /// It reuses its memory when it is filled again.
 #[derive(Clone, Debug, Default)]
@@ -45,7 +53,7 @@ pub struct Page {
     parts: Vec<Part>,
     /// How many of them are of this page; the others are memory.
     used: usize,
-    /// The families by name, and those of one name by part.
+    /// The families by name and type, and those of one name and one type by part.
     entries: Vec<Entry>,
     conflicts: Vec<Conflict>,
     /// Whether some family was not wanted.
@@ -72,9 +80,13 @@ struct Entry {
     part: usize,
     family: usize,
     is_shown: bool,
+    /// Whether it has a label of the name of its part's.
+    is_exported: bool,
+    /// Whether each text format shows it without its type.
+    is_untyped: [bool; TextFormat::COUNT],
 }
 
-/// A family that is not shown: most other parts define it otherwise, or it is damaged.
+/// A family that is not shown as it is defined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
@@ -82,13 +94,36 @@ pub struct Conflict {
     pub part: String,
     /// Its name, as samples have it.
     pub family: String,
-    /// The definition found and the one expected, in words.
+    /// How much of it is lost.
+    pub loss: Loss,
+    /// The cause, in words.
     pub reason: String,
+}
+
+/// How much of a family a page loses by a [conflict](Conflict).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Loss {
+    /// All of it: it is left out.
+    Family,
+    /// Its type in OpenMetrics, and exemplars with it. All samples are shown.
+    TypeInOpenMetrics,
+    /// Its type in Prometheus' text format and in OpenMetrics. All samples are shown.
+    TypeInTexts,
 }
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the family {} is left out: {}", self.family, self.reason)
+        let Self { family, reason, .. } = self;
+        match self.loss {
+            Loss::Family => write!(f, "the family {family} is left out: {reason}"),
+            Loss::TypeInOpenMetrics => {
+                write!(f, "the family {family} has no type in OpenMetrics: {reason}")
+            }
+            Loss::TypeInTexts => {
+                write!(f, "the family {family} has no type in the text formats: {reason}")
+            }
+        }
     }
 }
 
@@ -165,7 +200,7 @@ impl Page {
         &self.parts[0].snapshot
     }
 
-    /// The families that are left out, by name. Known once its parts were
+    /// The families that are left out or lose their types, by name. Known once its parts were
     /// [joined](Scrapable::joined).
     pub fn conflicts(&self) -> &[Conflict] {
         &self.conflicts
@@ -184,7 +219,7 @@ impl Page {
         conflicts.clear();
         let all_of = |(part, of): (usize, &Part)| {
             let count = of.snapshot.families().len();
-            (0..count).map(move |family| Entry { part, family, is_shown: true })
+            (0..count).map(move |family| Entry::new(part, family))
         };
         // A snapshot alone sees to it that its families do not clash.
         if let [alone @ Part { is_foreign: false, .. }] = parts {
@@ -192,29 +227,22 @@ impl Page {
                 return entries.extend(all_of((0, alone)));
             }
         }
-        // A family that cannot be shown has no vote.
-        entries.extend(parts.iter().enumerate().flat_map(all_of).filter(|entry| {
-            let fault = entry.fault(parts);
-            let is_sound = fault.is_none();
-            conflicts.extend(fault.map(|reason| entry.conflict(parts, reason)));
-            is_sound
-        }));
-        let has_many = parts.len() > 1;
-        if has_many {
+        for mut entry in parts.iter().enumerate().flat_map(all_of) {
+            entry.is_exported = entry.has_label_of_its_part(parts);
+            match entry.fault(parts) {
+                None => entries.push(entry),
+                Some(reason) => conflicts.push(entry.conflict(parts, Loss::Family, reason)),
+            }
+        }
+        if parts.len() > 1 {
             // The families of each part are sorted, and stay so.
-            entries.sort_by(|one, other| one.name(parts).cmp(other.name(parts)));
-        }
-        let (mut rest, mut groups) = (0, Vec::new());
-        while let Some(first) = entries.get(rest) {
-            let count = of_name(&entries[rest..], first.name(parts), parts);
-            let group = rest..rest + count;
-            rest = group.end;
-            settle(&mut entries[group.clone()], parts, conflicts);
-            groups.push(group);
-        }
-        // The families of one part do not clash.
-        if has_many {
-            distinguish(entries, &groups, parts, conflicts);
+            entries.sort_by(|one, other| one.key(parts).cmp(&other.key(parts)));
+            let groups = groups(entries, parts);
+            for group in &groups {
+                clashes::tell_apart(entries, group.clone(), parts, conflicts);
+            }
+            // The families of one part do not clash.
+            clashes::settle(entries, &groups, parts, conflicts);
         }
         entries.retain(|entry| entry.is_shown);
         conflicts.sort_by(|one, other| one.family.cmp(&other.family));
@@ -258,17 +286,32 @@ impl Pages for Page {
         Some((self.parts[entry.part].labels_of(&family).0, family))
     }
 
-    fn entries_of_name(&self, n: usize) -> usize {
+    fn entries_of_family(&self, n: usize) -> usize {
         match self.entries.get(n..) {
             // A single part has each name once.
             Some([_, ..]) if self.used == 1 => 1,
-            Some(rest @ [first, ..]) => of_name(rest, first.name(&self.parts), &self.parts),
-            _ => 0,
+            Some(rest @ [..]) => count_of_first(rest, &self.parts),
+            None => 0,
         }
     }
 
     fn part_labels(&self, n: usize) -> &[String] {
-        self.entries.get(n).map_or(&[], |entry| &self.parts[entry.part].names)
+        let Some(entry) = self.entries.get(n) else { return &[] };
+        let part = &self.parts[entry.part];
+        entry.family(&self.parts).map_or(&[], |family| part.labels_of(&family).1)
+    }
+
+    fn exported_label(&self, n: usize) -> Option<&str> {
+        let entry = self.entries.get(n).filter(|entry| entry.is_exported)?;
+        Some(&self.parts[entry.part].name)
+    }
+
+    fn is_untyped(&self, n: usize, format: TextFormat) -> bool {
+        self.entries.get(n).is_some_and(|entry| entry.is_untyped[format as usize])
+    }
+
+    fn has_untyped(&self) -> bool {
+        self.entries.iter().any(|entry| entry.is_untyped.contains(&true))
     }
 
     fn has_odd_names(&self) -> bool {
@@ -277,6 +320,11 @@ impl Pages for Page {
 }
 
 impl Entry {
+    fn new(part: usize, family: usize) -> Self {
+        let is_untyped = [false; TextFormat::COUNT];
+        Self { part, family, is_shown: true, is_exported: false, is_untyped }
+    }
+
     fn family(self, parts: &[Part]) -> Option<FamilySnapshot<'_>> {
         parts.get(self.part)?.snapshot.family_at(self.family)
     }
@@ -285,9 +333,23 @@ impl Entry {
         self.family(parts).map_or("", |family| family.name())
     }
 
-    fn conflict(self, parts: &[Part], reason: String) -> Conflict {
+    fn kind(self, parts: &[Part]) -> Kind {
+        self.family(parts).map_or(Kind::Gauge, |family| family.kind())
+    }
+
+    /// By which entries are put together.
+    fn key(self, parts: &[Part]) -> (&str, u8) {
+        (self.name(parts), self.kind(parts) as u8)
+    }
+
+    fn conflict(self, parts: &[Part], loss: Loss, reason: String) -> Conflict {
         let part = parts[self.part].value.clone();
-        Conflict { part, family: self.name(parts).to_owned(), reason }
+        Conflict { part, family: self.name(parts).to_owned(), loss, reason }
+    }
+
+    fn has_label_of_its_part(self, parts: &[Part]) -> bool {
+        let label = &parts[self.part].name;
+        !label.is_empty() && self.family(parts).is_some_and(|family| family.has_label(label))
     }
 
     /// Why it cannot be shown with the label of its part, whatever the others have; `None` if it
@@ -295,92 +357,34 @@ impl Entry {
     fn fault(self, parts: &[Part]) -> Option<String> {
         let family = self.family(parts)?;
         let part = &parts[self.part];
-        let label = part.name.as_str();
-        if !label.is_empty() && family.has_label(label) {
+        if self.is_exported && family.kind() == Kind::StateSet && family.name() == part.name {
+            // OpenMetrics has the states in a label of the family's name.
             return Some(format!(
-                "it has a label {label:?} of its own, by which regions are distinguished; have that \
-                 one called otherwise"
+                "the name of a state set is a label of it, and regions are distinguished by {:?}; \
+                 rename it",
+                part.name
             ));
         }
-        part.is_foreign.then(|| sound::fault(&family, part.labels_of(&family).1)).flatten()
-    }
-
-    /// Why it cannot be shown together with another; `None` if it can.
-    fn disagreement(self, wanted: Self, parts: &[Part]) -> Option<String> {
-        self.family(parts)?.disagreement(&wanted.family(parts)?)
+        let labels = part.labels_of(&family).1;
+        // The label of the part is the first.
+        let labels = &labels[usize::from(self.is_exported)..];
+        part.is_foreign.then(|| sound::fault(&family, labels)).flatten()
     }
 }
 
-/// The number of entries of a name, all of which come first.
-fn of_name(entries: &[Entry], name: &str, parts: &[Part]) -> usize {
-    entries.iter().take_while(|entry| entry.name(parts) == name).count()
+/// The entries of each name and type, which follow each other.
+fn groups(entries: &[Entry], parts: &[Part]) -> Vec<Range<usize>> {
+    let (mut from, mut groups) = (0, Vec::new());
+    while from < entries.len() {
+        let end = from + count_of_first(&entries[from..], parts);
+        groups.push(from..end);
+        from = end;
+    }
+    groups
 }
 
-/// Decides which entries of one name are shown.
-fn settle(entries: &mut [Entry], parts: &[Part], conflicts: &mut Vec<Conflict>) {
-    let Some((wanted, ..)) = prevailing(entries.iter(), parts) else { return };
-    for entry in entries {
-        if let Some(reason) = entry.disagreement(wanted, parts) {
-            entry.is_shown = false;
-            conflicts.push(entry.conflict(parts, reason));
-        }
-    }
-}
-
-/// Leaves out families that have a name of others, which more parts have, or newer ones.
-fn distinguish(
-    entries: &mut [Entry],
-    groups: &[Range<usize>],
-    parts: &[Part],
-    conflicts: &mut Vec<Conflict>,
-) {
-    let shown = |group: &Range<usize>| {
-        let shown = entries[group.clone()].iter().filter(|entry| entry.is_shown);
-        let (entry, is_own, count, newest) = prevailing(shown, parts)?;
-        Some(((is_own, count, newest), entry, group.clone()))
-    };
-    let mut all: Vec<_> = groups.iter().filter_map(shown).collect();
-    all.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
-    let mut taken = TakenNames::default();
-    for (n, (_, entry, group)) in all.iter().enumerate() {
-        let Some(family) = entry.family(parts) else { continue };
-        let Some((_, other, _)) =
-            taken.take(family.kind(), family.name(), n).and_then(|n| all.get(n))
-        else {
-            continue;
-        };
-        let expected = other.name(parts);
-        let kind = other.family(parts).map_or(Kind::Gauge, |other| other.kind());
-        let why = clash((family.kind(), family.name()), (kind, expected)).unwrap_or_default();
-        for entry in entries[group.clone()].iter_mut().filter(|entry| entry.is_shown) {
-            entry.is_shown = false;
-            let reason = format!("most others have {expected:?}, and {why}; rename one");
-            conflicts.push(entry.conflict(parts, reason));
-        }
-    }
-}
-
-/// The entry with the definition that most entries have; in a tie the newest. Entries read from
-/// outside never outvote others. It comes with whether any entry of this definition is not from
-/// outside, how many entries have it, and when the newest of them was registered.
-fn prevailing<'a>(
-    entries: impl Iterator<Item = &'a Entry>,
-    parts: &[Part],
-) -> Option<(Entry, bool, usize, u64)> {
-    // As many as there are definitions, which are few.
-    let mut found: Vec<(Entry, bool, usize, u64)> = Vec::new();
-    for &entry in entries {
-        let Some(family) = entry.family(parts) else { continue };
-        let (is_own, created) = (!parts[entry.part].is_foreign, family.created_nanos());
-        let agrees = |other: Entry| other.disagreement(entry, parts).is_none();
-        match found.iter_mut().find(|(known, ..)| agrees(*known)) {
-            Some((_, any_own, count, newest)) => {
-                *any_own |= is_own;
-                *count += 1;
-                *newest = created.max(*newest);
-            }
-            None => found.push((entry, is_own, 1, created)),
-        }
-    }
-    found.into_iter().max_by_key(|&(_, is_own, count, newest)| (is_own, count, newest))
+/// How many entries have the name and the type of the first, all of which come first.
+fn count_of_first(entries: &[Entry], parts: &[Part]) -> usize {
+    let Some(first) = entries.first().map(|first| first.key(parts)) else { return 0 };
+    entries.iter().take_while(|entry| entry.key(parts) == first).count()
 }

@@ -96,19 +96,6 @@ impl<'a> FamilySnapshot<'a> {
         self.raw.created_unix_nanos
     }
 
-    /// The difference from the expected family of its name, in words; `None` if it does not, other
-    /// than by its help.
-    pub(crate) fn disagreement(&self, wanted: &Self) -> Option<String> {
-        if self.meta.kind != wanted.meta.kind {
-            return Some(format!(
-                "it is a {} here, and a {} in most others",
-                self.meta.kind.as_str(),
-                wanted.meta.kind.as_str()
-            ));
-        }
-        self.meta.definition.disagreement(&wanted.meta.definition)
-    }
-
     /// Whether its series have a label of this name.
     pub(crate) fn has_label(&self, name: &str) -> bool {
         // A state set has its own name among its labels.
@@ -137,6 +124,11 @@ impl<'a> FamilySnapshot<'a> {
     pub(crate) fn has_floats(&self) -> bool {
         matches!(self.meta.kind, Kind::Histogram | Kind::Summary)
             && self.raw.number == Number::FloatLast
+    }
+
+    /// Whether its histograms have native buckets.
+    pub(crate) fn has_native(&self) -> bool {
+        self.meta.definition.layout.native.is_some()
     }
 
     /// The upper bounds of its histograms' buckets in the shown unit; the last is +Inf.

@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::support::descriptors::raise_limit;
 use crate::support::metrics::{By, opts, register, registry};
 use crate::support::pages::{
-    Foreign, Several, TEXTS, assert_no_violation, counter, escaped, gauge, lossy, one_of_each,
-    scraped, with_counter,
+    Circuit, Foreign, Several, TEXTS, assert_no_violation, assert_nothing_is_lost, counter,
+    escaped, gauge, lossy, one_of_each, scraped, with_counter,
 };
 use crate::support::protobuf;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use talea::{
-    Config, Count, Counter, Escaping, FloatCounter, FloatGauge, Format, Gauge, Histogram, Info,
-    Metric, Opts, Page, Registry, Scrapable, Scraper, Summary,
+    Bucketing, Config, Count, Counter, Escaping, FloatCounter, FloatGauge, Floats, Format, Gauge,
+    Histogram, Info, Metric, Opts, Page, Registry, Scrapable, Scraper, StateSet, Summary,
 };
 use talea_parse::{Syntax, families};
 
@@ -252,8 +252,8 @@ struct Planned {
     values: Vec<u64>,
 }
 
-const NAMES: [&str; 4] = ["a", "b_seconds", "c", "d"];
-const WAYS: usize = 7;
+const NAMES: [&str; 5] = ["a", "b_seconds", "a_count", "a_total", "größe"];
+const WAYS: usize = 12;
 
 /// Registers a family, and updates the series of each text; nothing if the name is taken.
 fn fill<M: Metric>(
@@ -270,7 +270,7 @@ fn fill<M: Metric>(
 }
 
 fn plan_in(registry: &Registry, Planned { name, way, values }: &Planned) {
-    let opts = opts(NAMES[*name]).quantiles(&[0.5, 1.0]);
+    let opts = opts(NAMES[*name]).lenient_names(true).utf8_names(true).quantiles(&[0.5, 1.0]);
     let of = (registry, opts);
     let classic = (registry, opts.buckets(&[5.0, 100.0]));
     // Of two families of one registry that clash the first is there.
@@ -281,6 +281,33 @@ fn plan_in(registry: &Registry, Planned { name, way, values }: &Planned) {
         3 => fill(of, &["u"], values, |counts: &Histogram<Count>, n| counts.observe(n)),
         4 => fill(classic, &[], values, |counts: &Histogram<Count>, n| counts.observe(n)),
         5 => fill(of, &["region"], values, |counts: &Summary<Count>, n| counts.observe(n)),
+        6 => fill(
+            (registry, opts.buckets(&[0.5, 7.0]).bucketing(Bucketing::Dual)),
+            &["u"],
+            values,
+            |counts: &Histogram<Count>, n| counts.observe(n),
+        ),
+        7 => fill(
+            (registry, opts.buckets(&[-5.0, 5.0])),
+            &["v"],
+            values,
+            |counts: &Histogram<Floats>, n| counts.observe(n as f64 - 500.0),
+        ),
+        8 => fill(
+            (registry, opts.buckets(&[5.0])),
+            &["v"],
+            values,
+            |counts: &Histogram<Floats>, n| {
+                counts.observe(n as f64 - 500.0);
+            },
+        ),
+        9 => fill((registry, opts.quantiles(&[0.9])), &[], values, |counts: &Summary<Count>, n| {
+            counts.observe(n);
+        }),
+        10 => {
+            let Ok(states) = registry.register::<StateSet<Circuit>>(opts) else { return };
+            states.set(Circuit::Open);
+        }
         _ => {
             let Ok(info) = registry.register::<Info<By<'static>>>(opts) else { return };
             values.iter().for_each(|value| info.set(By { user: &value.to_string() }));
@@ -303,51 +330,50 @@ fn any_family() -> impl Strategy<Value = Planned> {
     })
 }
 
-/// The name of a family in OpenMetrics.
-fn bare(name: &str) -> &str {
-    name.strip_suffix("_total").or(name.strip_suffix("_info")).unwrap_or(name)
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn the_page_is_the_union_of_what_the_registries_show(
         plans in vec(vec(any_family(), 0..5), 1..5),
-        agree in any::<bool>(),
     ) {
         let names = ["a", "b", "c", "d"];
-        let plans = plans.into_iter().map(|mut plan| {
-            // Where all agree, a family's name says how it is registered.
-            plan.iter_mut().filter(|_| agree).for_each(|family| family.way = family.name);
-            plan
-        });
-        let several = Several::new(names.into_iter().zip(plans.map(|plan| filled(&plan))));
-        let conflicts = several.conflicts();
-        prop_assert!(!agree || conflicts.is_empty(), "{conflicts:?}");
+        let several = Several::new(names.into_iter().zip(plans.iter().map(|plan| filled(plan))));
+        let conflicts = assert_nothing_is_lost(&several);
         let out: BTreeSet<(&str, &str)> =
             conflicts.iter().map(|c| (c.part.as_str(), c.family.as_str())).collect();
         prop_assert_eq!(out.len(), conflicts.len());
-        for (format, _) in TEXTS {
-            let expected = several.expected(format, |part, name| out.contains(&(part, name)));
-            prop_assert_eq!(several.text(format), expected);
+        // Where the names are escaped, each sample has a name and labels of its own too.
+        for (format, syntax) in TEXTS {
+            let count = |text: &str| {
+                let all = families(text, syntax).unwrap();
+                let samples = all.iter().flat_map(|family| &family.samples);
+                let of = |it: &talea_parse::SampleRef<'_>| {
+                    let labels = it.labels.iter().map(|(name, value)| format!("{name} {value}"));
+                    (it.name.clone().into_owned(), labels.collect::<BTreeSet<_>>())
+                };
+                samples.map(of).collect::<BTreeSet<_>>().len()
+            };
+            for escaping in [Escaping::Underscores, Escaping::Dots, Escaping::Values] {
+                let text = escaped(&several, format, escaping);
+                assert_no_violation(&text, syntax);
+                prop_assert_eq!(count(&text), count(&several.text(format)), "{}", text);
+            }
         }
-        // No family vanishes altogether, unless it cannot be shown anywhere.
-        let page = several.text(Format::Text);
-        for (part, registry) in &*several.all {
-            for family in registry.snapshot().families() {
-                let is_out = out.contains(&(part.as_str(), family.name()));
-                let others = || several.all.iter().filter(|(other, _)| other != part);
-                let is_elsewhere = others().any(|(other, registry)| {
-                    registry.snapshot().families().any(|other_family| {
-                        bare(other_family.name()) == bare(family.name())
-                            && !out.contains(&(other.as_str(), other_family.name()))
-                    })
-                });
-                let has_it = conflicts.iter().any(|conflict| {
-                    conflict.family == family.name() && conflict.reason.contains("of its own")
-                });
-                prop_assert!(!is_out || is_elsewhere || has_it, "{} {}\n{}", part, family.name(), page);
+        // From outside it is the same.
+        if let [(one, a), (two, b)] = &several.all[..] {
+            let foreign = Foreign([("a", a.clone()), ("b", b.clone())]);
+            prop_assert_eq!((one.as_str(), two.as_str()), ("a", "b"));
+            for (format, _) in TEXTS {
+                prop_assert_eq!(scraped(&foreign, format, Escaping::AllowUtf8), several.page(format).0);
+            }
+        }
+        // Where each family has its type and no name stands in quotes, the text is put together
+        // from theirs.
+        let is_odd = |it: &Planned| matches!(it.way, 5 | 7 | 8) || it.name == 4;
+        if conflicts.is_empty() && !plans.iter().flatten().any(is_odd) {
+            for (format, _) in TEXTS {
+                prop_assert_eq!(several.text(format), several.expected(format, |_, _| false));
             }
         }
     }

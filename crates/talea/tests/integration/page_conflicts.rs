@@ -1,18 +1,18 @@
-//! Claims about pages: families that are left out, and why.
+//! Claims about pages: families that parts define otherwise, and those that are left out.
 #![cfg(not(miri))]
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use crate::support::metrics::{By, Users, opts, register, registry};
 use crate::support::pages::{
-    Circuit, Foreign, Several, TEXTS, assert_no_violation, counter, gauge, with_counter,
+    Circuit, Foreign, Several, assert_no_violation, assert_nothing_is_lost, counter, gauge,
+    with_counter,
 };
 #[cfg(target_os = "linux")]
 use crate::support::tmpfs::Shm;
 use talea::{
-    Count, Counter, Escaping, Family, FloatCounter, Format, Gauge, Histogram, Info, LabelValue,
-    Labels, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
+    Bucketing, Count, Counter, Escaping, Family, FloatCounter, Floats, Format, Gauge, Histogram,
+    Info, LabelValue, Labels, Loss, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
 };
 use talea_parse::Syntax;
 
@@ -46,115 +46,140 @@ enum Gate {
 }
 
 #[test]
-fn each_difference_of_definitions_is_reported_and_that_of_most_is_shown() {
-    let ways: [(&str, &str, Way, Way); 9] = [
+fn families_of_one_name_and_type_are_all_shown_whatever_else_differs() {
+    let labelled = |label: &'static str| -> Registry {
+        let registry = registry();
+        registry.family::<Counter>(opts("x"), &[label]).unwrap().with_values(&["1"]).inc();
+        registry
+    };
+    let observed: [(&str, Way, Way); 9] = [
         (
-            "a gauge here, and a histogram",
-            "x",
-            way!(Histogram<Count>, opts("x"), observe(1)),
-            way!(Gauge, opts("x"), set(1)),
-        ),
-        (
-            "kept in 1 parts here, and one in 1000000000",
-            "x_seconds",
+            "the unit",
             way!(Histogram<Seconds>, opts("x_seconds"), observe(Duration::from_secs(1))),
             way!(Histogram<Count>, opts("x_seconds"), observe(1)),
         ),
-        ("the labels [\"b\"] here, and [\"a\"]", "x_total", way!("a"), way!("b")),
-        ("the labels [\"a\"] here, and []", "x_total", way!(Counter, opts("x"), inc()), way!("a")),
+        ("the labels", way!("a"), way!("b")),
+        ("whether there are labels", way!(Counter, opts("x"), inc()), way!("a")),
         (
-            "the buckets [1.0, 2.0] here, and [1.0]",
-            "x",
+            "the buckets",
             way!(Histogram<Count>, opts("x").buckets(&[1.0]), observe(1)),
-            way!(Histogram<Count>, opts("x").buckets(&[1.0, 2.0]), observe(1)),
+            way!(Histogram<Count>, opts("x").buckets(&[1.0, 2.0, 4.0]), observe(2)),
         ),
         (
-            "native bucketing of schema 2",
-            "x",
+            "the resolution",
             way!(Histogram<Count>, opts("x").schema(3), observe(1)),
             way!(Histogram<Count>, opts("x").schema(2), observe(1)),
         ),
         (
-            "the quantiles",
-            "x",
-            way!(Summary<Count>, opts("x").quantiles(&[0.5]), observe(1)),
-            way!(Summary<Count>, opts("x").quantiles(&[0.9]), observe(1)),
+            "whether there are native buckets",
+            way!(Histogram<Count>, opts("x").bucketing(Bucketing::Dual), observe(1)),
+            way!(Histogram<Count>, opts("x").bucketing(Bucketing::Classic), observe(1)),
         ),
         (
-            "the states [\"closed\", \"ajar\"] here, and [\"closed\", \"open\"]",
-            "x",
+            "whether thresholds are below zero",
+            way!(Histogram<Floats>, opts("x").buckets(&[-1.0, 1.0]), observe(0.5)),
+            way!(Histogram<Floats>, opts("x").buckets(&[1.0]), observe(-0.5)),
+        ),
+        (
+            "the quantiles",
+            way!(Summary<Count>, opts("x").quantiles(&[0.5]), observe(1)),
+            way!(Summary<Count>, opts("x").quantiles(&[0.9, 1.0]), observe(1)),
+        ),
+        (
+            "the states",
             way!(StateSet<Circuit>, opts("x"), set(Circuit::Open)),
             way!(StateSet<Gate>, opts("x"), set(Gate::Ajar)),
         ),
-        (
-            "most others have \"x_total\", and in OpenMetrics the two would have one name",
-            "x",
-            way!(Counter, opts("x"), inc()),
-            way!(Gauge, opts("x"), set(1)),
-        ),
     ];
-    for (reason, family, most, one) in ways {
-        let several = Several::new([("a", so(most)), ("b", so(one)), ("c", so(most))]);
-        let conflicts = several.conflicts();
-        assert!(!conflicts.is_empty(), "{reason}");
-        for conflict in &conflicts {
-            assert_eq!(conflict.part, "b", "{conflict:?}");
-            let message = conflict.to_string();
-            assert!(message.starts_with(&format!("the family {} is left out: ", conflict.family)));
+    for (what, one, other) in observed {
+        // Whichever came first, and however many there are of each.
+        for all in [[one, other, one], [other, one, other], [one, one, other], [other, one, one]] {
+            let parts = ["a", "b", "c"].into_iter().zip(all.map(so));
+            let several = Several::new(parts);
+            assert_eq!(assert_nothing_is_lost(&several), [], "{what}");
         }
-        let found = conflicts.iter().find(|conflict| conflict.family == family);
-        let found = found.unwrap_or_else(|| panic!("{reason}: {conflicts:?}"));
-        assert!(found.reason.contains(reason), "{reason}: {found}");
-        let out: BTreeSet<&str> = conflicts.iter().map(|found| found.family.as_str()).collect();
-        for (format, _) in TEXTS {
-            let expected = several.expected(format, |part, name| part == "b" && out.contains(name));
-            assert_eq!(several.text(format), expected, "{reason}");
-        }
-        assert!(several.text(Format::Text).contains("beside_total{region=\"b\"} 1\n"));
     }
+    let constants = |label| {
+        let registry = counter("x", 1);
+        registry.set_constant_labels(&[(label, "1")]).unwrap();
+        registry
+    };
+    let text = Several::new([("a", constants("zone")), ("b", constants("version"))]);
+    let text = text.text(Format::Text);
+    let shown = "x_total{region=\"a\",zone=\"1\"} 1\nx_total{region=\"b\",version=\"1\"} 1\n";
+    assert!(text.ends_with(shown), "{text}");
+    // Each name of a label is shown by a name of its own.
+    let odd = Several::new([("a", labelled("ab")), ("b", labelled("a_b"))]);
+    assert_eq!(assert_nothing_is_lost(&odd), []);
 }
 
 #[test]
-fn of_as_many_the_newest_is_shown() {
-    let older = counter("x", 1);
-    let newer = so(way!("a"));
-    for all in [[("old", &older), ("new", &newer)], [("new", &newer), ("old", &older)]] {
-        let several = Several::new(all.map(|(name, registry)| (name, registry.clone())));
-        let conflicts = several.conflicts();
-        assert_eq!((conflicts.len(), conflicts[0].part.as_str()), (1, "old"));
-        let text = several.text(Format::Text);
-        assert!(text.ends_with("\nx_total{region=\"new\",a=\"1\"} 1\n"), "{text}");
+fn of_two_types_of_one_name_all_samples_are_shown_and_the_loss_is_reported() {
+    let info: Way = |registry| register::<Info<By<'static>>>(registry, "x").set(By { user: "u" });
+    let states: Way = way!(StateSet<Circuit>, opts("x"), set(Circuit::Open));
+    let histogram: Way = way!(Histogram<Count>, opts("x").buckets(&[1.0]), observe(1));
+    let summary: Way = way!(Summary<Count>, opts("x").quantiles(&[0.5]), observe(1));
+    let gauge: Way = way!(Gauge, opts("x"), set(1));
+    let counter: Way = way!(Counter, opts("x"), inc());
+    let of_samples: Way = way!(Gauge, opts("x_count").lenient_names(true), set(1));
+    let [types, openmetrics] = [Loss::TypeInTexts, Loss::TypeInOpenMetrics];
+    let cases: [(Way, Way, Loss, &[&str]); 10] = [
+        (gauge, histogram, types, &["# TYPE x gauge", "# TYPE x_bucket untyped"]),
+        (gauge, summary, types, &["# TYPE x untyped", "# TYPE x_sum untyped"]),
+        (gauge, states, types, &["# TYPE x gauge"]),
+        (gauge, counter, openmetrics, &["# TYPE x gauge", "# TYPE x_total counter"]),
+        (gauge, info, openmetrics, &["# TYPE x gauge", "# TYPE x_info gauge"]),
+        (counter, info, openmetrics, &["# TYPE x_total counter", "# TYPE x_info gauge"]),
+        (counter, histogram, openmetrics, &["# TYPE x_total counter", "# TYPE x histogram"]),
+        (histogram, summary, types, &["# TYPE x_bucket untyped", "# TYPE x_count untyped"]),
+        (states, histogram, types, &["# TYPE x gauge", "# TYPE x_bucket untyped"]),
+        (histogram, of_samples, types, &["# TYPE x_bucket untyped", "# TYPE x_count untyped"]),
+    ];
+    for (one, other, loss, lines) in cases {
+        for all in [[one, other, one], [other, one, other]] {
+            let several = Several::new(["a", "b", "c"].into_iter().zip(all.map(so)));
+            let conflicts = assert_nothing_is_lost(&several);
+            assert!(!conflicts.is_empty(), "{lines:?}");
+            for conflict in &conflicts {
+                assert_eq!(conflict.loss, loss, "{conflict}");
+                assert!(conflict.family.starts_with('x'), "{conflict}");
+            }
+            let text = several.text(Format::Text);
+            for line in lines {
+                assert!(text.contains(&format!("{line}\n")), "{line}: {text}");
+            }
+        }
     }
-    // Each newcomer counts for what it says, and two say more than one that is new.
-    let several =
-        Several::new([("a", older.clone()), ("b", counter("x", 2)), ("c", so(way!("a")))]);
-    let conflicts = several.conflicts();
-    assert_eq!((conflicts.len(), conflicts[0].part.as_str()), (1, "c"));
+    let several = Several::new([("a", so(gauge)), ("b", so(histogram))]);
+    let expected = "the family x has no type in the text formats: it is a histogram here, and a \
+                    gauge elsewhere; rename one";
+    assert_eq!(several.conflicts()[0].to_string(), expected);
+    let several = Several::new([("a", so(gauge)), ("b", so(counter))]);
+    let expected = "the family x_total has no type in OpenMetrics: elsewhere there is the gauge \
+                    \"x\", and in OpenMetrics the two would have one name; rename one";
+    assert_eq!(several.conflicts()[0].to_string(), expected);
 }
 
 #[test]
-fn a_counter_and_a_gauge_that_openmetrics_would_call_the_same_are_not_both_shown() {
-    let info = registry();
-    register::<Info<By<'static>>>(&info, "x").set(By { user: "u" });
+fn a_clash_changes_the_types_of_no_other_families() {
     let between = || with_counter(gauge("x_a", 1), "x_b", 1);
-    let several = Several::new([
-        ("a", gauge("x", 1)),
-        ("b", counter("x", 2)),
-        ("c", info),
-        ("d", counter("x", 3)),
-        ("e", between()),
-    ]);
+    let several = Several::new([("a", gauge("x", 1)), ("b", counter("x", 2)), ("c", between())]);
     let conflicts: Vec<_> = several.conflicts().into_iter().map(|c| (c.part, c.family)).collect();
-    assert_eq!(conflicts, [("a".into(), "x".into()), ("c".into(), "x_info".into())]);
+    assert_eq!(conflicts, [("b".into(), "x_total".into())]);
     let text = several.text(Format::OpenMetrics);
-    let samples = text.lines().filter(|line| !line.contains("_created") && !line.starts_with('#'));
-    let expected = "x_a{region=\"e\"} 1\nx_b_total{region=\"e\"} 1\n\
-                    x_total{region=\"b\"} 2\nx_total{region=\"d\"} 3";
-    assert_eq!(samples.collect::<Vec<_>>().join("\n"), expected);
+    let types: Vec<_> = text.lines().filter(|line| line.starts_with("# TYPE")).collect();
+    let expected = [
+        "# TYPE x gauge",
+        "# TYPE x_a gauge",
+        "# TYPE x_b counter",
+        "# TYPE x_created unknown",
+        "# TYPE x_total unknown",
+    ];
+    assert_eq!(types, expected);
 }
 
 #[test]
-fn a_family_with_a_label_of_that_name_is_left_out_and_outvotes_none_that_can_be_shown() {
+fn a_label_that_has_the_name_of_the_parts_label_is_shown_by_another_name() {
     let own = |name: &'static str| {
         let registry = registry();
         let family = registry.family::<Counter>(opts("x"), &[name]).unwrap();
@@ -163,26 +188,37 @@ fn a_family_with_a_label_of_that_name_is_left_out_and_outvotes_none_that_can_be_
     };
     let several =
         Several::new([("a", own("region")), ("b", counter("x", 7)), ("c", own("region"))]);
-    let conflicts = several.conflicts();
-    let parts: Vec<&str> = conflicts.iter().map(|conflict| conflict.part.as_str()).collect();
-    assert_eq!(parts, ["a", "c"]);
-    for conflict in &conflicts {
-        assert!(conflict.reason.contains("it has a label \"region\" of its own"), "{conflict}");
+    assert_eq!(assert_nothing_is_lost(&several), []);
+    let text = several.text(Format::Text);
+    for line in [
+        "x_total{region=\"a\",exported_region=\"mine\"} 1\n",
+        "x_total{region=\"b\"} 7\n",
+        "x_total{region=\"c\",exported_region=\"mine\"} 1\n",
+    ] {
+        assert!(text.contains(line), "{line}\n{text}");
     }
-    let text = several.text(Format::Text);
-    assert!(text.contains("\nx_total{region=\"b\"} 7\n"), "{text}");
-    assert!(text.contains("\nbeside_total{region=\"c\"} 1\n") && !text.contains("mine"), "{text}");
-    // By another label all are shown that agree.
+    // That name may be taken too.
+    let both = registry();
+    let family = both.family::<Counter>(opts("x"), &["exported_region", "region"]).unwrap();
+    family.with_values(&["1", "2"]).inc();
+    let text = Several::new([("a", both)]).text(Format::Text);
+    let line = "x_total{region=\"a\",exported_region=\"1\",exported_exported_region=\"2\"} 1\n";
+    assert!(text.ends_with(line), "{text}");
+    // From outside it is the same.
+    let mut scraper = Scraper::new(&Foreign([("a", own("region")), ("b", own("region"))]));
+    let text = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+    assert!(text.contains("x_total{region=\"b\",exported_region=\"mine\"} 1\n"), "{text}");
+    assert_eq!(scraper.page().conflicts(), []);
+    // By another label it stays as it is.
     let several = Several::by("instance", [("a", own("region")), ("c", own("region"))]);
-    assert_eq!(several.conflicts(), []);
-    let text = several.text(Format::Text);
-    assert!(text.contains("\nx_total{instance=\"c\",region=\"mine\"} 1\n"), "{text}");
-    // A state set's own name is a label of it.
+    assert_eq!(assert_nothing_is_lost(&several), []);
+    // A state set's own name is a label of it, which OpenMetrics does not let be another.
     let states = registry();
     register::<StateSet<Circuit>>(&states, "region").set(Circuit::Open);
     let several = Several::new([("a", states), ("b", counter("x", 7))]);
     let conflicts = several.conflicts();
     assert_eq!((conflicts.len(), conflicts[0].family.as_str()), (1, "region"));
+    assert_eq!(conflicts[0].loss, Loss::Family);
 }
 
 /// A hand-written label set, which writes arbitrary text.
@@ -265,30 +301,57 @@ fn a_counter_from_outside_that_no_format_can_show_is_left_out_and_reported() {
     }
 }
 
+/// Parts from outside, and one that is not, which has no label.
+#[derive(Clone)]
+struct Agent(Registry, Foreign);
+
+impl Scrapable for Agent {
+    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+        self.1.fill(page, wants);
+        page.add(None, |snapshot| self.0.snapshot_into(snapshot, wants));
+    }
+}
+
 #[test]
-fn parts_from_outside_do_not_outvote_others() {
-    /// An agent of three, the first of which is its own.
-    #[derive(Clone)]
-    struct Agent(Registry, Foreign);
-
-    impl Scrapable for Agent {
-        fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
-            self.1.fill(page, wants);
-            page.add(None, |snapshot| self.0.snapshot_into(snapshot, wants));
-        }
-    }
-
-    for name in ["up", "up_total"] {
-        let other = || match name {
-            "up" => so(|r| drop(r.family::<Gauge>(opts("up"), &["x"]).unwrap())),
-            _ => counter("up", 1),
-        };
-        let foreign = Foreign([("a", other()), ("b", other())]);
-        let mut scraper = Scraper::new(&Agent(gauge("up", 1), foreign));
+fn parts_from_outside_displace_no_others() {
+    let own = || {
+        let registry = registry();
+        let family = registry.family::<Gauge>(opts("up"), &["region"]).unwrap();
+        family.with_values(&["a"]).set(1);
+        registry
+    };
+    let labelled =
+        || so(|r| r.family::<Gauge>(opts("up"), &["x"]).unwrap().with_values(&["1"]).set(7));
+    // A series of the part a is one of the agent's own, or could be.
+    let gauges = [("the same series", gauge("up", 7)), ("others", labelled())];
+    for (what, other) in gauges {
+        let foreign = Foreign([("a", other), ("b", counter("beside", 1))]);
+        let mut scraper = Scraper::new(&Agent(own(), foreign));
         let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
-        assert!(page.contains("\nup 1\n"), "{page}");
-        let conflicts = scraper.page().conflicts();
-        let parts: Vec<&str> = conflicts.iter().map(|conflict| conflict.part.as_str()).collect();
-        assert_eq!(parts, ["a", "b"], "{conflicts:?}");
+        assert_no_violation(&page, Syntax::Text);
+        assert!(page.contains("\nup{region=\"a\"} 1\n") && !page.contains("7\n"), "{page}");
+        let [conflict] = scraper.page().conflicts() else { panic!("{what}: {page}") };
+        assert_eq!((conflict.part.as_str(), conflict.loss), ("a", Loss::Family), "{conflict}");
     }
+    // One of another type could have a series of the agent's own too.
+    let lenient = registry();
+    let odd = opts("ups_total").lenient_names(true);
+    lenient.register::<Gauge>(odd).unwrap().set(7);
+    let own_counter = registry();
+    let family = own_counter.family::<Counter>(opts("ups"), &["region"]).unwrap();
+    family.with_values(&["a"]).inc();
+    let foreign = Foreign([("a", lenient), ("b", counter("beside", 1))]);
+    let mut scraper = Scraper::new(&Agent(own_counter, foreign));
+    let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+    assert_no_violation(&page, Syntax::Text);
+    assert!(page.contains("# TYPE ups_total counter\nups_total{region=\"a\"} 1\n"), "{page}");
+    // Where the labels of parts distinguish them, all are shown.
+    let foreign = Foreign([("a", labelled()), ("b", labelled())]);
+    let mut scraper = Scraper::new(&Agent(gauge("up", 1), foreign));
+    let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+    assert_no_violation(&page, Syntax::Text);
+    for line in ["\nup 1\n", "\nup{region=\"a\",x=\"1\"} 7\n", "\nup{region=\"b\",x=\"1\"} 7\n"] {
+        assert!(page.contains(line), "{line}\n{page}");
+    }
+    assert_eq!(scraper.page().conflicts(), []);
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::metrics::{self, By, Users, opts, register, registry};
+use super::protobuf;
 use talea::{
     Combine, Conflict, Count, Counter, Escaping, FloatGauge, Format, Gauge, Histogram, Info,
     LabelValue, Page, Registry, Scrapable, Scraper, Seconds, StateSet, Summary,
@@ -95,6 +96,69 @@ impl Several {
         let end = if format == Format::OpenMetrics { "# EOF\n" } else { "" };
         blocks.collect::<String>() + end
     }
+}
+
+/// A sample: its name, its labels in their order, its value.
+pub(crate) type Sample = (String, Vec<(String, String)>, String);
+
+/// The samples of a text in any order, without those that are left out.
+fn samples(text: &str, syntax: Syntax, of: Option<(&str, &str)>) -> Vec<Sample> {
+    let all = families(text, syntax).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let samples = all.iter().flat_map(|family| &family.samples).map(|sample| {
+        let own = sample.labels.iter().map(|(name, value)| match of {
+            Some((label, _)) if name == label => (format!("exported_{name}"), value.into_owned()),
+            _ => (name.into_owned(), value.into_owned()),
+        });
+        let added = of.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let mut labels: Vec<_> = own.chain(added).collect();
+        labels.sort();
+        (sample.name.clone().into_owned(), labels, format!("{:?}", sample.value))
+    });
+    let mut samples: Vec<_> = samples.collect();
+    samples.sort();
+    samples
+}
+
+/// Checks that the page has all samples of its parts and no others, in each format, and that it
+/// breaks no rule of the format; returns the conflicts.
+pub(crate) fn assert_nothing_is_lost(several: &Several) -> Vec<Conflict> {
+    for (format, syntax) in TEXTS {
+        let text = several.text(format);
+        let of_one = |(part, registry): &(String, Registry)| {
+            samples(&alone(registry, format), syntax, Some((several.label, part)))
+        };
+        let mut expected: Vec<Sample> = several.all.iter().flat_map(of_one).collect();
+        expected.sort();
+        assert_eq!(samples(&text, syntax, None), expected, "{text}");
+        expected.dedup_by(|one, other| (&one.0, &one.1) == (&other.0, &other.1));
+        assert_eq!(samples(&text, syntax, None).len(), expected.len(), "{text}");
+    }
+    let series = |page: &[u8], of: Option<&str>| {
+        let mut all = Vec::new();
+        for family in protobuf::families(page) {
+            for mut metric in family.metric {
+                for label in
+                    metric.label.iter_mut().filter(|it| of.is_some() && it.name == several.label)
+                {
+                    label.name.insert_str(0, "exported_");
+                }
+                if let Some(value) = of {
+                    let name = several.label.to_owned();
+                    metric.label.insert(0, protobuf::LabelPair { name, value: value.to_owned() });
+                }
+                all.push(format!("{} {:?} {metric:?}", family.name, family.kind));
+            }
+        }
+        all.sort();
+        all
+    };
+    let of_one = |(part, registry): &(String, Registry)| {
+        series(&scraped(registry, Format::Protobuf, Escaping::AllowUtf8), Some(part))
+    };
+    let mut expected: Vec<String> = several.all.iter().flat_map(of_one).collect();
+    expected.sort();
+    assert_eq!(series(&several.page(Format::Protobuf).0, None), expected);
+    several.conflicts()
 }
 
 impl Scrapable for Several {
