@@ -78,8 +78,8 @@ impl std::error::Error for ServeError {}
 /// head of a request, five minutes without a request, and the exposition's
 /// [`patience`](Exposition::patience) to take a piece of a response. At the limit, a new
 /// connection takes the place of an idle one. It speaks HTTP/1. A client that shuts down its side of
-/// the connection before the response, as `ncat` and `socat` do at the end of their input, counts as
-/// gone: its scrape gives up its turn, mostly without a response. Use `curl`.
+/// the connection, as `nc -N` and `socat` do at the end of their input, still gets its response. A
+/// request with a body is the last of its connection, as its body is not read.
 #[derive(Debug)]
 pub struct MetricsServer {
     address: SocketAddr,

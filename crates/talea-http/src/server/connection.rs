@@ -122,7 +122,7 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
 fn builder() -> Builder {
     let mut builder = Builder::new();
     // The watch over the phases limits times.
-    builder.header_read_timeout(None).max_buf_size(HEAD as usize);
+    builder.header_read_timeout(None).max_buf_size(HEAD as usize).half_close(true);
     builder
 }
 
@@ -130,7 +130,7 @@ fn builder() -> Builder {
 fn builder() -> Builder {
     let mut builder = Builder::new(hyper_util::rt::TokioExecutor::new());
     // The watch over the phases limits times.
-    builder.http1().header_read_timeout(None).max_buf_size(HEAD as usize);
+    builder.http1().header_read_timeout(None).max_buf_size(HEAD as usize).half_close(true);
     builder
         .http2()
         .max_header_list_size(HEAD)

@@ -28,9 +28,19 @@ pub(super) enum HeadProgress {
 pub(super) enum HeadTracker {
     /// So many bytes of the preface, and nothing else.
     Unknown(usize),
-    /// HTTP/1: bytes that come while nothing is answered belong to a head.
-    Http1,
+    /// HTTP/1: requests without bodies, so heads only.
+    Http1(Lines),
+    /// HTTP/1 from a request with a body on, which is the last of the connection.
+    Body,
     Http2(Frames),
+}
+
+/// The client's position within its heads of HTTP/1. An empty line ends a head, and those before a head
+/// are skipped.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    /// Whether the line has bytes before its end; `None` between two heads.
+    line: Option<bool>,
 }
 
 /// The client's position within its frames.
@@ -52,8 +62,11 @@ impl HeadTracker {
                 let wanted = &PREFACE[*matched..];
                 let common = wanted.len().min(bytes.len());
                 if bytes[..common] != wanted[..common] {
-                    *self = Self::Http1;
-                    return HeadProgress::Continued;
+                    let mut lines = Lines::default();
+                    lines.read(&PREFACE[..*matched]);
+                    let progress = lines.read(bytes);
+                    *self = Self::Http1(lines);
+                    return progress;
                 }
                 *matched += common;
                 if common < wanted.len() {
@@ -62,8 +75,38 @@ impl HeadTracker {
                 *self = Self::Http2(Frames::default());
                 self.read(&bytes[common..])
             }
-            Self::Http1 => HeadProgress::Continued,
+            Self::Http1(lines) => lines.read(bytes),
+            Self::Body => HeadProgress::Complete,
             Self::Http2(frames) => frames.read(bytes),
+        }
+    }
+}
+
+impl Lines {
+    fn read(&mut self, bytes: &[u8]) -> HeadProgress {
+        let mut was_complete = self.line.is_none();
+        for byte in bytes {
+            self.line = match (self.line, byte) {
+                (None, b'\r' | b'\n') => None,
+                (line, b'\r') => line,
+                (Some(false), b'\n') => None,
+                (Some(true), b'\n') => Some(false),
+                _ => Some(true),
+            };
+            was_complete |= self.line.is_none();
+        }
+        HeadProgress::of(self.line.is_none(), was_complete)
+    }
+}
+
+impl HeadProgress {
+    /// The state after some bytes, by whether all was complete at their end, and at any byte of them or
+    /// before.
+    fn of(is_complete: bool, was_complete: bool) -> Self {
+        match (is_complete, was_complete) {
+            (true, _) => Self::Complete,
+            (false, true) => Self::Started,
+            (false, false) => Self::Continued,
         }
     }
 }
@@ -89,11 +132,7 @@ impl Frames {
             }
             was_complete |= self.is_complete();
         }
-        match (self.is_complete(), was_complete) {
-            (true, _) => HeadProgress::Complete,
-            (false, true) => HeadProgress::Started,
-            (false, false) => HeadProgress::Continued,
-        }
+        HeadProgress::of(self.is_complete(), was_complete)
     }
 
     fn is_complete(&self) -> bool {
@@ -152,7 +191,24 @@ mod tests {
             let mut heads = HeadTracker::Unknown(0);
             heads.read(begin.as_bytes());
             assert_eq!(heads.read(b"/ HTTP/1.1\r\n"), Continued);
-            assert!(matches!(heads, HeadTracker::Http1), "{begin}");
+            assert!(matches!(heads, HeadTracker::Http1(_)), "{begin}");
+            assert_eq!(heads.read(b"\r\n"), Complete);
+        }
+    }
+
+    #[test]
+    fn http_1_is_incomplete_within_each_of_several_heads() {
+        let mut heads = HeadTracker::Unknown(0);
+        for (bytes, expected) in [
+            ("GET / HTTP/1.1\r\nhost: x\r\n", Started),
+            ("\r", Continued),
+            ("\n", Complete),
+            ("\r\n\n", Complete),
+            ("GET / HTTP/1.1\n\nGET", Started),
+            (" / HTTP/1.1\r\nhost: x\r\n", Continued),
+            ("\r\nGET / HTTP/1.1\r\nhost: x\r\n\r\n", Complete),
+        ] {
+            assert_eq!(heads.read(bytes.as_bytes()), expected, "{bytes:?}");
         }
     }
 }

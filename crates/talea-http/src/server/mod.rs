@@ -14,6 +14,7 @@ mod connections;
 mod counts;
 mod gate;
 mod head_progress;
+mod host;
 mod limits;
 mod listener;
 mod phase;

@@ -69,17 +69,21 @@ impl Phase {
 
     pub(super) fn note_read(&self, bytes: &[u8]) {
         let mut state = self.state();
-        let progress = state.heads.read(bytes);
-        // Bytes that come during a response of HTTP/1 are parsed after it.
-        let early = matches!(state.heads, HeadTracker::Http1) && !state.responses.is_empty();
-        match progress {
-            _ if early => state.head = None,
+        match state.heads.read(bytes) {
             HeadProgress::Complete => state.head = None,
             HeadProgress::Started => state.head = Some(Instant::now()),
             HeadProgress::Continued => {
                 state.head.get_or_insert_with(Instant::now);
             }
         }
+    }
+
+    /// Notes that the bytes behind the head of an HTTP/1 request are its body, and that no other request
+    /// follows.
+    pub(super) fn ends_with_body(&self) {
+        let mut state = self.state();
+        state.heads = HeadTracker::Body;
+        state.head = None;
     }
 
     /// Notes whether all bytes that were to be sent have been.
@@ -111,7 +115,7 @@ impl Phase {
         if state.untaken().is_some_and(|since| past(since, limits.patience)) {
             return Some(Reason::Unread);
         }
-        if state.head.is_some_and(|since| past(since, limits.header_time)) {
+        if state.head_due().is_some_and(|since| past(since, limits.header_time)) {
             return Some(Reason::Head);
         }
         let idle = state.responses.is_empty() && past(state.idle, limits.idle_time);
@@ -143,6 +147,16 @@ impl State {
         self.responses.iter().filter_map(|response| response.untaken).chain(self.unsent).min()
     }
 
+    /// The time since which the client has to send the rest of a head. Over HTTP/1 a head that begins
+    /// during a response is parsed after it, and its time begins then.
+    fn head_due(&self) -> Option<Instant> {
+        match (&self.heads, self.responses.is_empty()) {
+            (HeadTracker::Http2(_), _) => self.head,
+            (_, true) => self.head.map(|since| since.max(self.idle)),
+            (_, false) => None,
+        }
+    }
+
     fn has_admitted(&self) -> bool {
         self.responses.iter().any(|response| response.admitted)
     }
@@ -160,9 +174,6 @@ impl ResponseGuard {
         let mut state = phase.state();
         let id = state.next;
         state.next += 1;
-        if matches!(state.heads, HeadTracker::Http1) {
-            state.head = None;
-        }
         state.responses.push(ResponseState {
             id,
             admitted: false,
@@ -299,8 +310,29 @@ mod tests {
         let phase = connected();
         phase.note_read(b"POST / HTTP/1.1\r\n\r\n");
         let guard = ResponseGuard::begin(&phase);
+        phase.ends_with_body();
         phase.note_read(b"body");
         drop(guard);
         assert_eq!(exceeded_after(&phase, Limits::default().header_time * 2), None);
+    }
+
+    #[test]
+    fn a_half_head_behind_a_whole_request_has_its_time_from_the_end_of_the_response() {
+        let Limits { header_time, .. } = Limits::default();
+        for reads in [
+            &[&b"GET / HTTP/1.1\r\n\r\nGET / HT"[..]][..],
+            &[b"GET / HTTP/1.1\r\n\r\n", b"GET / HT"],
+        ] {
+            let phase = connected();
+            phase.note_read(reads[0]);
+            let guard = ResponseGuard::begin(&phase);
+            reads[1..].iter().for_each(|read| phase.note_read(read));
+            assert_eq!(exceeded_after(&phase, header_time * 2), None, "the response goes on");
+            drop(guard);
+            assert_eq!(exceeded_after(&phase, header_time / 2), None);
+            assert_eq!(exceeded_after(&phase, header_time * 2), Some(Reason::Head));
+            phase.note_read(b"TP/1.1\r\n\r\n");
+            assert_eq!(exceeded_after(&phase, header_time * 2), None);
+        }
     }
 }

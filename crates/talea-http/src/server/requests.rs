@@ -7,12 +7,15 @@ use std::sync::Arc;
 use ::axum::Router;
 use ::axum::body::Body;
 use ::axum::extract::ConnectInfo;
-use ::http::{Request, Response};
-use hyper::body::Incoming;
+use ::axum::response::IntoResponse;
+use ::http::header::CONNECTION;
+use ::http::{HeaderValue, Request, Response, StatusCode, Version};
+use hyper::body::{Body as _, Incoming};
 use tower_service::Service;
 
 use super::body::WatchedBody;
 use super::gate::Gate;
+use super::host::fault_of_host;
 use super::phase::{Phase, ResponseGuard};
 
 #[derive(Debug)]
@@ -22,7 +25,8 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Answers one request. Its body is dropped unread, so that it takes no memory.
+    /// Answers one request. Its body is dropped unread, so that it takes no memory. Over HTTP/1 it is
+    /// the last request of its connection then: where the next one begins would depend on that body.
     pub(super) async fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -30,17 +34,34 @@ impl Requests {
         phase: Arc<Phase>,
     ) -> Result<Response<WatchedBody>, Infallible> {
         let guard = ResponseGuard::begin(&phase);
-        let mut request = request.map(|_| Body::empty());
-        let mut response = match self.gate.admit(request.headers(), client).await {
-            Ok(()) => {
-                guard.admitted();
-                request.extensions_mut().insert(ConnectInfo(client));
-                let Ok(response) = self.app.clone().call(request).await;
-                response
-            }
-            Err(refusal) => refusal,
-        };
+        let is_last = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
+        if is_last {
+            phase.ends_with_body();
+        }
+        let request = request.map(|_| Body::empty());
+        let mut response = self.respond(request, client, &guard).await;
         self.gate.add_headers(response.headers_mut());
+        if is_last {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
         Ok(response.map(|body| WatchedBody::new(body, guard)))
+    }
+
+    async fn respond(
+        &self,
+        mut request: Request<Body>,
+        client: SocketAddr,
+        guard: &ResponseGuard,
+    ) -> Response<Body> {
+        if let Some(fault) = fault_of_host(request.version(), request.headers()) {
+            return (StatusCode::BAD_REQUEST, format!("{fault}\n")).into_response();
+        }
+        if let Err(refusal) = self.gate.admit(request.headers(), client).await {
+            return refusal;
+        }
+        guard.admitted();
+        request.extensions_mut().insert(ConnectInfo(client));
+        let Ok(response) = self.app.clone().call(request).await;
+        response
     }
 }

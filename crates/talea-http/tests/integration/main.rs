@@ -6,6 +6,7 @@ mod conventions;
 mod examples;
 mod existing;
 mod exposition;
+mod http1;
 mod metrics_server;
 mod mirror;
 mod options;
