@@ -15,7 +15,7 @@ use talea::{
 use crate::blocks::{CountedExceptions, InProgress, Timer};
 use crate::callable;
 use crate::family::{Defined, Parts, no_such_state};
-use crate::region::{Region, help, with_room};
+use crate::region::{PRIVATE_LEN, Region, help, with_room};
 
 /// The registry that a metric is asked to be in.
 enum Wanted<'py> {
@@ -56,7 +56,11 @@ fn region_of(
         Some(registry) if registry.hasattr("_region_for")? => {
             Ok(callable::call_method(registry, "_region_for", (kind, name))?.extract()?)
         }
-        _ => Py::new(py, Region::private()?),
+        _ => {
+            let registries = callable::import(py, "talea_metrics.registry")?;
+            let of_none = callable::call_method(&registries, "region_of_none", (PRIVATE_LEN,))?;
+            Ok(of_none.extract()?)
+        }
     }
 }
 

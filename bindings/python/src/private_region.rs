@@ -84,6 +84,11 @@ impl PrivateRegion {
         Ok((registry, Self { size, forks, process, is_pinned, families }))
     }
 
+    /// Whether this process made it: one that its parent made has what all children count.
+    pub(crate) fn is_of_process(&self) -> bool {
+        self.process == std::process::id()
+    }
+
     /// The region is not used again: a handle into it may outlive its object.
     pub(crate) fn pin(&self) {
         self.is_pinned.store(true, Ordering::Relaxed);

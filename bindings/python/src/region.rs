@@ -54,7 +54,7 @@ pub(crate) fn enable_created_metrics() {
 }
 
 /// The most memory that a metric without a registry needs, in bytes.
-const PRIVATE_LEN: u64 = 4 << 20;
+pub(crate) const PRIVATE_LEN: u64 = 4 << 20;
 
 fn failed(error: impl ToString) -> PyErr {
     PyOSError::new_err(error.to_string())
@@ -158,6 +158,11 @@ impl Region {
     #[staticmethod]
     fn from_env() -> PyResult<Self> {
         Self::in_file(Registry::from_env())
+    }
+
+    /// Whether it is memory that this process has for itself, and its children.
+    fn is_of_process(&self) -> bool {
+        self.private.as_ref().is_some_and(PrivateRegion::is_of_process)
     }
 
     /// The gauges whose values are taken from functions, each with its function. The caller is Python: a thread

@@ -5,6 +5,7 @@ import gzip
 import http.server
 import importlib.metadata
 import io
+import os
 import ssl
 import subprocess
 import sys
@@ -530,3 +531,69 @@ def test_a_sum_that_openmetrics_has_apart_is_collected(registry, kind, value):
 def test_the_distribution_has_no_module_of_another_projects_name():
     tops = {file.parts[0] for file in importlib.metadata.files("talea-metrics")}
     assert {top for top in tops if not top.endswith(".dist-info")} == {"talea_metrics"}
+
+
+class Nameless:
+    def collect(self):
+        yield GaugeMetricFamily("nameless", "Of a collector that does not say its names.", 1)
+
+
+def test_a_collector_that_is_registered_twice_is_shown_once_and_removed_at_once():
+    registry = talea_metrics.CollectorRegistry()
+    collector = Nameless()
+    for _ in range(2):
+        registry.register(collector)
+    assert talea_metrics.generate_latest(registry).count(b"nameless 1.0") == 1
+    registry.unregister(collector)
+    assert talea_metrics.generate_latest(registry) == b""
+    registry.register(collector)
+    assert talea_metrics.generate_latest(registry).count(b"nameless 1.0") == 1
+
+
+def test_a_region_that_two_collectors_show_is_on_the_page_once(region):
+    program = """
+import talea_metrics
+from talea_metrics.multiprocess import MultiProcessCollector
+talea_metrics.Counter("orders", "O.").inc()
+registry = talea_metrics.CollectorRegistry()
+for _ in range(2):
+    MultiProcessCollector(registry)
+for page in (talea_metrics.generate_latest(registry), talea_metrics.exposition.page(registry, "text/plain")[0]):
+    assert page.count(b"orders_total 1.0") == 1, page
+assert len([family for family in registry.collect() if family.name == "orders"]) == 1
+"""
+    subprocess.run([sys.executable, "-c", program], env={**os.environ, "TALEA_REGION": region}, check=True)
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_the_collectors_of_a_process_can_be_unregistered(region, shared):
+    program = """
+import sys, talea_metrics as t
+page = t.generate_latest()
+assert (b"python_info" in page) == (sys.argv[1] == "False"), page
+for collector in (t.GC_COLLECTOR, t.PLATFORM_COLLECTOR, t.PROCESS_COLLECTOR):
+    t.REGISTRY.unregister(collector)
+page = t.generate_latest()
+assert b"python_" not in page and b"process_" not in page, page
+own = t.CollectorRegistry()
+own.register(t.PLATFORM_COLLECTOR)
+assert b"python_info" in t.generate_latest(own)
+"""
+    environment = {**os.environ, **({"TALEA_REGION": region} if shared else {})}
+    subprocess.run([sys.executable, "-c", program, str(shared)], env=environment, check=True)
+
+
+def test_what_a_process_uses_is_not_shown_by_a_child_that_shares_its_memory():
+    program = """
+import os, talea_metrics as t
+t.Counter("orders", "O.").inc()
+if os.fork() == 0:
+    page = t.generate_latest(t.REGISTRY.restricted_registry(["process_cpu_seconds_total", "orders_total"]))
+    assert page == b"# HELP orders_total O.\\n# TYPE orders_total counter\\norders_total 1.0\\n", page
+    page = t.generate_latest()
+    assert b"process_" not in page and b"python_gc" not in page and b"python_info" in page, page
+    os._exit(0)
+assert os.waitpid(-1, 0)[1] == 0
+assert b"process_" in t.generate_latest()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

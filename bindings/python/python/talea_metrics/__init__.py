@@ -5,7 +5,6 @@ all processes that have it write into one region; without it, a process shares i
 that it forks.
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from talea_metrics.exposition import (
     generate_latest,
     write_to_textfile,
 )
-from talea_metrics.gc_collector import GCCollector
+from talea_metrics.gc_collector import GC_COLLECTOR, GCCollector
 from talea_metrics.metrics import (
     Counter,
     Enum,
@@ -30,9 +29,9 @@ from talea_metrics.metrics import (
     enable_created_metrics,
 )
 from talea_metrics.metrics_core import Metric
-from talea_metrics.platform_collector import PlatformCollector
-from talea_metrics.process_collector import ProcessCollector
-from talea_metrics.registry import REGISTRY, CollectorRegistry, default_path
+from talea_metrics.platform_collector import PLATFORM_COLLECTOR, PlatformCollector
+from talea_metrics.process_collector import PROCESS_COLLECTOR, ProcessCollector
+from talea_metrics.registry import REGISTRY, CollectorRegistry
 
 if TYPE_CHECKING:
     from talea_metrics.exposition import MetricsHandler as MetricsHandler
@@ -80,23 +79,6 @@ __all__ = [
     "start_wsgi_server",
     "write_to_textfile",
 ]
-
-# The use of one process says nothing about a region of many.
-_own = None if default_path() else REGISTRY
-PROCESS_COLLECTOR = ProcessCollector(registry=_own)
-PLATFORM_COLLECTOR = PlatformCollector(registry=_own)
-GC_COLLECTOR = GCCollector(registry=_own)
-
-
-def _after_fork() -> None:
-    # Of the processes that share the memory from here on, the first alone shows what it uses.
-    for collector in (PROCESS_COLLECTOR, GC_COLLECTOR):
-        if collector in REGISTRY._collector_to_names:
-            REGISTRY.unregister(collector)
-
-
-if _own is not None and hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def install_as_prometheus_client() -> None:

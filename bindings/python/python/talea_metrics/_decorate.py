@@ -3,7 +3,7 @@
 import functools
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def decorate(block: "AbstractContextManager[Any]", function: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a function, so that each call runs within the block."""
-    if inspect.iscoroutinefunction(function):
+    if _is_async(function):
 
         @functools.wraps(function)
         async def within(*args: Any, **kwargs: Any) -> Any:
@@ -25,14 +25,22 @@ def decorate(block: "AbstractContextManager[Any]", function: Callable[..., Any])
         @functools.wraps(function)
         def within(*args: Any, **kwargs: Any) -> Any:
             with block:
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
+            return _awaited_within(block, result) if inspect.iscoroutine(result) else result
 
     return within
 
 
+async def _awaited_within(
+    block: "AbstractContextManager[Any]", coroutine: Coroutine[Any, Any, Any]
+) -> Any:
+    with block:
+        return await coroutine
+
+
 def timed(timer: "Timer", function: Callable[..., Any]) -> Callable[..., Any]:
     """Wraps a function, so that each call is measured. Calls may overlap."""
-    if inspect.iscoroutinefunction(function):
+    if _is_async(function):
 
         @functools.wraps(function)
         async def measured(*args: Any, **kwargs: Any) -> Any:
@@ -46,9 +54,30 @@ def timed(timer: "Timer", function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
         def measured(*args: Any, **kwargs: Any) -> Any:
             began = time.perf_counter()
+            result = None
             try:
-                return function(*args, **kwargs)
+                result = function(*args, **kwargs)
             finally:
-                timer._observe(time.perf_counter() - began)
+                if not inspect.iscoroutine(result):
+                    timer._observe(time.perf_counter() - began)
+            if inspect.iscoroutine(result):
+                return _awaited(timer, result, time.perf_counter() - began)
+            return result
 
     return measured
+
+
+async def _awaited(timer: "Timer", coroutine: Coroutine[Any, Any, Any], before: float) -> Any:
+    """What the coroutine returns. Its call took some seconds before."""
+    began = time.perf_counter()
+    try:
+        return await coroutine
+    finally:
+        timer._observe(before + time.perf_counter() - began)
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    """Whether calls return a coroutine: of an `async def`, also a `__call__`, as asgiref's `sync_to_async` has."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004
+    )

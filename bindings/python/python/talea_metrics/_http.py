@@ -36,7 +36,7 @@ def meter(
     own = [one for one in registry._custom if isinstance(one, _OwnRegion)]
     region = own[0].region if own else registry._region
     made = HttpMeter(region, convention, prefix, detailed, buckets, status_codes, labels)
-    if made.region is not region:
+    if made.region is not region or (registry._is_within_default() and not own):
         registry.register(_OwnRegion(made.region))
     return made
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from talea_metrics import _encode
+from talea_metrics._workers import warn_of_workers
 from talea_metrics.registry import REGISTRY, CollectorRegistry, refresh
 
 CONTENT_TYPE_PLAIN_0_0_4 = "text/plain; version=0.0.4; charset=utf-8"
@@ -19,26 +20,29 @@ def page(
 
     ``names`` restricts it to samples of these names. Any object with ``collect`` is a registry.
     """
-    regions: list[Any] = []
+    regions: list[tuple[Any, Optional[list[str]]]] = []
     custom: list[Any] = []
     target: Iterable[Any] = ()
     if isinstance(registry, CollectorRegistry):
-        regions, custom = registry._regions(), registry._others()
+        regions, custom = _restricted(registry._regions(), names), registry._others()
         with registry._lock:
             target = [registry._target_info_metric()] if registry._target_info else ()
     else:
         custom = [registry]
-    for region in regions:
+    for region, _ in regions:
         refresh(region)
+        if region.is_of_process():
+            warn_of_workers()
     is_native = len(regions) == 1 and not custom and not target
     if is_native:
-        native, content_type = regions[0].render(accept, True, names or [])
+        region, own = regions[0]
+        native, content_type = region.render(accept, True, own or [])
         return bytes(native), content_type
     families = [*target, *(family for one in custom for family in one.collect())]
     if names:
         restricted = (family._restricted_metric(names) for family in families)
         families = [family for family in restricted if family]
-    rendered = [region.render(accept, False, names or []) for region in regions]
+    rendered = [region.render(accept, False, own or []) for region, own in regions]
     if not rendered:
         from talea_metrics._talea import negotiate
 
@@ -51,6 +55,18 @@ def page(
     end = b"# EOF\n"
     parts = [part[: -len(end)] for part, _ in rendered]
     return b"".join([*parts, _encode.openmetrics(families, quoted).encode(), end]), content_type
+
+
+def _restricted(
+    regions: Iterable[tuple[Any, Optional[list[str]]]], names: Optional[Sequence[str]]
+) -> list[tuple[Any, Optional[list[str]]]]:
+    """The regions with the names of samples that are wanted of each; None for all."""
+    if not names:
+        return list(regions)
+    wanted = [
+        (region, [name for name in names if own is None or name in own]) for region, own in regions
+    ]
+    return [(region, own) for region, own in wanted if own]
 
 
 def _accepts_gzip(header: str) -> bool:

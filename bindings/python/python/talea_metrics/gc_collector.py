@@ -28,3 +28,7 @@ class GCCollector:
             for generation, counts in enumerate(gc.get_stats()):
                 family.add_metric([str(generation)], counts[statistic])
             yield family
+
+
+GC_COLLECTOR = GCCollector(registry=None)
+REGISTRY._register_own(GC_COLLECTOR)

@@ -16,7 +16,7 @@ from talea_metrics._talea import (
     enable_created_metrics,
 )
 from talea_metrics.metrics_core import Metric
-from talea_metrics.registry import REGISTRY, CollectorRegistry, families_of, names_of
+from talea_metrics.registry import REGISTRY, CollectorRegistry, families_of, names_of, region_of_none
 
 __all__ = [
     "Counter",
@@ -89,7 +89,7 @@ class Info:
         self._metrics: dict[tuple[str, ...], "Info"] = {}
         # A registry that is not Talea's has no region, and calls `collect`.
         region_for = getattr(registry, "_region_for", None)
-        region: Region = region_for(self._type, self._name) if region_for else Region(None, 1 << 20)
+        region: Region = region_for(self._type, self._name) if region_for else region_of_none(1 << 20)
         # With its ending, also if the name has one: as the official client names it.
         name = f"{self._name}_info"
         self._region, self._family = region.info(name, documentation, list(self._labelnames))

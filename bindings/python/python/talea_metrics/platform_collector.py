@@ -39,3 +39,7 @@ class PlatformCollector:
     def collect(self) -> Iterable[Metric]:
         """The family with its sample."""
         return [self._family]
+
+
+PLATFORM_COLLECTOR = PlatformCollector(registry=None)
+REGISTRY._register_own(PLATFORM_COLLECTOR, is_of_process=False)

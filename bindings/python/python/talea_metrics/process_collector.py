@@ -68,3 +68,7 @@ class ProcessCollector:
         )
         most = float("inf") if limit == b"unlimited" else float(limit)
         yield GaugeMetricFamily(f"{prefix}max_fds", "Maximum number of open file descriptors.", most)
+
+
+PROCESS_COLLECTOR = ProcessCollector(registry=None)
+REGISTRY._register_own(PROCESS_COLLECTOR)

@@ -87,7 +87,7 @@ class CollectorRegistry:
     """Metrics in a region, and custom collectors of this process.
 
     ``path`` is a file on tmpfs, such as /dev/shm/shop.talea; without it, the region is memory that this
-    process shares with those that it forks. ``size`` is the most bytes that a new region may use, by
+    process shares with those that it forks, or with PROMETHEUS_MULTIPROC_DIR that of all processes. ``size`` is the most bytes that a new region may use, by
     default 64 MiB; pages are allocated as they are needed. The region is opened when it is needed first;
     an OSError says why it cannot be. The other arguments are those of ``prometheus_client``.
     """
@@ -117,7 +117,7 @@ class CollectorRegistry:
 
     def _open(self) -> tuple[Region, Optional[str]]:
         """The region, and a warning."""
-        return Region(self._path, self._size), None
+        return REGISTRY._region if self._is_within_default() else Region(self._path, self._size), None
 
     @property
     def _region(self) -> Region:
@@ -131,16 +131,35 @@ class CollectorRegistry:
             warnings.warn(warning, RuntimeWarning, stacklevel=2)
         return opened
 
-    def _regions(self) -> list[Region]:
-        """The regions that this registry shows."""
+    def _is_within_default(self) -> bool:
+        """Whether its metrics are in the region of the default registry, since all processes have that one alone."""
+        return self._path is None and self._size is None and _folder() is not None
+
+    def _regions(self) -> list[tuple[Region, Optional[list[str]]]]:
+        """The regions that this registry shows, each with the names of samples that it has there; None for all."""
+        shown: dict[int, tuple[Region, Optional[list[str]]]] = {}
         # A file has what other processes count, also if this one counts nothing.
-        own = [self._region] if self._path is not None or self._opened is not None else []
-        others = [view.region for view in self._custom if isinstance(view, RegionView)]
-        return [*own, *(region for region in others if region not in own)]
+        if self._path is not None or self._opened is not None:
+            names = self._names_in_region() if self._is_within_default() else None
+            if names != []:
+                shown[id(self._region)] = (self._region, names)
+        for region in [view.region for view in self._custom if isinstance(view, RegionView)]:
+            shown[id(region)] = (region, None)
+        return list(shown.values())
+
+    def _names_in_region(self) -> list[str]:
+        """The names of its metrics that are in its region."""
+        with self._lock:
+            others = set(map(id, self._custom))
+            names = self._collector_to_names.items()
+            return [name for one, own in names if id(one) not in others for name in own]
 
     def _others(self) -> list[Any]:
         """The collectors that are in none of the regions."""
-        return [one for one in self._custom if not isinstance(one, RegionView)]
+        return [one for one in self._custom if not isinstance(one, RegionView) and self._is_shown(one)]
+
+    def _is_shown(self, collector: Any) -> bool:
+        return True
 
     def _region_for(self, kind: str, name: str) -> Region:
         """The region for a metric that is about to be defined."""
@@ -160,6 +179,9 @@ class CollectorRegistry:
         names = self._get_names(collector)
         with self._lock:
             self._check(names)
+            if collector in self._collector_to_names:
+                # One whose names are not known. It is shown once, and removed at once.
+                return
             for name in names:
                 self._names_to_collectors[name] = collector
             self._collector_to_names[collector] = names
@@ -199,8 +221,8 @@ class CollectorRegistry:
             target = self._target_info_metric() if self._target_info else None
         if target:
             yield target
-        for region in self._regions():
-            yield from families_of(region)
+        for region, names in self._regions():
+            yield from families_of(region, names)
         for collector in self._others():
             yield from collector.collect()
 
@@ -258,7 +280,7 @@ class RestrictedRegistry:
                 target = registry._target_info_metric()
             for name in sorted(self._name_set):
                 collector = registry._names_to_collectors.get(name)
-                if collector not in (None, registry, *collectors):
+                if collector not in (None, registry, *collectors) and registry._is_shown(collector):
                     collectors.append(collector)
         if target:
             yield target
@@ -269,11 +291,22 @@ class RestrictedRegistry:
                     yield restricted
 
 
+def _folder() -> Optional[str]:
+    """The folder of the official client's multi-process mode, if the program is in that."""
+    variables = ("PROMETHEUS_MULTIPROC_DIR", "prometheus_multiproc_dir")
+    return next((found for found in map(os.environ.get, variables) if found), None)
+
+
 def default_path() -> Optional[str]:
     """The file of the default registry, if the environment names one."""
+    folder = _folder()
     path = os.environ.get("TALEA_REGION")
-    folder = os.environ.get("PROMETHEUS_MULTIPROC_DIR")
     return path or (os.path.join(folder, "metrics.talea") if folder else None)
+
+
+def region_of_none(size: Optional[int]) -> Region:
+    """The region of a metric without a registry."""
+    return Region(None, size) if _folder() is None else REGISTRY._region
 
 
 class _DefaultRegistry(CollectorRegistry):
@@ -284,17 +317,39 @@ class _DefaultRegistry(CollectorRegistry):
     file cannot be opened, a RuntimeWarning says why, and it is memory of this process too.
     """
 
+    def __init__(self) -> None:
+        super().__init__(auto_describe=True)
+        self._process = os.getpid()
+        self._of_process: list[Any] = []
+        self._of_program: list[Any] = []
+
+    def _register_own(self, collector: Any, is_of_process: bool = True) -> None:
+        """Registers a collector that says nothing about a region of many programs, or about one of many processes."""
+        (self._of_process if is_of_process else self._of_program).append(collector)
+        self.register(collector)
+
+    def _is_shown(self, collector: Any) -> bool:
+        if any(collector is one for one in self._of_program):
+            return default_path() is None
+        if any(collector is one for one in self._of_process):
+            # Of the processes that share memory after a fork, the first alone.
+            return default_path() is None and self._process == os.getpid()
+        return True
+
+    def _is_within_default(self) -> bool:
+        return False
+
     def _open(self) -> tuple[Region, Optional[str]]:
         try:
             return Region.from_env() if os.environ.get("TALEA_REGION") else Region(default_path()), None
         except OSError as error:
             return Region(), f"{error}. Until then this process and those that it forks count for themselves"
 
-    def _regions(self) -> list[Region]:
+    def _regions(self) -> list[tuple[Region, Optional[list[str]]]]:
         if default_path():
             # It may have what other processes count, also if this one counts nothing.
             _ = self._region
         return super()._regions()
 
 
-REGISTRY: CollectorRegistry = _DefaultRegistry(auto_describe=True)
+REGISTRY: _DefaultRegistry = _DefaultRegistry()
