@@ -44,6 +44,11 @@ struct State {
     origin: Option<(Py<PyAny>, Py<PyDict>)>,
     /// The status of a head whose body has not begun.
     status: Option<u16>,
+    /// Whether the response says that the service failed.
+    is_error: bool,
+    /// The last piece of an error of ASGI has passed, of so many bytes. The end is recorded with that of the
+    /// application: a layer inside may have answered for an exception, and raise it on.
+    last_of_error: Option<u64>,
     is_closed: bool,
     /// The generation of the process in which it arrived.
     generation: u64,
@@ -114,6 +119,9 @@ impl State {
     /// now is unmatched.
     fn end(&mut self) {
         self.enter(self.request.unmatched);
+        if let Some(bytes) = self.last_of_error.take() {
+            self.record_piece(bytes, true);
+        }
         if let Some(status) = self.status.take() {
             self.request.exchange.begin_response(status);
         }
@@ -125,6 +133,7 @@ impl State {
     fn head(&mut self, status: u16) {
         self.enter(self.request.unmatched);
         self.status = Some(status);
+        self.is_error = status >= 500;
     }
 
     fn enter(&mut self, endpoint: Endpoint) {
@@ -133,7 +142,17 @@ impl State {
     }
 
     /// A piece of the body, of which more may follow.
+    #[inline]
     fn body(&mut self, bytes: u64, is_last: bool) {
+        if self.is_error && is_last && self.send.is_some() {
+            self.last_of_error = Some(bytes);
+        } else {
+            self.record_piece(bytes, is_last);
+        }
+    }
+
+    #[inline]
+    fn record_piece(&mut self, bytes: u64, is_last: bool) {
         let exchange = &mut self.request.exchange;
         match self.status.take() {
             Some(status) if is_last => return exchange.respond(status, bytes),
@@ -153,9 +172,17 @@ impl HttpExchange {
         reader: Option<u64>,
         send: Option<Py<PyAny>>,
     ) -> Self {
-        let (coroutine, origin, status) = (None, None, None);
-        let (is_closed, generation) = (false, generation());
-        let state = State { request, send, coroutine, origin, status, is_closed, generation };
+        let state = State {
+            request,
+            send,
+            coroutine: None,
+            origin: None,
+            status: None,
+            is_error: false,
+            last_of_error: None,
+            is_closed: false,
+            generation: generation(),
+        };
         Self { reader, state: StateLock::new(state) }
     }
 
@@ -190,17 +217,6 @@ impl HttpExchange {
     /// The coroutine of the application inside, until the exchange is closed.
     pub(crate) fn coroutine<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.state(py).coroutine.as_ref().map(|coroutine| coroutine.bind(py).clone())
-    }
-
-    /// The service's code failed with an exception. A head that it sent before is on its way to the client:
-    /// servers of ASGI do not wait for the body.
-    pub(crate) fn failed_after_head(&self, py: Python<'_>) {
-        let mut state = self.state(py);
-        if let Some(status) = state.status.take() {
-            state.request.exchange.begin_response(status);
-        }
-        drop(state);
-        self.failed(py);
     }
 
     /// Ends the request: as aborted, if it has not ended already.
@@ -254,6 +270,27 @@ impl HttpExchange {
         let unmatched = state.request.unmatched;
         state.enter(unmatched);
         state.request.exchange.failed();
+    }
+
+    /// The service's code failed with an exception, and this head is sent: servers of ASGI do not wait for the
+    /// body, and an application of WSGI may have answered for the exception.
+    pub(crate) fn failed_after_head(&self, py: Python<'_>) {
+        let mut state = self.state(py);
+        if let Some(status) = state.status.take() {
+            state.request.exchange.begin_response(status);
+        }
+        if let Some(bytes) = state.last_of_error.take() {
+            state.request.exchange.sent(bytes);
+        }
+        drop(state);
+        self.failed(py);
+    }
+
+    /// The request is in flight, and which route takes it is not known yet.
+    fn wait(&self, py: Python<'_>) {
+        let mut state = self.state(py);
+        let IncomingRequest { exchange, unmatched, method, version, is_https } = &mut state.request;
+        exchange.wait_at(*unmatched, method, *version, *is_https);
     }
 
     /// Ends the request: as aborted, if it has not ended already. An application that is still awaited is

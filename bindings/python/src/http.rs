@@ -89,29 +89,21 @@ impl HttpMeter {
         self.region.clone_ref(py)
     }
 
-    /// Declares a route that was read from an application.
-    fn read_route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
+    /// Declares a route that was read from an application. A HEAD that a GET answers is a GET, unless the
+    /// application handles it itself.
+    fn read_route(
+        &self,
+        route: &str,
+        methods: Option<Vec<String>>,
+        has_own_head: bool,
+    ) -> HttpRoute {
         self.has_read_routes.store(true, Relaxed);
-        self.route(route, methods)
+        self.declare(route, methods, has_own_head)
     }
 
     /// Declares a route with the methods that it answers; without methods it answers all.
     fn route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
-        let mut known: Vec<(Method, Endpoint)> = Vec::new();
-        let methods = methods.unwrap_or_default();
-        let parsed = methods.iter().filter_map(|method| method.to_uppercase().parse().ok());
-        for method in parsed {
-            let method: Method = method;
-            // A HEAD that a GET answers is a GET, as in the declaration.
-            if method != Method::HEAD || !methods.iter().any(|m| m.eq_ignore_ascii_case("get")) {
-                known.push((method.clone(), self.endpoints.declare(&method, route)));
-            }
-        }
-        let rest = match known.is_empty() {
-            true => self.endpoints.declare_any(route),
-            false => self.endpoints.declare_rest(route),
-        };
-        HttpRoute { route: route.to_owned(), meter: self.number, methods: known, rest }
+        self.declare(route, methods, false)
     }
 
     /// A request of another interface than ASGI that arrives now.
@@ -135,6 +127,27 @@ impl HttpMeter {
 }
 
 impl HttpMeter {
+    fn declare(&self, route: &str, methods: Option<Vec<String>>, has_own_head: bool) -> HttpRoute {
+        let mut known: Vec<(Method, Endpoint)> = Vec::new();
+        let methods = methods.unwrap_or_default();
+        let parsed = methods.iter().filter_map(|method| method.to_uppercase().parse().ok());
+        for method in parsed {
+            let method: Method = method;
+            // A HEAD that a GET answers is a GET, as in the declaration.
+            if method != Method::HEAD
+                || has_own_head
+                || !methods.iter().any(|m| m.eq_ignore_ascii_case("get"))
+            {
+                known.push((method.clone(), self.endpoints.declare(&method, route)));
+            }
+        }
+        let rest = match known.is_empty() {
+            true => self.endpoints.declare_any(route),
+            false => self.endpoints.declare_rest(route),
+        };
+        HttpRoute { route: route.to_owned(), meter: self.number, methods: known, rest }
+    }
+
     /// A request of ASGI that arrives now, and the `send` of its server.
     #[inline]
     pub(crate) fn asgi<'py>(

@@ -22,6 +22,7 @@ mod parse;
 mod private_region;
 mod region;
 mod route;
+mod sorted_labels;
 
 use pyo3::prelude::*;
 

@@ -17,6 +17,7 @@ use talea_parse::Syntax;
 
 use crate::parse;
 use crate::private_region::{Emptied, PrivateRegion};
+use crate::sorted_labels::sort_labels;
 
 // Python aligns its objects to no more.
 const _: () = assert!(align_of::<Region>() <= 16);
@@ -188,9 +189,14 @@ impl Region {
         let (format, escaping) = negotiated(accept, is_binary);
         let content_type = content_type(format, escaping, accept);
         let mut scraper = self.scraper(format, escaping);
-        let page = match &*names {
-            [] => PyBytes::new(py, scraper.scrape()),
-            names => PyBytes::new(py, &named(&mut scraper, names)),
+        let named = (!names.is_empty()).then(|| named(&mut scraper, &names));
+        let page = match &named {
+            Some(page) => page,
+            None => scraper.scrape(),
+        };
+        let page = match format {
+            Format::Protobuf => PyBytes::new(py, page),
+            _ => PyBytes::new(py, &sort_labels(page)),
         };
         Ok((page, content_type))
     }

@@ -216,4 +216,4 @@ def test_a_request_that_is_made_again_is_recorded_again(registry):
 
     assert request(explained, "/x")[0] == 500
     found = {key[1:]: value for key, value in outcomes(registry).items()}
-    assert found == {("_unmatched", "panicked"): 1, ("/error", "complete"): 1}
+    assert found == {("/x", "panicked"): 1, ("/error", "complete"): 1}

@@ -6,6 +6,7 @@ import http.server
 import importlib.metadata
 import io
 import os
+import socket
 import ssl
 import subprocess
 import sys
@@ -597,3 +598,111 @@ assert os.waitpid(-1, 0)[1] == 0
 assert b"process_" in t.generate_latest()
 """
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+class Renamed(talea_metrics.CollectorRegistry):
+    """A registry that shows its families under other names, and one more."""
+
+    def collect(self):
+        for family in super().collect():
+            family.name = f"shop_{family.name}"
+            family.samples = [sample._replace(name=f"shop_{sample.name}") for sample in family.samples]
+            yield family
+        yield GaugeMetricFamily("more", "More.", 2)
+
+
+def test_a_registry_of_a_subclass_shows_what_it_collects():
+    registry = Renamed()
+    talea_metrics.Counter("orders", "O.", registry=registry).inc()
+    changed = talea_metrics.CollectorRegistry()
+    changed.collect = registry.collect
+    for shown in (registry, changed):
+        for page in (talea_metrics.generate_latest(shown), generate_openmetrics(shown)):
+            assert b"\nshop_orders_total 1.0\n" in page and b"more 2.0" in page, page
+            assert b"\norders_total" not in page
+
+
+def test_a_server_that_is_shut_down_gives_its_port_back():
+    server, thread = talea_metrics.start_http_server(0, "127.0.0.1", talea_metrics.CollectorRegistry())
+    port = server.server_address[1]
+    server.shutdown()
+    thread.join(LONGEST)
+    with socket.socket() as other:
+        with pytest.raises(ConnectionRefusedError):
+            other.connect(("127.0.0.1", port))
+    again, thread = talea_metrics.start_http_server(port, "127.0.0.1", talea_metrics.CollectorRegistry())
+    again.shutdown()
+    thread.join(LONGEST)
+
+
+def test_the_modules_of_the_official_client_are_there():
+    program = """
+import importlib, pkgutil, sys
+import prometheus_client
+modules = [m.name for m in pkgutil.walk_packages(prometheus_client.__path__, "prometheus_client.")]
+names = {m: [n for n in vars(importlib.import_module(m)) if not n.startswith("_")] for m in modules if ".bridge" not in m and ".twisted" not in m}
+for module in [m for m in sys.modules if m.split(".")[0] == "prometheus_client"]:
+    del sys.modules[module]
+import talea_metrics
+talea_metrics.install_as_prometheus_client()
+missing = []
+for module, own in names.items():
+    try:
+        importlib.import_module(module)
+    except ImportError:
+        missing.append(module)
+print(*sorted(missing))
+import prometheus_client.values
+from prometheus_client.values import MultiProcessValue, get_value_class
+from prometheus_client.process_collector import PROCESS_COLLECTOR
+from prometheus_client.gc_collector import GC_COLLECTOR
+from prometheus_client.platform_collector import PLATFORM_COLLECTOR
+from prometheus_client.exposition import ThreadingWSGIServer
+from prometheus_client.context_managers import ExceptionCounter, InprogressTracker, Timer
+from prometheus_client import Counter, Gauge, Histogram, REGISTRY
+assert {PROCESS_COLLECTOR, GC_COLLECTOR, PLATFORM_COLLECTOR} <= set(REGISTRY._collector_to_names)
+took = Histogram("took", "T.", registry=None)
+assert isinstance(took.time(), Timer)
+with Timer(took, "observe"), ExceptionCounter(Counter("c", "C.", registry=None), Exception):
+    with InprogressTracker(Gauge("g", "G.", registry=None)):
+        pass
+assert took.collect()[0].samples[-2].value == 1 or any(s.name == "took_count" and s.value == 1 for s in took.collect()[0].samples)
+prometheus_client.values.ValueClass = MultiProcessValue(lambda: 7)
+value = get_value_class()("gauge", "g", "g", (), (), "")
+value.inc(3)
+assert value.get() == 3
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["prometheus_client.django.exposition", "prometheus_client.mmap_dict"]
+
+
+def test_aiohttp_answers_with_a_page(registry):
+    aiohttp_web = pytest.importorskip("aiohttp.web")
+    import asyncio
+
+    import aiohttp
+
+    from talea_metrics.aiohttp import make_aiohttp_handler
+
+    talea_metrics.Counter("orders", "O.", registry=registry).inc()
+    talea_metrics.Counter("other", "O.", registry=registry).inc()
+
+    async def run():
+        app = aiohttp_web.Application()
+        app.router.add_get("/metrics", make_aiohttp_handler(registry))
+        runner = aiohttp_web.AppRunner(app)
+        await runner.setup()
+        site = aiohttp_web.TCPSite(runner, "127.0.0.1", 0)
+        await site.start()
+        port = runner.addresses[0][1]
+        async with aiohttp.ClientSession() as session:
+            url = f"http://127.0.0.1:{port}/metrics?name[]=orders_total"
+            async with session.get(url, headers={"Accept": "application/openmetrics-text; version=1.0.0"}) as found:
+                page = await found.read(), found.headers["Content-Type"]
+        await runner.cleanup()
+        return page
+
+    page, content_type = asyncio.run(run())
+    assert b"orders_total 1.0" in page and b"other" not in page and page.endswith(b"# EOF\n")
+    assert content_type.startswith("application/openmetrics-text")

@@ -1,12 +1,14 @@
 """The middleware for WSGI and Django."""
 
 import contextlib
+import sys
 from wsgiref.util import FileWrapper, setup_testing_defaults
 
 import django
 import flask
 import flask.views
 import pytest
+import werkzeug.exceptions
 from hypothesis import given, settings as hypothesis_settings, strategies as st
 from django.conf import settings
 from django.http import FileResponse, Http404, HttpResponse, StreamingHttpResponse
@@ -142,7 +144,7 @@ def test_a_request_that_is_made_again_is_recorded_again(registry):
 
     assert Client(explained).get("/x").data == b"sorry"
     found = {key[1:]: value for key, value in outcomes(registry).items()}
-    assert found == {("_unmatched", "panicked"): 1, ("/error", "complete"): 1}
+    assert found == {("/x", "panicked"): 1, ("/error", "complete"): 1}
 
 
 def show(request, item):
@@ -347,3 +349,79 @@ def test_each_body_ends_once_however_it_is_read(pieces, read, end):
     assert closed == [1]
     assert {key[1:]: value for key, value in outcomes(registry).items()} == {("/x", expected): 1}
     assert in_flight(registry) == {}
+
+
+def routed(environ):
+    """The route as a framework inside leaves it; an error before it has."""
+    return environ["found"]
+
+
+@pytest.mark.parametrize(
+    ("route", "before", "after"),
+    [
+        (lambda environ: "/known", "/known", "/known"),
+        (routed, "_unmatched", "/later"),
+        (lambda environ: environ.get("found"), "_unmatched", "/later"),
+        (lambda environ: None, "_unmatched", "/later"),
+    ],
+)
+def test_a_request_is_in_flight_before_its_head(registry, route, before, after):
+    def app(environ, start_response):
+        assert in_flight(registry) == {(before,): 1}
+        environ["found"] = "/later"
+        start_response("200 OK", [])
+        assert in_flight(registry) == {(after,): 1}
+        return [b"hello"]
+
+    # Those around and inside do not count it a second time.
+    inside = Middleware(app, registry=registry, route=lambda environ: environ.get("found"))
+    assert Client(Middleware(inside, registry=registry, route=route)).get("/").data == b"hello"
+    assert counted(registry) == {after: 1}
+    assert in_flight(registry) == {}
+
+
+def test_a_head_in_place_of_another_one_is_a_failure(registry):
+    def app(environ, start_response):
+        start_response("200 OK", [])
+        try:
+            raise ValueError
+        except ValueError:
+            start_response("503 Service Unavailable", [], sys.exc_info())
+        return [b"an error"]
+
+    def late(environ, start_response):
+        start_response("200 OK", [])
+        start_response("404 Not Found", [], None)
+        yield b"nothing"
+
+    for inside in (app, late):
+        metered = Middleware(inside, registry=registry, route=lambda environ: "/x")
+        body = metered({"REQUEST_METHOD": "GET"}, lambda *_: None)
+        list(body)
+        body.close()
+    assert outcomes(registry) == {("GET", "/x", "panicked"): 1, ("GET", "/x", "complete"): 1}
+    assert statuses(registry) == {("GET", "/x", "5xx"): 1, ("GET", "/x", "4xx"): 1}
+    assert in_flight(registry) == {}
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"), [(ValueError(), "panicked"), (werkzeug.exceptions.BadGateway(), "complete")]
+)
+def test_an_exception_is_a_failure_also_if_an_extension_of_flask_answers_for_it(registry, error, outcome):
+    app = flask.Flask("shop")
+    meter_flask(app, registry=registry)
+
+    # As flask-restful does.
+    def answered(exception):
+        flask.got_request_exception.send(app, exception=exception)
+        return flask.Response("an error", status=500)
+
+    app.handle_exception = app.handle_user_exception = answered
+
+    @app.get("/fail")
+    def fail():
+        raise error
+
+    with Client(app.wsgi_app).get("/fail") as response:
+        assert (response.status_code, response.data) == (500, b"an error")
+    assert outcomes(registry) == {("GET", "/fail", outcome): 1}

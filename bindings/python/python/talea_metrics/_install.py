@@ -5,7 +5,10 @@ import sys
 
 _NAME = "prometheus_client"
 _MODULES = (
+    "aiohttp",
+    "aiohttp.exposition",
     "asgi",
+    "context_managers",
     "core",
     "decorator",
     "exposition",
@@ -23,6 +26,7 @@ _MODULES = (
     "samples",
     "utils",
     "validation",
+    "values",
 )
 
 

@@ -23,7 +23,7 @@ def page(
     regions: list[tuple[Any, Optional[list[str]]]] = []
     custom: list[Any] = []
     target: Iterable[Any] = ()
-    if isinstance(registry, CollectorRegistry):
+    if isinstance(registry, CollectorRegistry) and _collects_itself(registry):
         regions, custom = _restricted(registry._regions(), names), registry._others()
         with registry._lock:
             target = [registry._target_info_metric()] if registry._target_info else ()
@@ -55,6 +55,11 @@ def page(
     end = b"# EOF\n"
     parts = [part[: -len(end)] for part, _ in rendered]
     return b"".join([*parts, _encode.openmetrics(families, quoted).encode(), end]), content_type
+
+
+def _collects_itself(registry: CollectorRegistry) -> bool:
+    """Whether a registry has the `collect` of its class here: a subclass may show something else."""
+    return getattr(registry.collect, "__func__", None) is CollectorRegistry.collect
 
 
 def _restricted(

@@ -8,8 +8,10 @@ import traceback
 import weakref
 from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from socketserver import ThreadingMixIn
 from typing import Any, Optional
 from urllib.parse import parse_qs
+from wsgiref.simple_server import WSGIServer
 
 from talea_metrics import _page
 from talea_metrics.registry import REGISTRY
@@ -129,6 +131,11 @@ class _Server(ThreadingHTTPServer):
     daemon_threads = True
     context: Optional[ssl.SSLContext] = None
 
+    def shutdown(self) -> None:
+        """Ends the server, and gives the port back."""
+        super().shutdown()
+        self.server_close()
+
     def finish_request(self, request: Any, client_address: Any) -> None:
         # In the thread of the connection, so that a handshake that stalls does not hold up others.
         if self.context is not None:
@@ -142,6 +149,12 @@ class _Server(ThreadingHTTPServer):
 
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)
+
+
+class ThreadingWSGIServer(ThreadingMixIn, WSGIServer):
+    """A server of WSGI with a thread for each request."""
+
+    daemon_threads = True
 
 
 def start_http_server(

@@ -24,12 +24,14 @@ class Middleware(AsgiMiddleware):
     The routes of Starlette and FastAPI are read from the application when it gets its first message, so that
     each has its series before its first request, again at the first request, and again after a request that a
     route took which was added later. That one is ``_unmatched``, as all requests that no route takes. Other
-    frameworks need ``route``: a function from the scope to the template of the route that took the request,
-    or None, called at the head of the response. The other arguments are those of ``talea_metrics.http_meter``.
+    frameworks need ``route``: a function from the scope to the template of the route that takes the request,
+    or None. It is called when a request arrives. If it returns None or raises then, since the framework finds the
+    route, the request is in flight as ``_unmatched``, and the function is called again at the head of the
+    response. The other arguments are those of ``talea_metrics.http_meter``.
 
     A request is recorded once: complete when the last piece of its response is sent, aborted if the
-    client left or the application ended before, panicked after an exception. docs/python.md has what it
-    costs.
+    client left or the application ended before, panicked after an exception, also if a layer inside answered
+    before it raised the exception on. docs/python.md has what it costs.
     """
 
     def __init__(
@@ -64,12 +66,20 @@ class Middleware(AsgiMiddleware):
     def _named(
         self, app: Application, route: Callable[[Scope], Optional[str]]
     ) -> Application:
-        """The application, with a `send` that asks for the route before the head of the response."""
+        """The application, with a `send` that asks for the route before the head, if it is not known at arrival."""
 
         def named(scope: Scope, receive: Any, send: Any) -> Any:
             exchange = scope.get("talea.exchange")
             if exchange is None:
                 return app(scope, receive, send)
+            try:
+                template = route(scope)
+            except Exception:
+                template = None
+            if template is not None:
+                exchange.enter(self._routes[template])
+                return app(scope, receive, send)
+            exchange.wait()
 
             def sending(message: Any) -> Any:
                 if message["type"] == "http.response.start":
@@ -124,7 +134,10 @@ class Middleware(AsgiMiddleware):
                     path = f"{mounted}/{{path}}"
                 of = self._places.setdefault(id(route), _Places(route))
                 if mounted not in of.prefixes:
-                    route.app = of.application_at(mounted, self._meter.read_route(path, methods))
+                    # Starlette adds HEAD to the methods of a GET; a route of FastAPI has its own alone.
+                    has_own_head = hasattr(route, "response_model")
+                    declared = self._meter.read_route(path, methods, has_own_head)
+                    route.app = of.application_at(mounted, declared)
 
 
 class _Places:

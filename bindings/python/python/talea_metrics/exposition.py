@@ -21,12 +21,20 @@ if TYPE_CHECKING:
     from talea_metrics._push import pushadd_to_gateway as pushadd_to_gateway
     from talea_metrics._push import tls_auth_handler as tls_auth_handler
     from talea_metrics._serve import MetricsHandler as MetricsHandler
+    from talea_metrics._serve import ThreadingWSGIServer as ThreadingWSGIServer
     from talea_metrics._serve import make_asgi_app as make_asgi_app
     from talea_metrics._serve import make_wsgi_app as make_wsgi_app
     from talea_metrics._serve import start_http_server as start_http_server
     from talea_metrics._serve import start_wsgi_server as start_wsgi_server
 
-_SERVE = {"MetricsHandler", "make_asgi_app", "make_wsgi_app", "start_http_server", "start_wsgi_server"}
+_SERVE = {
+    "MetricsHandler",
+    "ThreadingWSGIServer",
+    "make_asgi_app",
+    "make_wsgi_app",
+    "start_http_server",
+    "start_wsgi_server",
+}
 _PUSH = {
     "basic_auth_handler",
     "default_handler",

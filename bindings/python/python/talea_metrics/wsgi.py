@@ -21,9 +21,11 @@ Application = Callable[[Environment, Callable[..., Any]], Iterable[bytes]]
 class Middleware:
     """Meters the requests of a WSGI application.
 
-    ``route`` is a function from the environment to the template of the route that took the request, or
-    None, called at the head of the response; without it all requests are ``_unmatched``. The other arguments
-    are those of ``talea_metrics.http_meter``.
+    ``route`` is a function from the environment to the template of the route that takes the request, or
+    None; without it all requests are ``_unmatched``. It is called when a request arrives. If it returns None or
+    raises then, since a framework inside finds the route, the request is in flight as ``_unmatched``, and
+    the function is called again at the head of the response. The other arguments are those of
+    ``talea_metrics.http_meter``.
 
     A request is recorded once: complete when its body was read to the end, aborted if the server closed it
     before, panicked after an exception. Of several middlewares, also those of frameworks, the outer one records.
@@ -50,12 +52,15 @@ class Middleware:
             environ.get("wsgi.url_scheme") == "https",
             _http.declared_length(environ.get("CONTENT_LENGTH")),
         )
-        has_route = self._route is not None
+        has_route = self._route is not None and not self._is_known(environ)
 
         def start(status: str, headers: Any, *exception: Any) -> Any:
             if has_route:
                 self._enter(environ)
             exchange.head(int(status[:3]))
+            if any(exception):
+                # An application inside answers for an exception.
+                exchange.failed_after_head()
             return start_response(status, headers, *exception)
 
         try:
@@ -74,6 +79,8 @@ class Middleware:
 
     def _inside(self, environ: Environment, start_response: Callable[..., Any]) -> Iterable[bytes]:
         """A request that another middleware records: this one may know the route."""
+        if self._is_known(environ):
+            return self._app(environ, start_response)
 
         def start(status: str, headers: Any, *exception: Any) -> Any:
             self._enter(environ)
@@ -81,10 +88,36 @@ class Middleware:
 
         return self._app(environ, start)
 
+    def _is_known(self, environ: Environment) -> bool:
+        """Whether the route is known as the request arrives. It is in flight in any case, if there are routes."""
+        if self._route is None:
+            return False
+        exchange = environ[KEY]
+        try:
+            template = self._route(environ)
+        except Exception:
+            template = None
+        if template is None:
+            exchange.wait()
+        else:
+            exchange.enter(self._routes[template])
+        return template is not None
+
     def _enter(self, environ: Environment) -> None:
         template = self._route(environ) if self._route is not None else None
         if template is not None:
             environ[KEY].enter(self._routes[template])
+
+
+def _failed(sender: Any, exception: Any = None, **_: Any) -> None:
+    """Called with an exception that nothing in an application handles, before it is a response of status 500.
+
+    Extensions such as flask-restful send this signal themselves, also for the errors of HTTP that they answer.
+    """
+    if not isinstance(exception, import_module("werkzeug.exceptions").HTTPException):
+        exchange = import_module("flask").request.environ.get(KEY)
+        if exchange is not None:
+            exchange.failed()
 
 
 def meter_flask(app: Any, **options: Any) -> None:
@@ -114,18 +147,9 @@ def meter_flask(app: Any, **options: Any) -> None:
             exchange.enter((routes.get(id(rule)) or declared(rule))[0])
         return preprocess(*arguments)
 
-    # Called with an exception that nothing in the application handles, before it is a response of status 500.
-    handle = app.handle_exception
-
-    def handled(*arguments: Any) -> Any:
-        exchange = current().environ.get(KEY)
-        if exchange is not None:
-            exchange.failed()
-        return handle(*arguments)
-
+    import_module("flask").got_request_exception.connect(_failed)
     # With those that Flask has already, so that their series exist before the first request.
     for rule in app.url_map.iter_rules():
         declared(rule)
     app.preprocess_request = enter
-    app.handle_exception = handled
     app.wsgi_app = middleware

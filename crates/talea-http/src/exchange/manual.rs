@@ -39,7 +39,7 @@ pub struct ManualExchange {
 }
 
 impl ManualExchange {
-    /// A request that arrives now. It is recorded only if it enters an endpoint.
+    /// A request that arrives now. It is recorded only if it enters an endpoint, or waits at one.
     pub fn arrived() -> Self {
         let mut exchange = Exchange::closed();
         exchange.start();
@@ -53,16 +53,37 @@ impl ManualExchange {
         if std::mem::replace(&mut self.has_entered, true) {
             return;
         }
+        self.move_to(endpoint, method, version, is_https);
+    }
+
+    /// The endpoint of the request is not known yet: until it [enters](Self::enter) one, it is in flight at this
+    /// one. Without effect if it has entered one already.
+    pub fn wait_at(
+        &mut self,
+        endpoint: Endpoint,
+        method: &Method,
+        version: Version,
+        is_https: bool,
+    ) {
+        if !self.has_entered {
+            self.move_to(endpoint, method, version, is_https);
+        }
+    }
+
+    fn move_to(&mut self, endpoint: Endpoint, method: &Method, version: Version, is_https: bool) {
         let meters = match endpoint.meters.only_request() {
             Some(meters) => meters,
             None => request_meters(endpoint, method, version, is_https),
         };
+        if let Some(before) = self.exchange.meters {
+            before.in_flight.dec();
+        }
         self.exchange.enter_at(meters, method);
     }
 
-    /// Whether it is in flight: it has entered an endpoint, and has not ended.
+    /// Whether it has entered an endpoint, and has not ended.
     pub fn is_open(&self) -> bool {
-        self.exchange.meters.is_some() || self.transfer.is_some()
+        self.has_entered && (self.exchange.meters.is_some() || self.transfer.is_some())
     }
 
     /// The length of the request's body, in bytes.
@@ -158,6 +179,37 @@ mod tests {
             false,
         );
         exchange
+    }
+
+    #[test]
+    fn a_request_whose_endpoint_is_not_known_yet_is_in_flight_once() {
+        let registry = Registry::for_test().unwrap();
+        let endpoints = Endpoints::new(&registry).unwrap();
+        let in_flight = || {
+            let of = |route| [("method", "GET"), ("route", route)];
+            let snapshot = registry.snapshot();
+            let of = |route| snapshot.value("http_requests_in_flight", &of(route)).unwrap_or(0.0);
+            (of("_unmatched"), of("/x"))
+        };
+        let unmatched = endpoints.unmatched();
+
+        let mut exchange = ManualExchange::arrived();
+        for _ in 0..2 {
+            exchange.wait_at(unmatched, &Method::GET, Version::HTTP_11, false);
+            assert_eq!((in_flight(), exchange.is_open()), ((1.0, 0.0), false));
+        }
+        exchange.enter(
+            endpoints.declare(&Method::GET, "/x"),
+            &Method::GET,
+            Version::HTTP_11,
+            false,
+        );
+        exchange.wait_at(unmatched, &Method::GET, Version::HTTP_11, false);
+        assert_eq!((in_flight(), exchange.is_open()), ((0.0, 1.0), true));
+        exchange.respond(200, 1);
+        exchange.wait_at(unmatched, &Method::GET, Version::HTTP_11, false);
+        assert_eq!(in_flight(), (0.0, 0.0));
+        assert_eq!(value(&registry, "http_request_outcomes_total", ("outcome", "complete")), 1.0);
     }
 
     #[test]
