@@ -10,6 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use talea::{FloatCounter, FloatGauge};
 
 use crate::callable;
+use crate::family::HeldByObject;
 use crate::private_region::generation;
 use crate::region::Region;
 
@@ -148,7 +149,7 @@ impl Timer {
 /// Counts the exceptions that leave a block or a function.
 #[pyclass(frozen, module = "talea_metrics")]
 pub(crate) struct CountedExceptions {
-    pub(crate) counter: FloatCounter,
+    pub(crate) counter: HeldByObject<FloatCounter>,
     /// A type, or a tuple of them; any exception if it is none.
     pub(crate) exception: Option<Py<PyAny>>,
     pub(crate) _region: Py<Region>,
@@ -171,7 +172,7 @@ impl CountedExceptions {
             None => value.is_instance_of::<pyo3::exceptions::PyException>(),
         };
         if is_counted {
-            self.counter.add(1.0);
+            self.counter.metric.add(1.0);
         }
         Ok(false)
     }
@@ -192,7 +193,7 @@ impl CountedExceptions {
 /// Adds one to a gauge while a block or a function runs.
 #[pyclass(frozen, module = "talea_metrics")]
 pub(crate) struct InProgress {
-    pub(crate) gauge: FloatGauge,
+    pub(crate) gauge: HeldByObject<FloatGauge>,
     /// The generation of this process, and how many blocks are open that it began.
     pub(crate) open: Mutex<(u64, usize)>,
     pub(crate) _region: Py<Region>,
@@ -212,7 +213,7 @@ impl InProgress {
 impl InProgress {
     fn __enter__(&self) {
         self.open().1 += 1;
-        self.gauge.add(1.0);
+        self.gauge.metric.add(1.0);
     }
 
     #[pyo3(signature = (*_exception))]
@@ -221,7 +222,7 @@ impl InProgress {
         // Of a child that was forked in the block, the parent ends it.
         if open.1 > 0 {
             open.1 -= 1;
-            self.gauge.add(-1.0);
+            self.gauge.metric.add(-1.0);
         }
     }
 

@@ -1,12 +1,13 @@
 //! The common parts of all metrics: a family, and the children that were asked for.
 
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
-use talea::{DynamicLabels, Family, Metric};
+use talea::{DynamicLabels, Family, HeldSeries, Hold, Metric};
 
 use crate::region::Region;
 
@@ -22,8 +23,8 @@ pub(crate) struct Defined<M: Metric> {
     pub(crate) states: Vec<String>,
     /// The thresholds of a histogram, the last of them +Inf.
     pub(crate) upper_bounds: Vec<f64>,
-    /// Called with a child whose series is about to be removed.
-    pub(crate) end: fn(&Bound<'_, PyAny>),
+    /// What has the series of a child stay.
+    pub(crate) hold: fn(&Bound<'_, PyAny>) -> Option<Arc<Hold>>,
 }
 
 /// A metric: either one with label names, which has children, or one without, or a child.
@@ -33,9 +34,15 @@ pub(crate) struct Defined<M: Metric> {
 pub(crate) struct Parts<M: Metric> {
     /// Its series, unless it has children.
     series: OnceLock<Box<M>>,
+    /// Has the series of a child stay.
+    hold: OnceLock<Arc<Hold>>,
     defined: OnceLock<Arc<Defined<M>>>,
-    /// By tuples of texts. A child keeps its series.
+    /// By tuples of texts. Those whose series is removed, or idle and hidden, are dropped now and then.
     children: OnceLock<Py<PyDict>>,
+    /// The family's count of removals when children were last dropped.
+    dropped_at: AtomicU64,
+    /// How many children were made since.
+    made_since: AtomicUsize,
     /// The label values of a child.
     labelvalues: OnceLock<Py<PyTuple>>,
     /// The region of the series. Of each object its own reference, which a garbage collection can count. It is
@@ -46,13 +53,22 @@ pub(crate) struct Parts<M: Metric> {
     is_made: bool,
 }
 
+/// A series as another object than its child uses it.
+pub(crate) struct HeldByObject<M> {
+    pub(crate) metric: M,
+    _hold: Option<Arc<Hold>>,
+}
+
 impl<M: Metric> Default for Parts<M> {
     fn default() -> Self {
         const { assert!(align_of::<Self>() <= 16) };
         Self {
             series: OnceLock::new(),
+            hold: OnceLock::new(),
             defined: OnceLock::new(),
             children: OnceLock::new(),
+            dropped_at: AtomicU64::new(0),
+            made_since: AtomicUsize::new(0),
             labelvalues: OnceLock::new(),
             region: OnceLock::new(),
             is_made: true,
@@ -113,8 +129,8 @@ impl<M: Metric + Clone> Parts<M> {
         py: Python<'py>,
         values: &Bound<'py, PyTuple>,
         named: Option<&Bound<'py, PyDict>>,
-        begin: impl FnOnce(&M),
-        make: impl FnOnce(Self) -> PyResult<Bound<'py, PyAny>>,
+        begin: impl Fn(&M),
+        make: impl Fn(Self) -> PyResult<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let named = named.filter(|named| !named.is_empty());
         // Only tuples of texts are keys. Members of an enum may equal a text, and have another one.
@@ -130,27 +146,97 @@ impl<M: Metric + Clone> Parts<M> {
         if let Some(child) = children.get_item(&key)? {
             return Ok(child);
         }
-        let child = Self::default();
+        self.new_or_first(py, &key, begin, make)
+    }
+
+    #[cold]
+    fn new_or_first<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyTuple>,
+        begin: impl Fn(&M),
+        make: impl Fn(Self) -> PyResult<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let children = self.children(py)?;
         let texts: Vec<String> = key.extract()?;
-        let family = &self.defined()?.family;
-        let own = family.try_with_values(&texts).ok();
-        let is_own = own.is_some();
-        // More values than names belong to no series: they lead to the one for those beyond the limit.
-        let beyond = || family.with_values(&vec![""; texts.len() + 1]);
-        let series = own.unwrap_or_else(beyond).keep();
-        begin(&series);
+        loop {
+            let mut own = self.defined()?.family.hold_values(&texts);
+            if own.is_err() && self.drop_hidden(py)? {
+                own = self.defined()?.family.hold_values(&texts);
+            }
+            let Ok(HeldSeries { metric, hold }) = own else {
+                // Values beyond the limit may be anything, and of any number: no memory is kept for them.
+                return make(self.new_child(py, key, self.beyond_limit()?, None)?);
+            };
+            begin(&metric);
+            let hold = hold.map(Arc::new);
+            let child = make(self.new_child(py, key, metric, hold.clone())?)?;
+            // Another thread may have made one meanwhile: all get the first.
+            let first = children.call_method1("setdefault", (key, &child))?;
+            self.made_since.fetch_add(1, Relaxed);
+            // One that is removed in between is dropped by the thread that removes it, or here.
+            if first.is(&child) && hold.is_some_and(|hold| !hold.is_current()) {
+                children.call_method1("pop", (key, py.None()))?;
+                continue;
+            }
+            if self.made_since.load(Relaxed) > children.len() / 4 {
+                self.drop_hidden(py)?;
+            }
+            return Ok(first);
+        }
+    }
+
+    fn new_child(
+        &self,
+        py: Python<'_>,
+        key: &Bound<'_, PyTuple>,
+        series: M,
+        hold: Option<Arc<Hold>>,
+    ) -> PyResult<Self> {
+        let child = Self::default();
         child.series.get_or_init(|| Box::new(series));
+        hold.into_iter().for_each(|hold| drop(child.hold.set(hold)));
         child.defined.get_or_init(|| Arc::clone(self.defined.get().expect("it has children")));
         child.labelvalues.get_or_init(|| key.clone().unbind());
         let region = self.region()?.clone_ref(py);
         child.region.get_or_init(|| region);
-        let child = make(child)?;
-        // Values beyond the limit may be anything, and of any number: no memory is kept for them.
-        if !is_own {
-            return Ok(child);
+        Ok(child)
+    }
+
+    fn beyond_limit(&self) -> PyResult<M> {
+        let defined = self.defined()?;
+        // More values than names belong to no series: they lead to the one for those beyond the limit.
+        Ok(defined.family.with_values(&vec![""; defined.labelnames.len() + 1]).keep())
+    }
+
+    /// The series, and what has it stay.
+    pub(crate) fn held(&self) -> PyResult<HeldByObject<M>> {
+        Ok(HeldByObject { metric: self.series()?.clone(), _hold: self.hold.get().cloned() })
+    }
+
+    /// Drops the children whose series is removed, or idle and hidden, if any was since the last time;
+    /// false if none was. Whoever has such a child may use it; the next call of `labels` makes another.
+    pub(crate) fn drop_hidden(&self, py: Python<'_>) -> PyResult<bool> {
+        let (Some(children), Some(defined)) = (self.children.get(), self.defined.get()) else {
+            return Ok(false);
+        };
+        let removals = defined.family.removals();
+        if self.dropped_at.swap(removals, Relaxed) == removals {
+            return Ok(false);
         }
-        // Another thread may have made one meanwhile: all get the first.
-        children.call_method1("setdefault", (key, child))
+        self.made_since.store(0, Relaxed);
+        let children = children.bind(py);
+        for (key, child) in children.copy()?.iter() {
+            let hold = (defined.hold)(&child);
+            if hold.is_some_and(|hold| hold.is_out_of_sight()) {
+                children.call_method1("pop", (key, py.None()))?;
+            }
+        }
+        Ok(true)
+    }
+
+    pub(crate) fn hold(&self) -> Option<Arc<Hold>> {
+        self.hold.get().cloned()
     }
 
     pub(crate) fn children<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyDict>> {
@@ -185,9 +271,10 @@ impl<M: Metric + Clone> Parts<M> {
         let key = self.key(py, values, None)?;
         let texts: Vec<String> = key.extract()?;
         let defined = self.defined()?;
-        (defined.end)(&children.call_method1("pop", (key, py.None()))?);
         self.region()?.get().forget_functions(&defined.name, Some(&texts));
+        // In this order: a thread that makes a child meanwhile finds its series gone, or loses the child.
         defined.family.remove_values(&texts);
+        children.call_method1("pop", (key, py.None()))?;
         Ok(())
     }
 
@@ -212,17 +299,17 @@ impl<M: Metric + Clone> Parts<M> {
         if wanted.is_empty() {
             return Ok(());
         }
-        for key in children.keys() {
-            let texts: Vec<String> = key.extract()?;
-            if wanted.iter().all(|(at, value)| texts[*at] == *value) {
-                (defined.end)(&children.call_method1("pop", (key, py.None()))?);
-                self.region()?.get().forget_functions(&defined.name, Some(&texts));
-            }
-        }
-        // Also those that only other processes have.
+        // Also those that only other processes have. First, as in `remove`.
         let pairs: Vec<(&str, &str)> =
             wanted.iter().map(|(at, value)| (&*defined.labelnames[*at], &**value)).collect();
         defined.family.remove_matching(&pairs);
+        for key in children.keys() {
+            let texts: Vec<String> = key.extract()?;
+            if wanted.iter().all(|(at, value)| texts[*at] == *value) {
+                children.call_method1("pop", (key, py.None()))?;
+                self.region()?.get().forget_functions(&defined.name, Some(&texts));
+            }
+        }
         Ok(())
     }
 
@@ -230,10 +317,9 @@ impl<M: Metric + Clone> Parts<M> {
     pub(crate) fn clear(&self, py: Python<'_>) -> PyResult<()> {
         if let Some(children) = self.children.get() {
             let defined = self.defined()?;
-            children.bind(py).values().iter().for_each(|child| (defined.end)(&child));
-            children.bind(py).clear();
             self.region()?.get().forget_functions(&defined.name, None);
             defined.family.remove_matching(&[]);
+            children.bind(py).clear();
         }
         Ok(())
     }
@@ -275,9 +361,7 @@ impl<M: Metric + Clone> Parts<M> {
         match self.labelvalues.get() {
             Some(values) => {
                 let texts: Vec<String> = values.extract(py)?;
-                defined.family.remove_values(&texts);
-                // So that it is shown at once.
-                let _ = defined.family.with_values(&texts);
+                defined.family.reset_values(&texts);
             }
             None => {
                 let shown = format!("{}_total", defined.name);

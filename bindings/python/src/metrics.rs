@@ -113,12 +113,12 @@ fn full_name(
 }
 
 /// Defines a class: the options of its own with their defaults, how they change the family's, what becomes of
-/// a series as it begins and before it ends, and its own methods beside those of all.
+/// a series as it begins, and its own methods beside those of all.
 macro_rules! class {
     (
         $name:ident of $metric:ty, $kind:literal,
         options($($option:ident: $type:ty = $default:expr),*) $opts:ident => $with:expr,
-        states $states:expr, begin $begin:expr, end $end:expr, bounds $bounds:expr;
+        states $states:expr, begin $begin:expr, bounds $bounds:expr;
         $($methods:tt)*
     ) => {
         #[pyclass(frozen, subclass, dict, weakref, module = "talea_metrics.metrics")]
@@ -190,11 +190,7 @@ macro_rules! class {
                         labelnames,
                         states,
                         upper_bounds: $bounds,
-                        end: |child| {
-                            if let Ok(child) = child.cast::<Self>() {
-                                child.get().0.series().into_iter().for_each($end);
-                            }
-                        },
+                        hold: |child| child.cast::<Self>().ok()?.get().0.hold(),
                     },
                 )?;
                 if let Ok(series) = slf.get().0.series() {
@@ -302,7 +298,7 @@ macro_rules! class {
 class! {
     Counter of FloatCounter, "counter",
     options() opts => opts,
-    states Ok::<_, PyErr>(Vec::new()), begin |_| (), end |_| (), bounds Vec::new();
+    states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds Vec::new();
 
     /// Adds an amount: finite, and not negative.
     #[pyo3(signature = (amount=1.0, exemplar=None))]
@@ -330,7 +326,7 @@ class! {
         py: Python<'_>,
         exception: Option<Py<PyAny>>,
     ) -> PyResult<CountedExceptions> {
-        let counter = self.0.series()?.clone();
+        let counter = self.0.held()?;
         Ok(CountedExceptions { counter, exception, _region: self.0.region()?.clone_ref(py) })
     }
 
@@ -343,9 +339,7 @@ class! {
 class! {
     Gauge of FloatGauge, "gauge",
     options(multiprocess_mode: &str = "mostrecent") opts => opts.combine(combine(multiprocess_mode)?),
-    states Ok::<_, PyErr>(Vec::new()), begin |_| (),
-    // This process's own value stays in a gauge whose series is removed.
-    end |series: &FloatGauge| series.set(0.0), bounds Vec::new();
+    states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds Vec::new();
 
     #[pyo3(signature = (amount=1.0))]
     fn inc(&self, amount: f64) -> PyResult<()> {
@@ -373,7 +367,7 @@ class! {
 
     /// Takes the value from a function whenever this process shows the registry.
     fn set_function(&self, py: Python<'_>, f: Py<PyAny>) -> PyResult<()> {
-        let series = self.0.series()?.clone();
+        let series = self.0.held()?;
         if !f.bind(py).is_callable() {
             return Err(PyValueError::new_err("set_function takes a function that returns a number"));
         }
@@ -391,7 +385,7 @@ class! {
 
     /// Adds one while a block or a function runs.
     fn track_inprogress(&self, py: Python<'_>) -> PyResult<InProgress> {
-        let (gauge, _region) = (self.0.series()?.clone(), self.0.region()?.clone_ref(py));
+        let (gauge, _region) = (self.0.held()?, self.0.region()?.clone_ref(py));
         Ok(InProgress { gauge, open: Default::default(), _region })
     }
 
@@ -416,7 +410,7 @@ class! {
         };
         opts.buckets(buckets.0.strip_suffix(&[f64::INFINITY]).unwrap_or(&buckets.0))
     },
-    states Ok::<_, PyErr>(Vec::new()), begin |_| (), end |_| (), bounds buckets.0;
+    states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds buckets.0;
 
     #[pyo3(signature = (amount, exemplar=None))]
     fn observe(&self, amount: f64, exemplar: Option<Bound<'_, PyDict>>) -> PyResult<()> {
@@ -450,7 +444,7 @@ class! {
     options(quantiles: Option<Vec<f64>> = None, window: f64 = WINDOW) opts => {
         opts.quantiles(quantiles.as_deref().unwrap_or_default()).window(seconds(window)?)
     },
-    states Ok::<_, PyErr>(Vec::new()), begin |_| (), end |_| (), bounds Vec::new();
+    states Ok::<_, PyErr>(Vec::new()), begin |_| (), bounds Vec::new();
 
     fn observe(&self, amount: f64) -> PyResult<()> {
         self.0.series()?.observe(amount);
@@ -467,7 +461,7 @@ class! {
     Enum of DynamicStateSet, "stateset",
     options(states: Option<Vec<String>> = None) opts => opts,
     states states.ok_or_else(|| PyValueError::new_err("an Enum needs its states: states=[…]")),
-    begin |series: &DynamicStateSet| series.set_first(0), end |_| (), bounds Vec::new();
+    begin |series: &DynamicStateSet| series.set_first(0), bounds Vec::new();
 
     /// Sets the state, one of the states of the definition.
     fn state(&self, state: &str) -> PyResult<()> {

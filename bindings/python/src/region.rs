@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::exceptions::{PyOSError, PyRuntimeWarning, PyValueError};
 use pyo3::gc::{PyTraverseError, PyVisit};
@@ -15,6 +15,7 @@ use talea::{
 };
 use talea_parse::Syntax;
 
+use crate::family::HeldByObject;
 use crate::parse;
 use crate::private_region::{Emptied, PrivateRegion};
 use crate::sorted_labels::sort_labels;
@@ -35,7 +36,7 @@ pub(crate) struct Region {
 struct Function {
     /// The name of the gauge and its label values.
     of: (String, Vec<String>),
-    gauge: FloatGauge,
+    gauge: Arc<HeldByObject<FloatGauge>>,
     function: Py<PyAny>,
 }
 
@@ -99,9 +100,10 @@ impl Region {
     pub(crate) fn set_function(
         &self,
         of: (String, Vec<String>),
-        gauge: FloatGauge,
+        gauge: HeldByObject<FloatGauge>,
         function: Py<PyAny>,
     ) {
+        let gauge = Arc::new(gauge);
         self.forget_functions(&of.0, Some(&of.1));
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         functions.push(Function { of, gauge, function });
@@ -134,6 +136,8 @@ impl Region {
 
 impl Drop for Region {
     fn drop(&mut self) {
+        // First what has series stay.
+        self.functions.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
         if let Some(private) = self.private.take() {
             private.give_back(&self.registry);
         }
@@ -172,7 +176,7 @@ impl Region {
         let functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
         let copied = functions
             .iter()
-            .map(|f| (FunctionGauge(Box::new(f.gauge.clone())), f.function.clone_ref(py)));
+            .map(|f| (FunctionGauge(Arc::clone(&f.gauge)), f.function.clone_ref(py)));
         copied.collect()
     }
 
@@ -314,12 +318,12 @@ fn named(scraper: &mut Scraper, names: &[String]) -> Vec<u8> {
 
 /// A gauge that takes its value from a function.
 #[pyclass(frozen, module = "talea_metrics._talea")]
-pub(crate) struct FunctionGauge(Box<FloatGauge>);
+pub(crate) struct FunctionGauge(Arc<HeldByObject<FloatGauge>>);
 
 #[pymethods]
 impl FunctionGauge {
     fn set(&self, value: f64) {
-        self.0.set(value);
+        self.0.metric.set(value);
     }
 }
 

@@ -87,6 +87,7 @@ pub use region::Region;
 pub use series::cell::{Cell, Cells};
 pub use series::exemplars::Exemplar;
 pub use series::family::Family;
+pub use series::holds::Hold;
 pub use series::incarnation::Incarnation;
 pub use series::segment::MadeSegment;
 pub use series::segment::Segment;

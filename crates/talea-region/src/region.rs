@@ -12,6 +12,7 @@ use crate::files::beside::Beside;
 use crate::layout::*;
 use crate::memory::Memory;
 use crate::memory::path::{self, AddPath};
+use crate::series::holds::Holds;
 use crate::usage::{self, Usage};
 
 /// A mapped region. It is never unmapped, so handles into it are `'static`.
@@ -20,6 +21,7 @@ pub struct Region {
     /// The seed of its hashes.
     pub(crate) seed: u64,
     created: u64,
+    pub(crate) holds: Holds,
     /// The second, by the wall clock, in which this process last asked whether a sweep is due.
     pub(crate) sweep_asked: OwnWord,
     /// Where it is, if it is beside the path that was asked for.
@@ -46,6 +48,7 @@ impl Region {
             seed: get(H_HASH_SEED),
             created: get(H_CREATED),
             memory,
+            holds: Holds::default(),
             sweep_asked: OwnWord::default(),
             #[cfg(all(target_os = "linux", not(loom)))]
             beside: OnceLock::new(),

@@ -116,6 +116,8 @@ pub use family::lazy::Lazy;
 pub use family::timers::Labelled;
 pub use family::unguarded::Unguarded;
 pub use family::values::DynamicLabels;
+#[doc(hidden)]
+pub use family::values::HeldSeries;
 pub use family::{Family, SeriesGuard};
 pub use histogram::native_buckets::NativeBuckets;
 pub use histogram::snapshot::HistogramSnapshot;
@@ -139,6 +141,8 @@ pub use registry::register::Registrable;
 pub use samples::SampledSummary;
 pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
+#[doc(hidden)]
+pub use talea_region::Hold;
 pub use talea_region::{AddPath, Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
 
 #[doc = include_str!("../guide.md")]

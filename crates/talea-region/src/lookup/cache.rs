@@ -42,6 +42,8 @@
 //! 4. The sweep is compared too: the head says that the series was looked up during that sweep, since
 //!    the writer of the slot stored it there. So a look-up by a slot counts for `reclaim/sweep.rs` as one that
 //!    writes to the head.
+//! 5. A series that is hidden counts as a removal as well: a look-up shows it again, which the record
+//!    must say.
 //!
 //! If only the count or the sweep differs, the record decides: it is the same series if it is public
 //! and was created at the same time, which no two lives of a record have in common. Then the slot is
@@ -461,7 +463,8 @@ impl LookupCache {
         let Place { n, entry, slot, created } = place;
         let word = |at| self.family.region.series(id).word(at).load(Relaxed);
         let head = self.family.region.series(id).word(SERIES_HEAD).load(Acquire);
-        if record::state(head) != PUBLISHED || Head::unpack(head).removing {
+        let Head { removing, hidden, .. } = Head::unpack(head);
+        if record::state(head) != PUBLISHED || removing || hidden {
             return;
         }
         let cells = word(SERIES_CELLS);

@@ -134,12 +134,24 @@ impl Family {
         self.permanent(text, Lifetime::BeyondLimit)
     }
 
-    /// Resets a permanent series to 0, if it exists. The caller has a guard.
+    /// Resets a series to 0, if it exists. The caller has a guard.
     pub(crate) fn reset(&self, text: &[u8]) {
         let found = self.region.index().find(Kind::Series, self.hash(text), |id| self.is(id, text));
         if let Ok(id) = found {
             self.region.series(id).reset();
         }
+    }
+
+    /// Resets a series to 0, if it exists, as [`Region::wipe`](crate::Region::wipe) does with those that
+    /// stay.
+    pub fn reset_series(&self, text: &[u8]) {
+        let _guard = self.region.memory.enter();
+        self.reset(text);
+    }
+
+    /// How many series were removed or hidden so far. Cost: a load.
+    pub fn removals(&self) -> u64 {
+        self.word(FAMILY_REMOVALS).load(Acquire)
     }
 
     /// How often a new series was refused.
@@ -332,15 +344,17 @@ impl Family {
             && text_is()
     }
 
-    /// The cells of a series that was found in the index. The record is marked as looked up.
+    /// The cells of a series that was found in the index. The record is marked as looked up, and no
+    /// longer hidden.
     #[inline]
     pub(crate) fn look_up(&self, guard: &Guard, id: u32) -> Result<(u32, Cells), LookupFailure> {
         let word = self.region.series(id).word(SERIES_HEAD);
         let mut seen = word.load(Acquire);
         let sweep = SweepStamp::of(guard.sweep);
-        while record::state(seen) != PUBLISHED || Head::unpack(seen).looked_up != sweep {
+        let is_done = |head: Head| head.looked_up == sweep && !head.hidden;
+        while record::state(seen) != PUBLISHED || !is_done(Head::unpack(seen)) {
             let head = match record::state(seen) {
-                PUBLISHED => Head { looked_up: sweep, ..Head::unpack(seen) },
+                PUBLISHED => Head { looked_up: sweep, hidden: false, ..Head::unpack(seen) },
                 // The thread that finds it marks it public: its maker may have died before
                 // it could.
                 BUILDING => Head { looked_up: sweep, family: self.id, ..Head::unpack(0) },

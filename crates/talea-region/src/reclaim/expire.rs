@@ -41,7 +41,7 @@ impl Series<'_> {
             && !self.is_pinned()
             && !self.is_held()
             // It fails if a thread looked the series up.
-            && self.retire(seen).is_ok()
+            && self.retire(seen, None).is_ok()
     }
 }
 

@@ -1,29 +1,34 @@
 //! The way of a series from public to free: retired, unlinked, unreachable, reclaimed.
 //! `series/record.rs` draws the states.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::hash::hash_of_words;
 use crate::layout::*;
 use crate::memory::guard::Guard;
+use crate::primitive::fence;
 use crate::series::index::Kind;
 use crate::series::record::{
     self, BUILDING, CLEARING, FREE, Head, PUBLISHED, REMOVED, Series, SweepStamp, UNLINKED,
 };
-use crate::values::{Combine, Storage};
+use crate::values::{Combine, Number, Storage};
 
 impl Series<'_> {
-    /// Removes a series that was found, or hides it if a process keeps it.
+    /// Removes a series that was found, or hides it if a process keeps it. Holds of this process keep
+    /// its memory, and not the series.
     pub(crate) fn remove(self, guard: &Guard) -> bool {
         let word = self.word(SERIES_HEAD);
         let mut seen = word.load(Acquire);
         while record::state(seen) == PUBLISHED && !Head::unpack(seen).permanent {
-            let done = if self.is_pinned() {
+            let is_held = self.region.holds.holds(self.id);
+            let except = is_held.then(|| self.region.memory.own_slot());
+            let done = if self.is_pinned_beside(except) {
                 self.reset();
+                self.forget_owned();
                 self.note_value(guard, self.digest());
                 self.set_hidden(seen, true)
             } else {
-                self.retire(seen)
+                self.retire(seen, except)
             };
             match done {
                 Ok(()) => return true,
@@ -41,6 +46,41 @@ impl Series<'_> {
             let is_owned = (head.combine, head.storage) == (Combine::Sum, Storage::Owned);
             is_owned && self.digest() != 0
         })
+    }
+
+    /// Removes the values of all processes, if each has its own.
+    fn forget_owned(self) {
+        let head = self.region.family_head(self.family());
+        let (Some((_, head)), Some(run)) = (head, self.run()) else { return };
+        // What is in flight is counted down yet.
+        let is_in_flight = (head.combine, head.number) == (Combine::Sum, Number::Integer);
+        if head.storage == Storage::Owned && !is_in_flight {
+            self.region.memory.for_each_word(run, |cell| cell.store(0, Relaxed));
+        }
+    }
+
+    /// Retires a hidden series that no process keeps any more, or shows it if its value changed.
+    ///
+    /// A thread that reaches a hidden series shows it before it adds (`lookup/series.rs`,
+    /// `series/holds.rs`): so none adds between the look at the value and the change of the head.
+    pub(crate) fn end_hiding(self, seen: u64) {
+        let head = Head::unpack(seen);
+        if record::state(seen) != PUBLISHED || !head.hidden || head.permanent || self.is_pinned() {
+            return;
+        }
+        let Some(before) = self.seen().map(|seen| seen.load(Acquire)) else { return };
+        if self.digest() != before {
+            let _ = self.set_hidden(seen, false);
+        } else if !self.is_held() {
+            let _ = self.retire(seen, None);
+        }
+    }
+
+    /// Whether the series is gone, or hidden and its value has not changed since.
+    pub(crate) fn is_out_of_sight(self) -> bool {
+        let head = self.word(SERIES_HEAD).load(Acquire);
+        let is_unchanged = || self.seen().is_some_and(|seen| seen.load(Acquire) == self.digest());
+        record::state(head) != PUBLISHED || Head::unpack(head).hidden && is_unchanged()
     }
 
     /// Hides a series whose value did not change for some sweeps, or shows it again.
@@ -67,9 +107,14 @@ impl Series<'_> {
     }
 
     fn set_hidden(self, seen: u64, hidden: bool) -> Result<(), u64> {
-        let head = Head { hidden, ..Head::unpack(seen) }.pack(PUBLISHED);
+        let head = Head { hidden, ..Head::unpack(seen) };
         let word = self.word(SERIES_HEAD);
-        word.compare_exchange(seen, head, AcqRel, Acquire).map(|_| ())
+        word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Acquire)?;
+        if hidden {
+            // So that no lookup cache leads to it (`lookup/cache.rs`).
+            self.region.family_word(head.family, FAMILY_REMOVALS).fetch_add(1, AcqRel);
+        }
+        Ok(())
     }
 
     /// A number that changes when a value of the series does.
@@ -82,13 +127,21 @@ impl Series<'_> {
         sum
     }
 
-    /// Makes a series a removed one; the head as it is where it is another.
-    pub(crate) fn retire(self, seen: u64) -> Result<(), u64> {
+    /// Makes a series a removed one; the head as it is where it is another, or a process keeps the
+    /// series. The holds of the process in the slot `except` do not count.
+    ///
+    /// A thread that keeps a series notes that and then looks whether the series is being removed; if
+    /// it is, it changes the head (`series/holds.rs`). So either the note is found here, or the change.
+    pub(crate) fn retire(self, seen: u64, except: Option<u64>) -> Result<(), u64> {
         let head = Head { removing: true, ..Head::unpack(seen) };
         let (removing, removed) = (head.pack(PUBLISHED), head.pack(REMOVED));
         let word = self.word(SERIES_HEAD);
         if seen != removing {
             word.compare_exchange(seen, removing, AcqRel, Acquire)?;
+        }
+        fence(SeqCst);
+        if self.is_pinned_beside(except) {
+            return Err(word.load(Acquire));
         }
         // In this order: see `lookup/cache.rs`.
         self.region.family_word(head.family, FAMILY_REMOVALS).fetch_add(1, AcqRel);
@@ -150,7 +203,7 @@ impl Series<'_> {
         if linked {
             // It is in the index, and its maker died before it noted that.
             let looked_up = SweepStamp::of(self.region.memory.sweep_number());
-            let head = Head { permanent: false, hidden: false, removing: false, looked_up, family };
+            let head = Head { looked_up, family, ..Head::unpack(0) };
             let word = self.word(SERIES_HEAD);
             let _ = word.compare_exchange(seen, head.pack(PUBLISHED), AcqRel, Relaxed);
         } else if self.claim_record(seen) {

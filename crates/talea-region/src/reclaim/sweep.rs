@@ -4,7 +4,8 @@
 //! chunk. A chunk:
 //!
 //! - removes series that were not looked up during as many sweeps as their family says, and hides
-//!   those that a process keeps and no process added to;
+//!   those that a process keeps and no process added to; removes hidden ones that no process keeps any
+//!   more;
 //! - finishes the steps of a process that died;
 //! - clears records that are reclaimable (`memory/guard.rs`), so that they, their cells and their
 //!   text can be used again. As long as any such record waits, chunks are also done between sweeps.
@@ -148,6 +149,10 @@ impl Series<'_> {
             let _ = self.word(SERIES_HEAD).compare_exchange(seen, moved, AcqRel, Relaxed);
             return;
         }
+        if head.hidden && !self.is_pinned() {
+            // The process that kept it was killed.
+            return self.end_hiding(seen);
+        }
         let Some(idle) = sweeps_since(guard, head) else { return };
         let family = |at| self.region.family_word(head.family, at).load(Acquire);
         let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
@@ -172,7 +177,7 @@ impl Series<'_> {
             }
         } else if !self.is_held() {
             // Where it fails, somebody looked it up.
-            let _ = self.retire(seen);
+            let _ = self.retire(seen, None);
         }
     }
 }

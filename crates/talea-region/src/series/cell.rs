@@ -54,7 +54,7 @@ impl Copies {
     }
 
     #[inline]
-    fn series(self) -> Series<'static> {
+    pub(crate) fn series(self) -> Series<'static> {
         self.region.series((self.how >> 32) as u32)
     }
 }

@@ -5,13 +5,14 @@
 //!   their series
 //! - `cell`: the cells of a series; `extension`: the part that only some series have: `segments`,
 //!   `exemplars`, the values at the last wipe
-//! - `pins`: the processes that keep a series; `incarnation`: a series from its making to its removal
+//! - `pins`: the processes that keep a series; `holds`: how often this process does; `incarnation`: a series from its making to its removal
 
 pub(crate) mod cell;
 pub(crate) mod exemplars;
 pub(crate) mod extension;
 pub(crate) mod family;
 pub(crate) mod groups;
+pub(crate) mod holds;
 pub(crate) mod incarnation;
 pub(crate) mod index;
 pub(crate) mod pins;

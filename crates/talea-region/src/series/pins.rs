@@ -53,20 +53,46 @@ impl Series<'_> {
     /// Notes that this process keeps a series, until it dies. The caller looked it
     /// up and is still under its guard. False where there is no room for the note.
     pub(crate) fn pin(self) -> bool {
-        let Some(pins) = self.pins_or_new() else { return false };
+        let pinned = self.set_pin().is_some();
+        self.region.holds.keep_for_ever(self.id);
+        pinned
+    }
+
+    /// As [`pin`](Self::pin); whether this call alone keeps the series for its process. `None` where
+    /// there is no room for the note.
+    pub(super) fn set_pin(self) -> Option<bool> {
+        let pins = self.pins_or_new()?;
         let own = self.region.memory.own_slot();
         self.region.memory.word_at(M_PINNED).store(1, Release);
         match self.place_or_new(pins, own) {
             Some((word, bit)) => {
-                word.fetch_or(bit, SeqCst);
+                let is_new = word.fetch_or(bit, SeqCst) & bit == 0;
+                Some(is_new && own < SLOT_COUNT)
             }
-            None => keep_for_ever(pins),
+            None => {
+                keep_for_ever(pins);
+                Some(false)
+            }
         }
-        true
+    }
+
+    /// Notes that this process no longer keeps a series.
+    pub(super) fn clear_pin(self) {
+        let own = self.region.memory.own_slot();
+        if let Some((word, bit)) = self.pins().and_then(|pins| self.place(pins, own)) {
+            if own < SLOT_COUNT {
+                word.fetch_and(!bit, SeqCst);
+            }
+        }
     }
 
     /// Whether a living process keeps a series.
     pub(crate) fn is_pinned(self) -> bool {
+        self.is_pinned_beside(None)
+    }
+
+    /// Whether a living process keeps a series, other than the one of a slot.
+    pub(crate) fn is_pinned_beside(self, except: Option<u64>) -> bool {
         let Some(pins) = self.pins() else { return false };
         let far = match others(pins).load(Acquire) {
             FOR_EVER => return true,
@@ -76,7 +102,8 @@ impl Series<'_> {
             let mut bits = word.load(Acquire);
             while bits != 0 {
                 let slot = n * 64 + u64::from(bits.trailing_zeros());
-                if slot == SLOT_COUNT || self.region.memory.lives(slot) {
+                let counts = except != Some(slot);
+                if counts && (slot == SLOT_COUNT || self.region.memory.lives(slot)) {
                     return true;
                 }
                 bits &= bits - 1;

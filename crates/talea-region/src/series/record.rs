@@ -24,7 +24,7 @@ use crate::memory::slots::GENERATION;
 use crate::primitive::Word;
 use crate::region::Region;
 
-/// The states of a record, in the low eight bits of its head. The whole head of a free record is 0.
+/// The states of a record, in the low three bits of its head. The whole head of a free record is 0.
 pub(crate) const FREE: u64 = 0;
 pub(crate) const BUILDING: u64 = 1;
 pub(crate) const PUBLISHED: u64 = 2;
@@ -33,11 +33,11 @@ pub(crate) const UNLINKED: u64 = 4;
 pub(crate) const CLEARING: u64 = 5;
 
 pub(crate) fn state(head: u64) -> u64 {
-    head & 0xFF
+    head & 0x07
 }
 
 /// The head of a series that was published, unpacked from
-/// `state:8 | permanent:1 | hidden:1 | removing:1 | looked_up:21 | family:32`.
+/// `state:3 | turn:5 | permanent:1 | hidden:1 | removing:1 | looked_up:21 | family:32`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     /// It stays as long as its family.
@@ -46,6 +46,8 @@ pub(crate) struct Head {
     pub(crate) hidden: bool,
     /// Somebody was about to remove it; from then on it is not remembered in lookup caches.
     pub(crate) removing: bool,
+    /// Changed by a process that keeps the series while another is about to remove it.
+    pub(crate) turn: u8,
     /// When it was last looked up.
     pub(crate) looked_up: SweepStamp,
     pub(crate) family: u32,
@@ -88,6 +90,8 @@ impl SweepStamp {
 /// The bits `hidden` and `removing` of a head.
 pub(crate) const HIDDEN: u64 = 1 << 9;
 pub(crate) const REMOVING: u64 = 1 << 10;
+const TURN: u64 = 3;
+const TURNS: u64 = 1 << 5;
 
 impl Head {
     pub(crate) fn pack(self, state: u64) -> u64 {
@@ -95,6 +99,7 @@ impl Head {
             | u64::from(self.permanent) << 8
             | if self.hidden { HIDDEN } else { 0 }
             | if self.removing { REMOVING } else { 0 }
+            | u64::from(self.turn) % TURNS << TURN
             | u64::from(self.looked_up.0) << SWEEP_SHIFT
             | u64::from(self.family) << 32
     }
@@ -104,6 +109,7 @@ impl Head {
             permanent: head >> 8 & 1 == 1,
             hidden: head & HIDDEN != 0,
             removing: head & REMOVING != 0,
+            turn: (head >> TURN & (TURNS - 1)) as u8,
             looked_up: SweepStamp::of(head >> SWEEP_SHIFT),
             family: (head >> 32) as u32,
         }
@@ -196,6 +202,7 @@ mod tests {
                 permanent,
                 hidden,
                 removing,
+                turn: 31,
                 looked_up: SweepStamp::of(0x1A_BCDE),
                 family: u32::MAX - 1,
             };

@@ -23,6 +23,8 @@ mod fork;
 #[cfg(target_os = "linux")]
 mod guards;
 #[cfg(target_os = "linux")]
+mod holds;
+#[cfg(target_os = "linux")]
 mod kept;
 #[cfg(target_os = "linux")]
 mod killed;

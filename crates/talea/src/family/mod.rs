@@ -452,7 +452,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
 impl<L, M: Metric> Family<L, M> {
     /// Its family in the region, and those of other versions of the service that are shown with it in
     /// one sum, which would fall if a part of it went.
-    fn each_added(&self) -> impl Iterator<Item = talea_region::Family> {
+    pub(crate) fn each_added(&self) -> impl Iterator<Item = talea_region::Family> {
         let all = self.bound().map(|bound| bound.family.with_added(Definition::relation));
         all.into_iter().flatten()
     }
@@ -506,6 +506,12 @@ impl<L, M: Metric> Family<L, M> {
     #[inline]
     pub fn is_ended(&self) -> bool {
         self.bound().is_some_and(|bound| bound.family.is_ended())
+    }
+
+    /// How many of its series were removed or hidden so far, over all processes. Cost: a load.
+    #[doc(hidden)]
+    pub fn removals(&self) -> u64 {
+        self.bound().map_or(0, |bound| bound.family.removals())
     }
 
     /// The number of its family in the region; `None` if it is not installed.

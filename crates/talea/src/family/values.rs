@@ -1,11 +1,14 @@
 //! Families whose label names are known at run time, for bindings and for those who
 //! dislike derives.
 
+use talea_region::Hold;
+
 use super::{Family, SeriesGuard, Values};
 use crate::definition::names::is_plain_label;
 use crate::error::SeriesError;
 use crate::labels::{KeyWriter, LabelText};
-use crate::metric::Metric;
+use crate::metric::slot::{Bound, Slot};
+use crate::metric::{Metric, Sealed};
 
 /// The labels of a family whose label names are known at run time; see
 /// [`Registry::family`](crate::Registry::family). They are dynamic labels.
@@ -57,6 +60,41 @@ impl<M: Metric> Family<DynamicLabels, M> {
         bound.get_cached(&values).or_else(|miss| bound.search(miss, &values))
     }
 
+    /// As [`try_with_values`](Self::try_with_values), held until the result is dropped. If there is
+    /// no room to note that, updates are discarded.
+    #[doc(hidden)]
+    pub fn hold_values(&self, values: &[impl AsRef<str>]) -> Result<HeldSeries<M>, SeriesError>
+    where
+        M: Clone,
+    {
+        loop {
+            let found = self.try_with_values(values)?;
+            let Slot::Bound { bound, passes: true } = Sealed::slot(&*found) else {
+                return Ok(HeldSeries { metric: found.keep(), hold: None });
+            };
+            match Hold::of(bound.cell()) {
+                Ok(None) => continue,
+                Ok(hold) => {
+                    return Ok(HeldSeries { metric: M::holding(Slot::bound(*bound)), hold });
+                }
+                Err(_) => {
+                    return Ok(HeldSeries { metric: M::holding(Slot::late(None)), hold: None });
+                }
+            }
+        }
+    }
+
+    /// Sets a label combination to 0, if it exists. Counts in flight and per-process gauges stay.
+    #[doc(hidden)]
+    pub fn reset_values(&self, values: &[impl AsRef<str>]) {
+        let Some(bound) = self.bound() else { return };
+        let mut text = LabelText::new();
+        write(&mut text, bound.openings, values);
+        if check(bound.openings, values).is_ok() {
+            self.each_added().for_each(|family| family.reset_series(text.as_bytes()));
+        }
+    }
+
     /// Removes a label combination, as [`Family::remove`]; false also if there are more values than
     /// names or fewer.
     pub fn remove_values(&self, values: &[impl AsRef<str>]) -> bool {
@@ -65,6 +103,16 @@ impl<M: Metric> Family<DynamicLabels, M> {
         write(&mut text, bound.openings, values);
         check(bound.openings, values).is_ok() && self.remove_text(text.as_bytes())
     }
+}
+
+/// A metric and what keeps its series.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct HeldSeries<M> {
+    /// It is not to be used longer than the hold.
+    pub metric: M,
+    /// `None` if the series stays.
+    pub hold: Option<Hold>,
 }
 
 /// Values in the order of the names, and the label text before each.
