@@ -7,11 +7,10 @@ use std::time::Instant;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use talea::{FloatCounter, FloatGauge};
+use talea::{FloatCounter, FloatGauge, fork_generation};
 
 use crate::callable;
 use crate::family::HeldByObject;
-use crate::private_region::generation;
 use crate::region::Region;
 
 /// Wraps a function, so that each call of it runs within the block.
@@ -202,8 +201,8 @@ pub(crate) struct InProgress {
 impl InProgress {
     fn open(&self) -> MutexGuard<'_, (u64, usize)> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.0 != generation() {
-            *open = (generation(), 0);
+        if open.0 != fork_generation() {
+            *open = (fork_generation(), 0);
         }
         open
     }

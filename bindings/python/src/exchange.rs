@@ -8,11 +8,11 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyIterator, PyTuple};
+use talea::fork_generation;
 use talea_http::{Endpoint, ManualExchange};
 
 use crate::callable::{self, OneArgument, Step};
 use crate::lock::{Guard, StateLock};
-use crate::private_region::generation;
 use crate::route::HttpRoute;
 
 /// A request in flight.
@@ -110,7 +110,7 @@ impl State {
     /// Records nothing in a child that was forked during the request: its parent does.
     #[inline]
     fn leave_to_parent(&mut self) {
-        if self.generation != generation() {
+        if self.generation != fork_generation() {
             self.request.exchange.forget();
         }
     }
@@ -181,7 +181,7 @@ impl HttpExchange {
             is_error: false,
             last_of_error: None,
             is_closed: false,
-            generation: generation(),
+            generation: fork_generation(),
         };
         Self { reader, state: StateLock::new(state) }
     }

@@ -36,7 +36,6 @@ mod extension {
         http::HttpMeter,
         metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary},
         parse::{escape_name, parse},
-        private_region::{note_child, note_fork},
         region::{
             FunctionGauge, InfoFamily, Region, disable_created_metrics, enable_created_metrics,
             negotiate,

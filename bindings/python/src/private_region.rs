@@ -2,17 +2,17 @@
 //!
 //! A region is never unmapped, and has two file descriptors. A program may make a registry for each of its
 //! tasks, as those that push do. So once no object leads to a region in memory any more, its families are
-//! ended, and the next registry of that size gets it.
+//! ended, and the next registry of that size gets it; or, if it cannot be used again, its descriptors are closed
+//! and its pages go.
 //!
 //! 1. Every object that has a handle into a region has the `Region` too, or pins it.
 //! 2. A region that was in use during a fork is not used again: the other process has it too, and this process
 //!    does not know until when.
 //! 3. A family is in the region for as long as the process lives, also after its end. A region that has many,
-//!    or whose parts are in use, is left alone, so that the next registry has room.
+//!    or whose parts are in use, is not used again, so that the next registry has room.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
 use pyo3::prelude::*;
@@ -24,33 +24,8 @@ const DEFINITIONS_MAX: usize = 64;
 /// The most of each part that may be in use in such a region, as a fraction.
 const USED_MAX: u64 = 16;
 
-/// Forks of this process and those that it comes from.
-static FORKS: AtomicU64 = AtomicU64::new(0);
-
-/// Forks that lead from the first process to this one.
-static GENERATION: AtomicU64 = AtomicU64::new(0);
-
 /// Regions that no object leads to.
 static UNUSED: Mutex<Vec<(Registry, PrivateRegion)>> = Mutex::new(Vec::new());
-
-/// Called before each fork.
-#[pyfunction]
-pub(crate) fn note_fork() {
-    FORKS.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Called after each fork in the child.
-#[pyfunction]
-pub(crate) fn note_child() {
-    note_fork();
-    GENERATION.fetch_add(1, Ordering::Relaxed);
-}
-
-/// Differs between a process and its children.
-#[inline]
-pub(crate) fn generation() -> u64 {
-    GENERATION.load(Ordering::Relaxed)
-}
 
 /// The properties that decide whether a region in memory is used again.
 pub(crate) struct PrivateRegion {
@@ -59,7 +34,6 @@ pub(crate) struct PrivateRegion {
     /// Those before it came into use.
     forks: u64,
     process: u32,
-    is_pinned: AtomicBool,
     /// The families that were ever in it, by fingerprints of their definitions.
     families: Mutex<HashMap<u64, Emptied>>,
 }
@@ -71,27 +45,27 @@ impl PrivateRegion {
     /// Opens a region in memory, or takes one that is unused.
     pub(crate) fn open(size: Option<u64>) -> Result<(Registry, Self), Error> {
         let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
-        let (forks, process) = (FORKS.load(Ordering::Relaxed), std::process::id());
+        let (forks, process) = (talea::forks(), std::process::id());
         // A child has those of its parent, which uses them again.
-        unused.retain(|(_, region)| region.process == process);
+        unused.retain(|(registry, region)| {
+            let is_own = region.process == process;
+            if !is_own {
+                registry.close(false);
+            }
+            is_own
+        });
         if let Some(at) = unused.iter().position(|(_, region)| region.size == size) {
             let (registry, region) = unused.swap_remove(at);
             return Ok((registry, Self { forks, ..region }));
         }
         drop(unused);
         let registry = Registry::with_config(size.map_or_else(Config::default, Config::with_len))?;
-        let (is_pinned, families) = Default::default();
-        Ok((registry, Self { size, forks, process, is_pinned, families }))
+        Ok((registry, Self { size, forks, process, families: Mutex::default() }))
     }
 
     /// Whether this process made it: one that its parent made has what all children count.
     pub(crate) fn is_of_process(&self) -> bool {
         self.process == std::process::id()
-    }
-
-    /// The region is not used again: a handle into it may outlive its object.
-    pub(crate) fn pin(&self) {
-        self.is_pinned.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a family of this definition is in the region. After its end, a definition that is registered
@@ -104,23 +78,15 @@ impl PrivateRegion {
         }
     }
 
-    /// No object leads to the region any more.
-    pub(crate) fn give_back(self, registry: &Registry) {
-        let is_pinned = self.is_pinned.load(Ordering::Relaxed);
-        if !self.is_unshared() || is_pinned || !self.is_emptied() {
-            return;
+    /// No object leads to the region any more; if it `is_pinned`, handles may.
+    pub(crate) fn give_back(self, registry: &Registry, is_pinned: bool) {
+        if !is_pinned && self.is_unshared() && self.is_emptied() && has_room(registry) {
+            registry.unregister_where(|_| true);
+            let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
+            unused.push((registry.clone(), self));
+        } else if !is_pinned || self.is_unshared() {
+            registry.close(self.is_unshared());
         }
-        let usage = registry.usage();
-        let mut parts = [usage.records, usage.text].into_iter().chain(usage.cells());
-        if parts.any(|part| part.taken > part.room / USED_MAX) {
-            return;
-        }
-        // A gauge of per-process values keeps them, also after the end of its family.
-        if usage.owned_cells.taken > 0 {
-            return;
-        }
-        registry.unregister_where(|_| true);
-        UNUSED.lock().unwrap_or_else(PoisonError::into_inner).push((registry.clone(), self));
     }
 
     fn is_emptied(&self) -> bool {
@@ -129,6 +95,14 @@ impl PrivateRegion {
     }
 
     fn is_unshared(&self) -> bool {
-        self.forks == FORKS.load(Ordering::Relaxed) && self.process == std::process::id()
+        self.forks == talea::forks() && self.process == std::process::id()
     }
+}
+
+/// Whether little of a region is in use.
+fn has_room(registry: &Registry) -> bool {
+    let usage = registry.usage();
+    let mut parts = [usage.records, usage.text].into_iter().chain(usage.cells());
+    // A gauge of per-process values keeps them, also after the end of its family.
+    parts.all(|part| part.taken <= part.room / USED_MAX) && usage.owned_cells.taken == 0
 }

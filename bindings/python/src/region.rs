@@ -29,6 +29,8 @@ pub(crate) struct Region {
     pub(crate) registry: Registry,
     /// None of a file.
     private: Option<PrivateRegion>,
+    /// Whether a handle may outlive this object, or the process's other code uses the registry.
+    is_pinned: AtomicBool,
     /// Gauges whose values are taken from functions whenever this process shows the region.
     functions: Mutex<Vec<Function>>,
 }
@@ -70,19 +72,19 @@ impl Region {
 
     fn in_memory(size: Option<u64>) -> PyResult<Self> {
         let (registry, private) = PrivateRegion::open(size).map_err(failed)?;
-        Ok(Self { registry, private: Some(private), functions: Mutex::default() })
+        let (is_pinned, functions) = Default::default();
+        Ok(Self { registry, private: Some(private), is_pinned, functions })
     }
 
     fn in_file(registry: Result<Registry, impl ToString>) -> PyResult<Self> {
         let registry = registry.map_err(failed)?;
-        Ok(Self { registry, private: None, functions: Mutex::default() })
+        let (is_pinned, functions) = Default::default();
+        Ok(Self { registry, private: None, is_pinned, functions })
     }
 
     /// A handle into the region may outlive this object.
     pub(crate) fn pin(&self) {
-        if let Some(private) = &self.private {
-            private.pin();
-        }
+        self.is_pinned.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a family of this definition is in the region, and how its series are removed.
@@ -138,8 +140,12 @@ impl Drop for Region {
     fn drop(&mut self) {
         // First what has series stay.
         self.functions.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-        if let Some(private) = self.private.take() {
-            private.give_back(&self.registry);
+        let is_pinned = self.is_pinned.load(Ordering::Relaxed);
+        match self.private.take() {
+            Some(private) => private.give_back(&self.registry, is_pinned),
+            // A file has what other processes count: one more may go.
+            None if !is_pinned => self.registry.close(false),
+            None => {}
         }
     }
 }
@@ -162,7 +168,10 @@ impl Region {
     /// Opens the file that `TALEA_REGION` names; without it, memory as `Region()`.
     #[staticmethod]
     fn from_env() -> PyResult<Self> {
-        Self::in_file(Registry::from_env())
+        let region = Self::in_file(Registry::from_env())?;
+        // Its thread goes on using it.
+        region.pin();
+        Ok(region)
     }
 
     /// Whether it is memory that this process has for itself, and its children.

@@ -240,3 +240,55 @@ for n in range(100):
 def test_a_garbage_collection_may_begin_while_an_object_is_made():
     done = subprocess.run([sys.executable, "-c", COLLECTS_AT_EVERY_OBJECT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def a_livesum_gauge(path):
+    registry = talea_metrics.CollectorRegistry(path=path, size=4 << 20)
+    talea_metrics.Gauge("running", "Running.", multiprocess_mode="livesum", registry=registry).inc()
+
+
+def many_metrics(path):
+    registry = talea_metrics.CollectorRegistry(path=path, size=4 << 20)
+    for n in range(80):
+        talea_metrics.Counter(f"made_{n}", "Made.", registry=registry).inc()
+
+
+def a_middleware(path):
+    registry = talea_metrics.CollectorRegistry(size=4 << 20)
+    app = talea_metrics.wsgi.Middleware(lambda *_: [b"x"], registry=registry)
+    assert list(app({"REQUEST_METHOD": "GET"}, lambda *_: None)) == [b"x"]
+
+
+@pytest.mark.parametrize("where", ["memory", "file"])
+@pytest.mark.parametrize("make", [a_livesum_gauge, many_metrics, a_middleware])
+def test_registries_that_are_gone_leave_no_descriptors(make, where, region):
+    path = region if where == "file" else None
+    make(path)
+    gc.collect()
+    before = descriptors()
+    for _ in range(20):
+        make(path)
+        gc.collect()
+    assert descriptors() <= before
+
+
+def test_a_registry_that_is_gone_counts_as_a_process_that_ended(region):
+    a_livesum_gauge(region)
+    gc.collect()
+    registry = talea_metrics.CollectorRegistry(path=region)
+    assert registry.get_sample_value("running") in (None, 0)
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_middlewares_that_are_gone_leave_little_memory():
+    a_middleware(None)
+    gc.collect()
+    before = resident()
+    for _ in range(100):
+        a_middleware(None)
+        gc.collect()
+    assert resident() - before < 100 * 100_000

@@ -81,6 +81,7 @@ pub use lookup::series::SeriesGuard;
 pub use memory::guard::Guard;
 pub use memory::path::AddPath;
 pub use open::file::Opened;
+pub use open::processes::{fork_generation, forks};
 #[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub use read::{FamilyUse, Overview, ProcessSlot, Reader, Standing};
 pub use region::Region;

@@ -62,6 +62,17 @@ impl Region {
         self.created
     }
 
+    /// Ends this process's use of the region: other processes take it for one that has ended, and its
+    /// descriptors are closed. Handles that are left do no harm: what they record goes nowhere that anybody looks. The
+    /// addresses stay taken. With `clears`, the pages go as well; so no other process may share them.
+    ///
+    /// No handle may be left of values that each process has its own of, unless the region is cleared: another
+    /// process may take the place of this one.
+    pub fn close(&self, clears: bool) {
+        let len = self.memory.sections.plane(self.memory.sections.plane_count);
+        self.memory.map.backing().close(clears.then_some(len));
+    }
+
     /// Bytes that single cells can have at most. Cost: none.
     pub fn room_for_single_cells(&self) -> u64 {
         self.memory.sections.singles.len

@@ -141,9 +141,9 @@ pub use registry::register::Registrable;
 pub use samples::SampledSummary;
 pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
-#[doc(hidden)]
-pub use talea_region::Hold;
 pub use talea_region::{AddPath, Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
+#[doc(hidden)]
+pub use talea_region::{Hold, fork_generation, forks};
 
 #[doc = include_str!("../guide.md")]
 pub mod guide {}

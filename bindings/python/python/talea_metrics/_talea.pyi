@@ -29,8 +29,6 @@ __all__ = [
     "enable_created_metrics",
     "escape_name",
     "negotiate",
-    "note_child",
-    "note_fork",
     "parse",
 ]
 
@@ -44,12 +42,6 @@ def enable_created_metrics() -> None:
     """Shows the samples ``_created`` again, which is the default."""
 
 def negotiate(accept: str) -> str: ...
-def note_child() -> None:
-    """Called after each fork in the child."""
-
-def note_fork() -> None:
-    """Called before each fork."""
-
 def parse(page: str, is_openmetrics: bool) -> list[tuple[str, str, str, str, list[Any]]]: ...
 def escape_name(name: str, escaping: str, is_label: bool) -> str: ...
 

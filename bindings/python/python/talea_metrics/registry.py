@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from threading import RLock
 from typing import Any, Optional, Protocol, Union
 
-from talea_metrics._talea import Region, note_child, note_fork, parse
+from talea_metrics._talea import Region, parse
 from talea_metrics.metrics_core import Metric
 from talea_metrics.samples import Exemplar, Sample
 
@@ -22,11 +22,25 @@ _ENDINGS = {
 # One for all registries, so that a fork can wait for it: a lock that another thread holds stays locked in
 # the child. A handler of a signal or a finalizer that uses a registry may run in a thread that holds it.
 _LOCK = RLock()
+# Whether a thread has it to fork. uWSGI forks without asking, and may call the rest nevertheless.
+_is_forking = False
+
+
+def _before_fork() -> None:
+    global _is_forking
+    _LOCK.acquire()
+    _is_forking = True
+
+
+def _after_fork() -> None:
+    global _is_forking
+    if _is_forking:
+        _is_forking = False
+        _LOCK.release()
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release
-    )
-    os.register_at_fork(before=note_fork, after_in_child=note_child)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 class Collector(Protocol):

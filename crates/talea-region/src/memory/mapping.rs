@@ -172,6 +172,7 @@ mod linux {
         /// locked for the process as such (`F_SETLK`), which ends when the process closes any
         /// descriptor of the file.
         has_own_locks: AtomicBool,
+        is_closed: AtomicBool,
     }
 
     impl Backing {
@@ -179,7 +180,8 @@ mod linux {
         pub(crate) fn read_only(file: File) -> io::Result<Self> {
             let meta = file.metadata()?;
             let identity = (meta.dev(), meta.ino());
-            Ok(Self { file, identity, locks: None, has_own_locks: AtomicBool::new(false) })
+            let (locks, has_own_locks, is_closed) = Default::default();
+            Ok(Self { file, identity, locks, has_own_locks, is_closed })
         }
 
         fn of(file: File) -> io::Result<Self> {
@@ -200,7 +202,9 @@ mod linux {
         /// False if our descriptors are not ours any more; nothing can be locked then.
         pub(crate) fn leave_parent(&self) -> bool {
             let all = [Some(&self.file), self.locks.as_ref()];
-            if !all.into_iter().flatten().all(|file| self.is_ours(file)) {
+            if self.is_closed.load(Relaxed)
+                || !all.into_iter().flatten().all(|file| self.is_ours(file))
+            {
                 return false;
             }
             let Some(locks) = &self.locks else { return true };
@@ -219,6 +223,27 @@ mod linux {
                     libc::close(own);
                 }
                 replaced
+            }
+        }
+
+        /// Closes the descriptors of a region that this process uses no more: its slot is free then, and
+        /// memory that has no pages yet gets none. With `clears`, all pages go too, and the memory is
+        /// zero.
+        pub(crate) fn close(&self, clears: Option<u64>) {
+            if self.is_closed.swap(true, Relaxed) || !self.is_ours(&self.file) {
+                return;
+            }
+            let how = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            for file in [Some(&self.file), self.locks.as_ref()].into_iter().flatten() {
+                let fd = file.as_raw_fd();
+                // SAFETY: calls with integers. Nobody closes the descriptors again: a region is never
+                // dropped. Each use looks first whether they are closed.
+                unsafe {
+                    if let Some(len) = clears {
+                        libc::fallocate(fd, how, 0, len as libc::off_t);
+                    }
+                    libc::close(fd);
+                }
             }
         }
 
@@ -273,7 +298,7 @@ mod linux {
             if super::is_refused() {
                 return Err(io::ErrorKind::StorageFull.into());
             }
-            if !self.is_ours(&self.file) {
+            if self.is_closed.load(Relaxed) || !self.is_ours(&self.file) {
                 return Err(io::ErrorKind::NotFound.into());
             }
             let (fd, at, len) = (self.file.as_raw_fd(), at as libc::off_t, len as libc::off_t);
@@ -309,6 +334,9 @@ mod linux {
 
         /// Whether another opening, or a process as such, holds the byte of any of `slots`.
         pub(crate) fn others_hold(&self, slots: std::ops::Range<u64>) -> io::Result<bool> {
+            if self.is_closed.load(Relaxed) {
+                return Err(io::ErrorKind::NotFound.into());
+            }
             others_hold(self.locks.as_ref().unwrap_or(&self.file), slots)
         }
 
@@ -457,6 +485,9 @@ mod portable {
 
     #[cfg_attr(target_os = "linux", allow(dead_code))]
     impl Backing {
+        /// There are no descriptors.
+        pub(crate) fn close(&self, _clears: Option<u64>) {}
+
         /// Fresh zeroed memory of the process's own heap.
         pub(crate) fn anonymous(_len: u64) -> io::Result<Self> {
             Ok(Self::default())

@@ -6,6 +6,6 @@ mod attach;
 mod candidate;
 mod create;
 pub(crate) mod file;
-mod processes;
+pub(crate) mod processes;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod siblings;

@@ -2,6 +2,7 @@
 
 #[cfg(not(loom))]
 use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::AtomicU64 as OwnWord;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::clock::boot_nanos;
@@ -39,14 +40,37 @@ fn list(region: &'static Region) {
         // SAFETY: the handler calls only functions that are safe in the child of a process with
         // threads; a library that holds it is never unloaded, since regions are never unmapped.
         HANDLER.call_once(|| unsafe {
-            libc::pthread_atfork(None, None, Some(after_fork));
+            libc::pthread_atfork(Some(before_fork), None, Some(after_fork));
         });
     }
+}
+
+/// Forks of this process, and those that lead to it, since a region was first opened.
+static FORKS: OwnWord = OwnWord::new(0);
+/// Those that lead to this process.
+static GENERATION: OwnWord = OwnWord::new(0);
+
+/// How often this process forked or was forked since it first opened a region. What is the same before and
+/// after, no other process shares.
+pub fn forks() -> u64 {
+    FORKS.load(Relaxed)
+}
+
+/// Differs between a process and its children. Cost: a load.
+#[inline]
+pub fn fork_generation() -> u64 {
+    GENERATION.load(Relaxed)
+}
+
+#[cfg(all(target_os = "linux", not(loom)))]
+extern "C" fn before_fork() {
+    FORKS.fetch_add(1, Relaxed);
 }
 
 /// Runs in a child that was just made. No allocation, no lock.
 #[cfg(all(target_os = "linux", not(loom)))]
 extern "C" fn after_fork() {
+    GENERATION.fetch_add(1, Relaxed);
     crate::threads::after_fork();
     let mut at = OPEN.load(Acquire);
     // SAFETY: the list holds leaked regions only, linked before they were

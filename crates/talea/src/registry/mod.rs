@@ -174,6 +174,13 @@ impl Registry {
         ended.len()
     }
 
+    /// Ends this process's use of the region, as [`Region::close`] does. Nothing of the registry may be
+    /// used afterwards.
+    #[doc(hidden)]
+    pub fn close(&self, clears: bool) {
+        self.region.close(clears);
+    }
+
     /// How much of the region is in use. Cost: a look at a bit of each piece of it.
     pub fn usage(&self) -> Usage {
         self.region.usage()
