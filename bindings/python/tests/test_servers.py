@@ -228,3 +228,38 @@ def test_celery_counts_in_all_of_its_processes(region, tmp_path):
         finally:
             worker.terminate()
             worker.wait()
+
+
+UWSGI_APP = """
+import talea_metrics
+
+served = talea_metrics.Counter("served", "Served.")
+
+
+def application(environ, start_response):
+    served.inc()
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [talea_metrics.generate_latest()]
+"""
+
+
+@pytest.mark.parametrize("hooks", [[], ["--py-call-osafterfork"], ["--py-call-osafterfork", "--enable-threads"]])
+def test_workers_of_uwsgi_count_together_and_show_no_worker_of_their_own(hooks, tmp_path):
+    (tmp_path / "served.py").write_text(UWSGI_APP)
+    port = free_ports()
+    command = [str(Path(sys.executable).with_name("uwsgi")), "--http-socket", f"127.0.0.1:{port}"]
+    command += ["--master", "--processes", "3", "--module", "served", "--die-on-term", *hooks]
+    log = tmp_path / "log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=output, stderr=output)
+    try:
+        wait_for(lambda: get(port, "/")[0] == 200, process)
+        pages = [get(port, "/")[1] for _ in range(30)]
+    finally:
+        process.terminate()
+        process.wait(60)
+    counts = [total(page, "served_total") for page in pages]
+    assert counts == sorted(counts) and counts[-1] >= 31
+    assert not any("process_" in page or "python_gc_" in page for page in pages)
+    assert all("python_info" in page for page in pages)
+    assert "Traceback" not in log.read_text() and "un-acquired" not in log.read_text()
