@@ -15,7 +15,6 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{LazyLock, Mutex, PoisonError};
 
-use pyo3::prelude::*;
 use talea::{Config, Error, Registry};
 
 /// The most definitions of families in a region that is used again: a fraction of what the smallest has.

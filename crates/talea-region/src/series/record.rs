@@ -99,7 +99,7 @@ impl Head {
             | u64::from(self.permanent) << 8
             | if self.hidden { HIDDEN } else { 0 }
             | if self.removing { REMOVING } else { 0 }
-            | u64::from(self.turn) % TURNS << TURN
+            | (u64::from(self.turn) % TURNS) << TURN
             | u64::from(self.looked_up.0) << SWEEP_SHIFT
             | u64::from(self.family) << 32
     }
