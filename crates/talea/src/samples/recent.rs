@@ -29,18 +29,27 @@ impl RecentObservations {
             *count += n;
             *sum += value * n as f64;
         };
+        let mut in_slices = 0;
         for segment in series.segments() {
             let n = usize::from(segment.n);
-            if !RING_SEGMENTS.contains(&n) {
-                slices::read((n, segment.tag), segment.values, latest, &mut add);
-                continue;
-            }
-            let (samples, marks) = ring::read(segment.values);
-            let is_in = |sample: &ring::Sample| {
-                sample.at >= begin && slices::has_come(window.slice_of(sample.at), latest)
+            let mut add = |value, n| {
+                add(value, n);
+                in_slices += n;
             };
-            samples.filter(is_in).for_each(|sample| add(sample.value, 1));
-            *lost += slices::read_marks(marks, latest, &mut add);
+            if RING_SEGMENTS.contains(&n) {
+                *lost += slices::read_marks(ring::read(segment.values).1, latest, &mut add);
+            } else {
+                slices::read((n, segment.tag), segment.values, latest, &mut add);
+            }
+        }
+        // Beside slices, the ring has the part of the window that they begin with.
+        let is_whole = in_slices + *lost == 0;
+        let is_in = |sample: &ring::Sample| match window.slice_of(sample.at) {
+            slice if is_whole => sample.at >= begin && slices::has_come(slice, latest),
+            slice => slices::has(slice, latest),
+        };
+        for segment in series.segments().filter(|it| RING_SEGMENTS.contains(&it.n.into())) {
+            ring::read(segment.values).0.filter(is_in).for_each(|sample| add(sample.value, 1));
         }
         values.sort_unstable_by(|(one, _), (other, _)| one.total_cmp(other));
     }

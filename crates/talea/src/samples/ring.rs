@@ -45,8 +45,8 @@ pub(super) fn put(next: Cell, segments: Segments, window: Window, sample: Sample
         None => sample,
     };
     let slice = window.slice_of(leaving.at);
-    // A sample older than the window is dropped.
-    if slices::has(slice, window.slice_of(sample.at)) {
+    // A sample older than the window is dropped. They come in any order.
+    if slices::has(slice, slice.max(window.slice_of(sample.at))) {
         slices::add(segments, slice, leaving.value);
     }
 }

@@ -30,9 +30,9 @@ const SHARE: u64 = 4;
 ///
 /// The latest 128 observations are kept as they are. While a window has no more, its quantiles are
 /// exact: the nearest rank, the smallest value that no smaller share of all is above. Older ones
-/// are counted in native buckets of schema 4, for each fifth of the window. Then a quantile is that
-/// of the observations since a time between 0.8 and 1 windows ago (as the age buckets of
-/// Prometheus' Go client have it), and within 2.17 % of the exact one, whatever the values are and
+/// are counted in native buckets of schema 4, for each quarter of the window. Then a quantile is that
+/// of the observations since a time between 1 and 1.25 windows ago, so no observation leaves before its
+/// window is over, and within 2.17 % of the exact one, whatever the values are and
 /// in whatever order they come; so are the sum and, of values of one sign, the mean. The count is
 /// exact.
 ///
@@ -162,6 +162,8 @@ impl SampledSummary {
 mod tests {
     use std::time::Duration;
 
+    use proptest::prelude::*;
+
     use super::*;
 
     /// The series of the label value, as a writer has it.
@@ -190,6 +192,55 @@ mod tests {
         let (count, sum) = shown(&registry);
         assert_eq!(count, 1000);
         assert!((sum / 1000.0 - 1.0).abs() < 0.0217, "{sum}");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
+
+        /// Observations of 3 windows, of which some come late, and in the end all at once.
+        #[test]
+        fn a_window_is_never_shorter_than_asked_and_at_most_a_quarter_longer(
+            seconds in 1..900_u64,
+            phase in 0..900_000_u64,
+            made in prop::collection::vec((0..3000_u64, 0..1000_u64, 1..1000_u32), 1..600),
+            looks in prop::collection::vec(0..5000_u64, 1..12),
+        ) {
+            let registry = Registry::for_test().unwrap();
+            let opts = Opts::new("took", "Time.").window(Duration::from_secs(seconds)).quantiles(&[1.0]);
+            let summary = registry.sampled_summary(opts, &["country"]).unwrap();
+            // In thousandths of a window: when it was made, and when it came.
+            let millis = |thousandths: u64| 1_000_000_000_000 + phase + thousandths * seconds;
+            let at = |thousandths| SystemTime::UNIX_EPOCH + Duration::from_millis(millis(thousandths));
+            let mut made: Vec<_> =
+                made.into_iter().map(|(at, late, value)| (at + late, at, f64::from(value))).collect();
+            made.sort_by_key(|one| one.0);
+            let mut looks = looks;
+            looks.sort_unstable();
+            let mut come = 0;
+            for look in looks {
+                while let Some(&(_, made_at, value)) = made.get(come).filter(|it| it.0 <= look) {
+                    summary.observe(&["pe"], value, at(made_at));
+                    come += 1;
+                }
+                if come == 0 {
+                    continue;
+                }
+                let mut snapshot = registry.snapshot();
+                snapshot.show_samples(at(look));
+                let family = snapshot.families().next().unwrap();
+                let series = family.series().next().unwrap();
+                let (count, _) = series.window_totals().unwrap();
+                let since = |length: u64| {
+                    let came = made[..come].iter();
+                    came.filter(move |it| it.1 + length > look).map(|it| it.2)
+                };
+                let (least, most) = (since(1000).count() as u64, since(1251).count() as u64);
+                prop_assert!(least <= count && count <= most, "{least} to {most}: {count} at {look}");
+                let greatest = since(1000).fold(0.0, f64::max);
+                let (_, found) = series.quantiles().next().unwrap();
+                prop_assert!(least == 0 || found >= greatest * (1.0 - 0.0217), "{found}, {greatest}");
+            }
+        }
     }
 
     #[test]
@@ -223,7 +274,8 @@ mod tests {
         assert!(found.iter().all(|value| value.is_nan()), "{found:?}");
         assert!(count > u64::from(u32::MAX) && sum.is_nan());
         assert!(quantiles(47).0.iter().all(|value| value.is_nan()));
-        let (found, (count, _)) = quantiles(60);
+        (0..128).for_each(|_| summary.observe(&["pe"], 1.0, at(40)));
+        let (found, (count, _)) = quantiles(75);
         assert_eq!((&*found, count), (&[1.0; 3][..], 128), "of the ring");
     }
 }

@@ -11,7 +11,7 @@ use crate::snapshot::{Samples, SeriesSnapshot, Snapshot};
 
 impl Snapshot {
     /// Shows [`SampledSummary`](crate::SampledSummary)s as of windows that end at `now` instead of
-    /// the time of the snapshot, for tests that move the clock. Observations up to a fifth of the
+    /// the time of the snapshot, for tests that move the clock. Observations up to a quarter of the
     /// window later are shown too.
     pub fn show_samples(&mut self, now: SystemTime) {
         let (now, mut found) = (millis(now), RecentObservations::default());

@@ -1,8 +1,8 @@
 //! Slices: how many of the observations that have left the ring lie in which bucket.
 //!
-//! Time is divided in slices of a fifth of the window. Slice `n` begins `n` lengths after 1970.
+//! Time is divided in slices of a quarter of the window. Slice `n` begins `n` lengths after 1970.
 //! A series has five *places* for slices, and slice `n` uses place `n % 5`, so that a window has
-//! a place for each slice that began in it. The buckets are the native ones of schema 4
+//! a place for each slice that has a part of it. The buckets are the native ones of schema 4
 //! (`buckets/native.rs`), 16 for each factor of two.
 //!
 //! A word counts the observations of one bucket in one place, and names their slice:
@@ -11,7 +11,8 @@
 //!   slice, its lowest 32 bits : 32 | count : 32
 //! ```
 //!
-//! An observation that finds the name of another slice begins the word anew, with 1. So nothing
+//! An observation that finds the name of an earlier slice begins the word anew, with 1. If it finds the
+//! next slice of its place, it comes late, and no window has it any more. So nothing
 //! is ever cleared, no writer waits for another, and a writer that is killed leaves each word
 //! whole.
 //!
@@ -96,11 +97,16 @@ pub(super) fn add(segments: Segments, slice: u64, value: f64) {
     }
 }
 
-/// Counts one in a word; false if that is full.
+/// Counts one in a word; false if that is full. One that is so late that the next slice of its place has the
+/// word is dropped. A slice that is further ahead was counted before the clock was set back.
 fn count(cell: Cell, slice: u64) -> bool {
     let name = slice << 32;
     let mut has_room = true;
     cell.update(|word| {
+        let ahead = ((word >> 32) as u32).wrapping_sub(slice as u32);
+        if ahead == PLACES as u32 && word & COUNT > 0 {
+            return None;
+        }
         let before = if word & !COUNT == name { word & COUNT } else { 0 };
         has_room = before < COUNT;
         has_room.then_some(name | (before + 1))

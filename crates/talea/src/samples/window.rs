@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The slices that may have observations of a window: those of its length, and the one in which it begins.
 pub(super) const SLICES: usize = 5;
 
 /// How long samples count.
@@ -25,9 +26,9 @@ impl Window {
         out
     }
 
-    /// How long a slice is: a fifth.
+    /// How long a slice is: a quarter.
     pub(super) fn slice(self) -> u64 {
-        self.millis.div_ceil(SLICES as u64).max(1)
+        self.millis.div_ceil(SLICES as u64 - 1).max(1)
     }
 
     pub(super) fn slice_of(self, millis: u64) -> u64 {
