@@ -1,5 +1,6 @@
 //! Statics that are declared as metrics by `#[register]`, and the default registry, which has them.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::Registry;
@@ -20,6 +21,17 @@ pub struct DeclaredStatic {
 #[cfg(feature = "derive")]
 inventory::collect!(DeclaredStatic);
 
+/// Whether the program declares statics and no registry has them yet.
+pub(crate) fn are_waiting() -> bool {
+    #[cfg(feature = "derive")]
+    let are_any = inventory::iter::<DeclaredStatic>().next().is_some();
+    #[cfg(not(feature = "derive"))]
+    let are_any = false;
+    are_any && !ARE_INSTALLED.load(Relaxed)
+}
+
+static ARE_INSTALLED: AtomicBool = AtomicBool::new(false);
+
 #[cfg(feature = "derive")]
 impl Registry {
     /// Registers all statics that [`#[register]`](macro@crate::register) declares, in a registry of
@@ -32,6 +44,7 @@ impl Registry {
         // The linker orders them as it likes.
         let mut declared: Vec<&DeclaredStatic> = inventory::iter::<DeclaredStatic>().collect();
         declared.sort_unstable_by_key(|declared| declared.path);
+        ARE_INSTALLED.store(true, Relaxed);
         let set = SetFields::new(self, "statics");
         let mut outcome = Ok(());
         for DeclaredStatic { path, register } in declared {

@@ -10,7 +10,7 @@ use std::sync::OnceLock;
 
 use talea_region::Region;
 
-use super::Registry;
+use super::{Registry, declared};
 use crate::definition::opts::Opts;
 use crate::error::counted;
 use crate::metric::Counter;
@@ -59,10 +59,16 @@ fn print(discarded: u64, places: &[Option<Origin>]) {
     }
     let updates = counted(discarded as usize, "update");
     let were = if discarded == 1 { "was" } else { "were" };
+    let advice = if declared::are_waiting() {
+        "statics with #[talea::register] are in talea::default_registry(): call it first in main and use \
+         it instead of Registry::new(), or call install_statics() of your registry; install sets by \
+         talea::install"
+    } else {
+        "install their set by talea::install, or register them"
+    };
     notice(format_args!(
         "{updates} {were} discarded, since the metrics are not installed that are made at \
-         {}; install their set by talea::install, or register them, and keep handles of a family \
-         after that. {NAME}_total counts further updates",
+         {}; {advice}, and keep handles of a family after that. {NAME}_total counts further updates",
         made.join(", ")
     ));
 }

@@ -451,3 +451,28 @@ mod reports {
         }
     }
 }
+
+/// A declared static beside a registry of the program's own.
+#[talea::register]
+static DECLARED_HERE: Counter = Counter::new();
+
+#[test]
+fn updates_a_declared_static_when_ordered() {
+    if std::env::var_os("TALEA_TEST_DECLARED").is_none() {
+        return;
+    }
+    let registry = Registry::new().unwrap();
+    DECLARED_HERE.inc();
+    registry.snapshot();
+}
+
+#[test]
+fn the_advice_for_a_declared_static_names_the_registry_that_has_it() {
+    let mut process = again!("updates_a_declared_static_when_ordered");
+    let output = process.env("TALEA_TEST_DECLARED", "1").output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        text.contains("1 update was discarded") && text.contains("talea::default_registry()"),
+        "{text}"
+    );
+}
