@@ -24,8 +24,11 @@ impl Labels for Free<'_> {
     }
 }
 
+/// The most labels of a series; readers refuse a region that has one of more than 1,024.
+const MOST_LABELS: usize = 1000;
+
 /// The text of a key's labels and of those that all keys have, unless they have them
-/// themselves.
+/// themselves. Labels beyond a thousand are left out.
 pub(crate) fn text(key: &Key, common: &[(String, String)]) -> String {
     let common = common.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let own = key.labels().map(|label| (label.key(), label.value()));
@@ -33,7 +36,8 @@ pub(crate) fn text(key: &Key, common: &[(String, String)]) -> String {
     let all: BTreeMap<_, _> =
         common.chain(own).map(|(name, value)| (names::label(name), value)).collect();
     let mut text = LabelText::new();
-    for (name, value) in all.iter().filter(|(_, value)| !value.is_empty()) {
+    let shown = all.iter().filter(|(_, value)| !value.is_empty());
+    for (name, value) in shown.take(MOST_LABELS) {
         text.label(name, *value);
     }
     String::from_utf8_lossy(text.as_bytes()).into_owned()

@@ -164,6 +164,8 @@ pub struct Registered {
     /// Other living processes use this name with another definition: both are
     /// kept, each with its own series, until those processes end.
     pub conflict: bool,
+    /// No living process used the definition that this name had, and this registration retired it.
+    pub replaced: bool,
 }
 
 impl Region {
@@ -221,7 +223,8 @@ impl Region {
             self.begin_anew(&guard, Family { region: self, id, head }, spec.beyond_limit);
         }
         let conflict = rivals.iter().any(|rival| rival.lives);
-        Ok(Registered { family: Family { region: self, id, head }, conflict })
+        let replaced = rivals.iter().any(|rival| !rival.lives && !rival.is_kept);
+        Ok(Registered { family: Family { region: self, id, head }, conflict, replaced })
     }
 
     /// Resets a family that was ended or retired: updates through its old handles were discarded

@@ -11,6 +11,7 @@ use crate::definition::names::OVERFLOW;
 use crate::family::Family;
 use crate::family::values::{self, DynamicLabels};
 use crate::labels::{LabelText, Labels};
+use crate::registry::register::MOST_LABELS;
 
 /// The series of an [`Info`], which is 1.
 #[derive(Clone, Debug)]
@@ -94,7 +95,8 @@ impl Info<DynamicLabels> {
     /// Sets labels whose names are known at run time, in place of the previous ones of the same `group`:
     /// values of the names that [`Registry::info`](crate::Registry::info) was given. A quote, a backslash or a
     /// control character in a name becomes `_`; `__name__`, which is the metric's own name, becomes
-    /// `_name__`; a name that is there already gets a `_` at its end; a label without a name is left out.
+    /// `_name__`; a name that is there already gets a `_` at its end; a label without a name is left out, and so are
+    /// those beyond a thousand, which readers refuse.
     ///
     /// Cost: as [`set`](Info::set).
     pub fn set_pairs(&self, group: &[impl AsRef<str>], labels: &[(&str, &str)]) {
@@ -103,7 +105,8 @@ impl Info<DynamicLabels> {
         let group = text.as_bytes().to_vec();
         let of_group = bound.openings.iter().filter_map(|opening| opening.strip_suffix("=\""));
         let mut taken: Vec<Cow<'_, str>> = of_group.map(Cow::Borrowed).collect();
-        for (name, value) in labels.iter().filter(|(name, _)| !name.is_empty()) {
+        let named = labels.iter().filter(|(name, _)| !name.is_empty());
+        for (name, value) in named.take(MOST_LABELS.saturating_sub(taken.len())) {
             let mut name = usable(name);
             while taken.contains(&name) {
                 name.to_mut().push('_');

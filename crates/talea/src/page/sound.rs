@@ -285,6 +285,38 @@ mod tests {
     }
 
     #[test]
+    fn what_can_be_registered_can_be_read_however_many_labels_it_has() {
+        use crate::{Combine, Counter, FloatGauge, Opts, Registry};
+        let opts = Opts::new("wide", "Wide.");
+        for count in [1, 1000, 1001, 1024, 1025, 3000] {
+            let registry = Registry::for_test().unwrap();
+            let names: Vec<String> = (0..count).map(|n| format!("l{n}")).collect();
+            let each = Opts::new("level", "Level.").combine(Combine::Each);
+            let results = [
+                registry.family::<Counter>(opts, &names).map(|of| of.with_values(&names).inc()),
+                registry
+                    .family::<FloatGauge>(each, &names)
+                    .map(|of| of.with_values(&names).set(1.0)),
+            ];
+            for result in &results {
+                let error = result.as_ref().err().map(ToString::to_string);
+                assert_eq!(error.is_some(), count > 1000, "{count}: {error:?}");
+                let names_both = |error: &String| {
+                    error.contains(&count.to_string()) && error.contains("1000 at most")
+                };
+                assert!(error.as_ref().is_none_or(names_both), "{error:?}");
+            }
+            let info = registry.info(Opts::new("facts", "Facts."), &["group"]).unwrap();
+            let facts: Vec<_> = names.iter().map(|name| (name.as_str(), "x")).collect();
+            info.set_pairs(&["a"], &facts);
+            let snapshot = registry.snapshot();
+            for family in snapshot.families() {
+                assert_eq!(fault(&family, &[]), None, "{} of {count}", family.name());
+            }
+        }
+    }
+
+    #[test]
     fn a_text_begins_with_another_or_does_not() {
         let text: Vec<u8> = (1..=40).collect();
         for len in 0..=text.len() {

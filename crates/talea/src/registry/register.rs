@@ -30,6 +30,10 @@ use crate::snapshot::derived_series;
 /// The default limit of series of a family.
 pub(crate) const SERIES_LIMIT: u64 = 2000;
 
+/// The most labels of a family. Readers refuse a series of more than 1,024, to which `pid`, the name of a state
+/// set and constant labels count.
+pub(crate) const MOST_LABELS: usize = 1000;
+
 /// A metric or a family, which can be registered.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no metric that can be registered",
@@ -138,6 +142,10 @@ impl Group<'_> {
     }
 
     fn check(&self, name: &str, shape: &Shape, opts: &Opts<'_>) -> Result<(), String> {
+        if self.names.len() > MOST_LABELS {
+            let found = self.names.len();
+            return Err(format!("it has {found} labels, and may have {MOST_LABELS} at most"));
+        }
         let measures = matches!(shape.kind, Kind::Histogram | Kind::Summary);
         let mut seen = HashSet::new();
         for label in self.names {
@@ -355,7 +363,7 @@ impl Registry {
             allows_others: opts.allows_others,
             beyond_limit: Some(group.beyond_limit().as_bytes()),
         };
-        let Registered { family, conflict } =
+        let Registered { family, conflict, replaced } =
             self.region.family(spec).map_err(|error| match error {
                 FamilyError::Conflict => self.conflict(&name, &shape, &definition).into(),
                 other => Refusal::from(other),
@@ -364,6 +372,12 @@ impl Registry {
             notice(format_args!(
                 "the metric {name:?} is in use with another definition too; scrapes show the newest \
                  one that a living process uses, and the series of those that differ in labels alone"
+            ));
+        }
+        if replaced && !conflict {
+            notice(format_args!(
+                "processes that have ended defined the metric {name:?} otherwise; it begins anew in the \
+                 definition of this process, and scrapes no longer show its earlier values"
             ));
         }
         Ok(Defined { bounds, name, family, definition })

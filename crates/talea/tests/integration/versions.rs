@@ -2,7 +2,7 @@
 //! definition a page shows while they come, go back and crash, and what is added up.
 #![cfg(all(target_os = "linux", not(miri)))]
 
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Stdio;
@@ -186,6 +186,31 @@ fn a_version_goes_on_where_its_notices_find_a_full_disk() {
     let mut second = Version::start_with_stderr(&shm, 2, full.into());
     second.record(3);
     assert_shows(&first.page(), &["baskets_count 3"]);
+}
+
+#[test]
+fn a_restart_with_another_definition_says_that_the_metric_begins_anew() {
+    let shm = Shm::new("replaced");
+    Version::start(&shm, 1).record(3);
+    let path = shm.file().with_extension("stderr");
+    let restart = |version| {
+        let stderr = File::create(&path).unwrap();
+        let page = Version::start_with_stderr(&shm, version, stderr.into()).page();
+        (page, std::fs::read_to_string(&path).unwrap())
+    };
+    let (page, same) = restart(1);
+    assert_shows(&page, &["baskets_count 3"]);
+    let (page, other) = restart(2);
+    assert_shows(&page, &["baskets_count 0"]);
+    let (_, again) = restart(2);
+    std::fs::remove_file(&path).unwrap();
+    for (text, lines) in [(same, 0), (other, 1), (again, 0)] {
+        assert_eq!(
+            text.lines().filter(|line| line.contains("\"baskets\"")).count(),
+            lines,
+            "{text}"
+        );
+    }
 }
 
 #[test]
