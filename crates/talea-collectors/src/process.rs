@@ -11,8 +11,9 @@
 //! | `process_threads` | threads |
 //! | `process_start_time_seconds` | when it started, in seconds since 1970 |
 //!
-//! If processes share a registry, these are sums over the living ones, and the start is that of the
-//! first; CPU time is that of all there ever were.
+//! If processes share a registry, these are sums over the living ones. The start is that of the first, and
+//! the address space that a process may have is the smallest of all, since no limit is no number to add up.
+//! CPU time is that of all there ever were.
 //!
 //! Values are read at each snapshot, of the process that takes it. One that cannot be
 //! read at that moment stays as it was. They come from `/proc/self/stat`,

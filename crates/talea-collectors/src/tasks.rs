@@ -14,7 +14,7 @@ mod tally;
 use metered::Metered;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use talea::{Counter, Error, Gauge, Opts, Registry};
+use talea::{Combine, Counter, Error, Gauge, Opts, Registry};
 use tally::{Level, Tallies};
 use tokio::task::JoinHandle;
 
@@ -38,6 +38,10 @@ impl TaskMeter {
     /// | `{name}_tasks_ready` | tasks woken, or just spawned, and not yet polled |
     /// | `{name}_tasks_ready_peak` | the most of them at one moment since the last reset |
     ///
+    /// If processes share the registry, alive and ready tasks are sums over the living processes, and each
+    /// peak is the highest of a process: peaks of different moments do not add up. A child made by `fork` has
+    /// none of its parent's tasks in these gauges, and none of its own.
+    ///
     /// Give each meter of a registry another name: two of one name would write to
     /// the same gauges.
     ///
@@ -45,20 +49,28 @@ impl TaskMeter {
     ///
     /// A metric cannot be registered: see [`Registry::register`].
     pub fn register(registry: &Registry, name: &str) -> Result<TaskMeter, Error> {
-        let gauge = |ending: &str, help: &str| -> Result<Gauge, Error> {
-            registry.register(Opts::new(&format!("{name}_tasks_{ending}"), help))
+        let gauge = |ending: &str, help: &str, combine| -> Result<Gauge, Error> {
+            registry.register(Opts::new(&format!("{name}_tasks_{ending}"), help).combine(combine))
         };
-        let alive = gauge("alive", "Tasks that are not done yet.")?;
-        let alive_peak = gauge("alive_peak", "Most tasks alive at once since the last reset.")?;
-        let ready = gauge("ready", "Tasks that were woken and not polled yet.")?;
-        let ready_peak = gauge("ready_peak", "Most tasks ready at once since the last reset.")?;
+        let (sum, max) = (Combine::Sum, Combine::Max);
+        let alive = gauge("alive", "Tasks that are not done yet.", sum)?;
+        let alive_peak =
+            gauge("alive_peak", "Most tasks alive at once since the last reset.", max)?;
+        let ready = gauge("ready", "Tasks that were woken and not polled yet.", sum)?;
+        let ready_peak =
+            gauge("ready_peak", "Most tasks ready at once since the last reset.", max)?;
         let spawned: Counter =
             registry.register(Opts::new(&format!("{name}_tasks_spawned"), "Tasks spawned."))?;
 
         let tallies = Tallies { shown_spawned: Some(spawned), ..Tallies::default() };
         let meter = TaskMeter { tallies: Arc::new(tallies) };
         let tallies = Arc::clone(&meter.tallies);
+        let process = std::process::id();
         registry.on_snapshot(move || {
+            // A child made by `fork` has a copy of its parent's tallies.
+            if std::process::id() != process {
+                return;
+            }
             show(tallies.alive.read(), &alive, &alive_peak);
             show(tallies.ready.read(), &ready, &ready_peak);
         });

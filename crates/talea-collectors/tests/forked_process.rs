@@ -53,6 +53,27 @@ fn the_time_of_a_child_counts_whole_beside_its_parents() {
 }
 
 #[test]
+fn processes_without_a_limit_have_none_together() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let registry = Registry::for_test().expect("a registry");
+    process::register(&registry).expect("the process metrics");
+    let shown = || registry.snapshot().value("process_virtual_memory_max_bytes", &[]);
+    let of_parent = shown();
+    assert!(held(fork(|| assert_eq!(shown(), of_parent))));
+}
+
+#[test]
+fn tasks_of_a_parent_are_not_counted_by_its_child_too() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let registry = Registry::for_test().expect("a registry");
+    let tasks = TaskMeter::register(&registry, "server").expect("the task metrics");
+    let _alive = (tasks.meter(async {}), tasks.meter(async {}));
+    let shown = || registry.snapshot().value("server_tasks_alive", &[]);
+    assert_eq!(shown(), Some(2.0));
+    assert!(held(fork(|| assert_eq!(shown(), Some(2.0)))));
+}
+
+#[test]
 fn a_daemon_whose_parent_registered_and_ended_shows_when_it_started() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let mut ends = [0; 2];

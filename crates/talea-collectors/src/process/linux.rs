@@ -96,7 +96,8 @@ fn register_address_space(registry: &Registry) -> Result<(), Error> {
         "process_virtual_memory_max_bytes",
         "Address space that the process may have, in bytes; 2^64 where there is no limit.",
     );
-    let max: FloatGauge = registry.register(opts.combine(Combine::Sum))?;
+    // No limit of several processes is no limit: 2^64 must not be added up.
+    let max: FloatGauge = registry.register(opts.combine(Combine::Min))?;
     show(registry, move || {
         // The kernel's own number for no limit, which is what the Go client shows.
         max.set(getrlimit(Resource::As).current.unwrap_or(u64::MAX) as f64);
@@ -104,11 +105,15 @@ fn register_address_space(registry: &Registry) -> Result<(), Error> {
     Ok(())
 }
 
+/// More than a process may have: the sum over all processes stays an `i64`.
+const MOST_FDS: i64 = 1 << 40;
+
 fn register_descriptors(registry: &Registry) -> Result<(), Error> {
     let max = sum(registry, "process_max_fds", "Descriptors that the process may have open.")?;
     show(registry, move || {
         let limit = getrlimit(Resource::Nofile).current;
-        max.set(limit.and_then(|n| n.try_into().ok()).unwrap_or(i64::MAX));
+        let limit = limit.and_then(|n| n.try_into().ok()).unwrap_or(MOST_FDS);
+        max.set(limit.min(MOST_FDS));
     });
 
     if open_descriptors().is_err() {

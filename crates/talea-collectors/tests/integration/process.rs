@@ -4,7 +4,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fs, thread};
-use talea::{Registry, Snapshot};
+use talea::{Combine, Registry, Snapshot};
 use talea_collectors::process;
 
 fn registry() -> Registry {
@@ -116,4 +116,49 @@ fn a_limit_is_the_soft_one_and_where_there_is_none_that_of_go() {
         };
         assert_eq!(value(&snapshot, metric), soft, "{metric}");
     }
+}
+
+/// How the values of processes that share a registry make one. A value that is no amount of something that the
+/// processes have together is not added up.
+#[tokio::test]
+async fn each_collector_combines_processes_by_what_its_value_means() {
+    use Combine::{Max, Min, Sum};
+    let path = format!("/dev/shm/talea-combined-{}.talea", std::process::id());
+    let registry = Registry::open(&path).expect("a registry");
+    process::register(&registry).expect("the process metrics");
+    let runtime = tokio::runtime::Handle::current();
+    talea_collectors::tokio::register(&registry, "api", runtime).expect("the runtime's metrics");
+    talea_collectors::tasks::TaskMeter::register(&registry, "jobs").expect("the tasks' metrics");
+    talea_collectors::build::register(&registry, talea_collectors::build_info!())
+        .expect("the build");
+    let look = talea::outside::Reader::open(&path).and_then(|reader| reader.look());
+    fs::remove_file(&path).expect("its file");
+    let families = look.expect("a region").families;
+    let found: Vec<_> = families.iter().map(|it| (it.name.as_str(), it.combine)).collect();
+    let mut expected = vec![
+        ("process_cpu_seconds_total", Sum),
+        // Each process needs and may have descriptors of its own, so the sums compare.
+        ("process_max_fds", Sum),
+        ("process_open_fds", Sum),
+        ("process_resident_memory_bytes", Sum),
+        ("process_start_time_seconds", Min),
+        ("process_threads", Sum),
+        ("process_virtual_memory_bytes", Sum),
+        // 2^64 says that there is no limit.
+        ("process_virtual_memory_max_bytes", Min),
+        ("tokio_alive_tasks", Sum),
+        ("tokio_busy_seconds_total", Sum),
+        ("tokio_global_queue_depth", Sum),
+        ("tokio_worker_parks_total", Sum),
+        ("tokio_workers", Sum),
+        ("jobs_tasks_alive", Sum),
+        // Each process has its peak at another moment.
+        ("jobs_tasks_alive_peak", Max),
+        ("jobs_tasks_ready", Sum),
+        ("jobs_tasks_ready_peak", Max),
+        ("jobs_tasks_spawned_total", Sum),
+        ("talea_collectors_build_info", Combine::Latest),
+    ];
+    expected.sort_by_key(|it| it.0);
+    assert_eq!(found, expected);
 }
