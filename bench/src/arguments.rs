@@ -6,6 +6,7 @@ use clap::Parser;
 use clap::builder::PossibleValuesParser;
 
 use crate::http_layer;
+use crate::measure;
 use crate::task::Task;
 use crate::work::Setting;
 use crate::{groups, instructions, scrape};
@@ -48,7 +49,7 @@ impl Arguments {
     }
 
     pub(crate) fn setting(&self) -> Setting {
-        Setting { inserts: self.inserts }
+        Setting { inserts: self.inserts, target: measure::TARGET }
     }
 }
 

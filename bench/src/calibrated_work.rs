@@ -1,6 +1,8 @@
 //! A subject's work with a length of measurement that fits it, checked by the subject's own
 //! count.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result, ensure};
 
 use crate::measure::{self, Cost};
@@ -12,18 +14,19 @@ pub(crate) struct CalibratedWork {
     n: u64,
     /// The subject's count if it loses nothing.
     expected: u64,
+    target: Duration,
 }
 
 impl CalibratedWork {
     pub(crate) fn new(subject: &Subject, threads: usize, setting: &Setting) -> Result<Self> {
         let work = (subject.make)(setting).with_context(|| format!("making {}", subject.name))?;
         let before = work.done()?;
-        let (n, done) = measure::calibrate(subject, &*work, threads);
-        Ok(Self { work, n, expected: before + done })
+        let (n, done) = measure::calibrate(subject, &*work, threads, setting.target);
+        Ok(Self { work, n, expected: before + done, target: setting.target })
     }
 
     pub(crate) fn measure(&mut self, subject: &Subject, threads: usize) -> Cost {
-        let (cost, done) = measure::measure(subject, &*self.work, threads, self.n);
+        let (cost, done) = measure::measure(subject, &*self.work, threads, self.n, self.target);
         self.expected += done;
         cost
     }

@@ -77,3 +77,31 @@ impl Contender {
         Cost::median(self.costs.iter().copied())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::groups;
+
+    /// Once and short: each subject of each group counts what it did, beside the others of its group.
+    #[test]
+    fn every_group_runs_and_each_subject_counts_its_own_operations() {
+        let setting = Setting { inserts: 1000, target: Duration::from_millis(1) };
+        for &group in groups::ALL {
+            if group.place == Place::Here {
+                run(group, 1, &setting).unwrap_or_else(|error| panic!("{}: {error:#}", group.name));
+                continue;
+            }
+            for subject in group.subjects {
+                for &threads in group.threads {
+                    let cost = Task::new(group, subject, threads).run_here(&setting);
+                    cost.unwrap_or_else(|error| {
+                        panic!("{}, {}: {error:#}", group.name, subject.name)
+                    });
+                }
+            }
+        }
+    }
+}

@@ -17,7 +17,8 @@ use talea_region::{AddPath, Region};
 use crate::work::{Subject, Work};
 use talea_statistics::median;
 
-const TARGET: Duration = Duration::from_millis(75);
+/// How long a measurement takes, unless a test wants it short.
+pub(crate) const TARGET: Duration = Duration::from_millis(75);
 
 /// The share of the cores' time that others may have, and how often a measurement is tried.
 const CALM: f64 = 0.03;
@@ -49,12 +50,18 @@ impl Cost {
 
 /// Measures `n` operations on each of `threads` threads, which start together.
 /// Returns also how many operations were done in all.
-pub(crate) fn measure(subject: &Subject, work: &dyn Work, threads: usize, n: u64) -> (Cost, u64) {
+pub(crate) fn measure(
+    subject: &Subject,
+    work: &dyn Work,
+    threads: usize,
+    n: u64,
+    target: Duration,
+) -> (Cost, u64) {
     let cores = cpus().len();
     let mut best = spend(subject, work, threads, n);
     let mut tries = 1;
     while tries < TRIES && taken_by_others(&best, cores) > CALM {
-        thread::sleep(TARGET);
+        thread::sleep(target);
         let again = spend(subject, work, threads, n);
         tries += 1;
         if taken_by_others(&again, cores) < taken_by_others(&best, cores) {
@@ -86,15 +93,20 @@ fn taken_by_others(spent: &[TimeSpent], cores: usize) -> f64 {
 
 /// How many operations a thread must do for a measurement of 50 to 100 ms, and how many all
 /// threads did to find that out.
-pub(crate) fn calibrate(subject: &Subject, work: &dyn Work, threads: usize) -> (u64, u64) {
+pub(crate) fn calibrate(
+    subject: &Subject,
+    work: &dyn Work,
+    threads: usize,
+    target: Duration,
+) -> (u64, u64) {
     let (mut n, mut done) = (1, 0);
     loop {
         let took = spend(subject, work, threads, n).iter().map(|one| one.running).max();
         let took = took.unwrap_or_default().as_secs_f64().max(1e-6);
         done += threads as u64 * n;
-        let fitting = (n as f64 * TARGET.as_secs_f64() / took).max(1.0);
+        let fitting = (n as f64 * target.as_secs_f64() / took).max(1.0);
         // A short try is mostly start-up: the last one must have been of the right order.
-        if took * 4.0 > TARGET.as_secs_f64() {
+        if took * 4.0 > target.as_secs_f64() {
             return (fitting as u64, done);
         }
         n = fitting.min(n as f64 * 100.0) as u64;

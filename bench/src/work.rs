@@ -1,6 +1,7 @@
 //! Groups, their subjects, and the work that these do.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
 
 use anyhow::Result;
 
@@ -66,6 +67,8 @@ impl Subject {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting {
     pub(crate) inserts: u64,
+    /// About how long one measurement takes.
+    pub(crate) target: Duration,
 }
 
 pub(crate) trait Work: Send + Sync {

@@ -25,10 +25,11 @@ struct Number {
 
 type ByNumber = Family<Number, Histogram<Seconds>>;
 
-/// Only the handle, so that a list of them takes no more memory than a service's own.
-pub(crate) struct TaleaClassic(Histogram<Seconds>);
-pub(crate) struct TaleaNative(Histogram<Seconds>);
-pub(crate) struct TaleaDual(Histogram<Seconds>);
+/// The handle, which is all that a service keeps, and the number of its series: several subjects of a group
+/// may have this type.
+pub(crate) struct TaleaClassic(Histogram<Seconds>, u64);
+pub(crate) struct TaleaNative(Histogram<Seconds>, u64);
+pub(crate) struct TaleaDual(Histogram<Seconds>, u64);
 
 fn register(name: &str, bucketing: Bucketing) -> ByNumber {
     // Striped, as without labels or with fixed ones.
@@ -37,10 +38,9 @@ fn register(name: &str, bucketing: Bucketing) -> ByNumber {
     REGISTRY.register(opts).expect("its name is free")
 }
 
-/// The first series, whose contents alone are asked for.
-fn first(name: &str) -> Result<HistogramSnapshot> {
+fn series(name: &str, n: u64) -> Result<HistogramSnapshot> {
     let snapshot = REGISTRY.snapshot_of(|other| other == name);
-    snapshot.histogram(name, &[("n", "0")]).context("there is no such histogram")
+    snapshot.histogram(name, &[("n", &n.to_string())]).context("there is no such histogram")
 }
 
 macro_rules! latencies {
@@ -53,7 +53,8 @@ macro_rules! latencies {
                 static FAMILY: LazyLock<ByNumber> =
                     LazyLock::new(|| register($seconds, Bucketing::$bucketing));
                 static NEXT: AtomicU64 = AtomicU64::new(0);
-                Ok(Self(FAMILY.with(Number { n: NEXT.fetch_add(1, Relaxed) }).keep()))
+                let n = NEXT.fetch_add(1, Relaxed);
+                Ok(Self(FAMILY.with(Number { n }).keep(), n))
             }
 
             fn observe_each<const LEN: usize>(&self, thread: usize, n: u64, values: &Sequence<Duration, LEN>) {
@@ -61,11 +62,11 @@ macro_rules! latencies {
             }
 
             fn count(&self) -> Result<u64> {
-                Ok(first($seconds)?.count())
+                Ok(series($seconds, self.1)?.count())
             }
 
             fn quantile(&self, q: f64) -> Result<Option<f64>> {
-                Ok(first($seconds)?.quantile(q))
+                Ok(series($seconds, self.1)?.quantile(q))
             }
         }
     )+};
