@@ -47,7 +47,7 @@ impl Series<'_> {
 
 impl Region {
     /// Removes the series that were not looked up for `longer` or, if that is `None`, for their
-    /// family's time. Then it sweeps. Returns the number of removed series. `wants` selects
+    /// family's time. Then it sweeps. Returns the number of removed series that snapshots showed. `wants` selects
     /// families, each by its name and the minutes after which its idle series expire, 0 for never.
     ///
     /// The record of a series has the number of the sweep during which it was last looked up, and
@@ -70,7 +70,9 @@ impl Region {
         let gone = self
             .series_of(&chosen)
             .filter(|&(id, seen)| {
+                // One that is hidden was seen by nobody: it goes, and does not count.
                 self.series(id).expire_one(&guard, seen, longer, now, &mut may_search)
+                    && !Head::unpack(seen).hidden
             })
             .count();
         drop(guard);

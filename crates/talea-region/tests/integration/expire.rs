@@ -89,3 +89,24 @@ fn an_expired_series_comes_back_from_zero_and_its_memory_is_reused() {
     let reached = usage.records.reached / usage.record_len;
     assert!((200..400).contains(&reached), "{reached} records");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hidden_series_of_a_process_that_ended_goes_and_does_not_count() {
+    let shm = crate::support::tmpfs::Shm::new("expires");
+    let [(region, f), (ending, g)] = [(); 2].map(|()| {
+        let region = region::open(shm.file());
+        (region, family(region, "f", 60))
+    });
+    for n in 0..5 {
+        let text = format!("n=\"{n}\"");
+        g.series(text.as_bytes()).unwrap().keep().unwrap();
+        assert!(f.remove(text.as_bytes()));
+    }
+    f.series(b"shown").unwrap().at(0).add(1);
+    sweep(region, 3);
+    ending.close(false);
+    assert_eq!(region.expire(Some(2 * MINUTE), |_, _| true), 1);
+    sweep(region, 2);
+    assert_eq!(region.usage().records.taken, 0);
+}
