@@ -6,7 +6,7 @@ use talea_load::figures::{NONE, count, counted, whole, whole_or_none};
 
 use super::document::{document, figure, wide_table};
 use super::pairs::{self, Pair};
-use super::table::{Column, briefly, columns, counted_scrapes, unsampled};
+use super::table::{Column, briefly, columns, counted_scrapes, unsampled, untimed};
 use super::thresholds::thresholds;
 use super::{analysis, case, prometheus, provenance, rounds, throughput};
 use crate::compare::Judgement;
@@ -20,6 +20,7 @@ pub(crate) fn page(study: &Study, judgements: &[Judgement]) -> String {
             h2 { "All cases" }
             (table(&study.cases))
             @for words in study.cases.iter().filter_map(counted_scrapes) { p.note { (words) } }
+            @for words in study.cases.iter().filter_map(untimed) { p.note { (words) } }
             @for words in study.cases.iter().filter_map(unsampled) { p.note { (words) } }
             (legend())
         }

@@ -157,6 +157,7 @@ fn in_words(result: &CaseResult) -> Vec<String> {
     let said = wrong(result)
         .into_iter()
         .chain(scrapes)
+        .chain(untimed(result))
         .chain(failures)
         .chain(differences)
         .chain(unsampled);
@@ -200,6 +201,22 @@ pub(super) fn counted_scrapes(result: &CaseResult) -> Option<String> {
         counted(received, "request"),
         count(scrapes, "is a scrape", "are scrapes"),
     ))
+}
+
+/// That the server's response times leave out requests that it counted, such as those that clients gave up and it
+/// still answers.
+pub(super) fn untimed(result: &CaseResult) -> Option<String> {
+    let server = result.server.as_ref()?;
+    let (received, timed) = (server.requests_received?, server.requests_timed?);
+    (timed < received).then(|| {
+        format!(
+            "Case {}: the server's response times are of {} of the {} that it counted; the others had not ended, or \
+             it does not time them.",
+            result.id,
+            whole(timed),
+            counted(received, "request"),
+        )
+    })
 }
 
 /// Why peaks of a case are not known, if no sample was taken while it ran.
@@ -274,6 +291,11 @@ mod tests {
         for (result, words) in [
             (with_server(|it| it.unsampled = true), unsampled),
             (limited, "Beware of A: nothing was answered over HTTP/2."),
+            (
+                with_server(|it| it.requests_timed = Some(990)),
+                "Case A: the server's response times are of 990 of the 1,000 requests that it counted; the others had \
+                 not ended, or it does not time them.",
+            ),
             (with_server(|it| it.missed_samples = 1), "Case A: 1 sample could not be taken."),
             (with_server(|it| it.missed_samples = 2), "Case A: 2 samples could not be taken."),
             (result(1000, 1266), "266 more than were sent."),

@@ -18,6 +18,8 @@ pub(crate) struct Server {
     pub requests_received: Option<u64>,
     /// Those of them that are scrapes of its metrics; none if it does not count them, or this is not known.
     pub scrapes_counted: Option<u64>,
+    /// The requests that its response times are of; those that had not ended at the last reading are not among them.
+    pub requests_timed: Option<u64>,
     /// Requests received a second, in the best 2 s.
     pub peak_rate_2s: Option<f64>,
     /// Mean response time by the server's clock, over the whole case.
@@ -77,6 +79,7 @@ impl Server {
         Self {
             requests_received,
             scrapes_counted: None,
+            requests_timed: whole_of(Some(totals.durations.count).filter(|count| *count > 0.0)),
             peak_rate_2s: series.peak_rate(),
             mean_response_ms: totals.durations.mean_ms(),
             quantiles: Quantiles::by(|quantile| totals.durations.quantile_ms(quantile)),
