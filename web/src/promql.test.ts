@@ -13,7 +13,7 @@ test('each kind has its query', () => {
     'histogram_quantile(0.99, sum by (le) (rate(d_seconds_bucket{a="b"}[5m])))',
   );
   expect(query('memory_bytes', 'gauge', [])).toBe('memory_bytes');
-  expect(query('gc_seconds', 'summary', [])).toBe('rate(gc_seconds_count[1m])');
+  expect(query('gc_seconds', 'summary', [])).toBe('gc_seconds');
   expect(
     query('x', 'untyped', [
       ['a', 'b'],

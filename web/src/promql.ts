@@ -25,7 +25,6 @@ export function query(name: string, kind: Kind, labels: Labels): string {
     case 'histogram':
       return `histogram_quantile(0.99, sum by (le) (rate(${selector(`${name}_bucket`, labels)}[5m])))`;
     case 'summary':
-      return `rate(${selector(`${name}_count`, labels)}[1m])`;
     case 'gauge':
     case 'untyped':
       return selector(name, labels);

@@ -8,6 +8,7 @@ mod native_durations;
 #[cfg(test)]
 pub(crate) mod pages;
 pub(crate) mod protobuf;
+mod summaries;
 mod text;
 mod times;
 
@@ -27,10 +28,11 @@ pub(crate) const ACCEPT: &str = "application/vnd.google.protobuf;\
 /// The families of a page in protobuf, OpenMetrics or Prometheus' text format. An error says why it
 /// is none of them: of a page that is not protobuf, what is wrong with it as a text.
 pub(crate) fn read(page: &[u8]) -> anyhow::Result<Vec<MetricFamily>> {
-    match protobuf::families(page) {
-        Some(families) => Ok(families),
-        None => text::families(page),
-    }
+    let families = match protobuf::families(page) {
+        Some(families) => families,
+        None => text::families(page)?,
+    };
+    Ok(families.into_iter().flat_map(summaries::samples).collect())
 }
 
 pub(crate) fn of_snapshot(snapshot: &Snapshot) -> anyhow::Result<Vec<MetricFamily>> {

@@ -23,6 +23,8 @@ pub(crate) struct Metric {
     pub(crate) gauge: Option<Number>,
     #[prost(message, optional, tag = "3")]
     pub(crate) counter: Option<Number>,
+    #[prost(message, optional, tag = "4")]
+    pub(crate) summary: Option<Summary>,
     #[prost(message, optional, tag = "5")]
     pub(crate) untyped: Option<Number>,
     #[prost(message, optional, tag = "7")]
@@ -97,6 +99,24 @@ pub(crate) struct Histogram {
     /// Of the native buckets.
     #[prost(message, repeated, tag = "16")]
     pub(crate) exemplars: Vec<Exemplar>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub(crate) struct Summary {
+    #[prost(uint64, tag = "1")]
+    pub(crate) sample_count: u64,
+    #[prost(double, tag = "2")]
+    pub(crate) sample_sum: f64,
+    #[prost(message, repeated, tag = "3")]
+    pub(crate) quantile: Vec<Quantile>,
+}
+
+#[derive(Clone, Copy, PartialEq, Message)]
+pub(crate) struct Quantile {
+    #[prost(double, tag = "1")]
+    pub(crate) quantile: f64,
+    #[prost(double, tag = "2")]
+    pub(crate) value: f64,
 }
 
 #[derive(Clone, PartialEq, Message)]

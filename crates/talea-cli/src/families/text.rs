@@ -5,7 +5,9 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, anyhow, bail};
 use talea_parse::{FamilyRef, LabelsRef, MetricType, Syntax};
 
-use super::protobuf::{Bucket, Histogram, Kind, LabelPair, Metric, MetricFamily, Number};
+use super::protobuf::{
+    Bucket, Histogram, Kind, LabelPair, Metric, MetricFamily, Number, Quantile, Summary,
+};
 
 /// The first bytes of what gzip compressed. Source: RFC 1952, section 2.3.1.
 const GZIP: &[u8] = &[0x1F, 0x8B];
@@ -72,7 +74,11 @@ fn family(from: &FamilyRef<'_>) -> MetricFamily {
                 let le = sample.labels.get("le").and_then(|le| le.parse().ok());
                 add(metric.histogram.get_or_insert_default(), ending, le, sample.value);
             }
-            Kind::Summary | Kind::GaugeHistogram => {}
+            Kind::Summary => {
+                let quantile = sample.labels.get("quantile").and_then(|it| it.parse().ok());
+                add_to(metric.summary.get_or_insert_default(), ending, quantile, sample.value);
+            }
+            Kind::GaugeHistogram => {}
         }
     }
     family
@@ -99,6 +105,15 @@ fn add(histogram: &mut Histogram, ending: &str, threshold: Option<f64>, value: f
             let cumulative_count = value as u64;
             histogram.bucket.push(Bucket { cumulative_count, upper_bound, exemplar: None });
         }
+        _ => {}
+    }
+}
+
+fn add_to(summary: &mut Summary, ending: &str, quantile: Option<f64>, value: f64) {
+    match (ending, quantile) {
+        ("_sum", _) => summary.sample_sum = value,
+        ("_count", _) => summary.sample_count = value as u64,
+        ("", Some(quantile)) => summary.quantile.push(Quantile { quantile, value }),
         _ => {}
     }
 }
