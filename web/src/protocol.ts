@@ -64,6 +64,8 @@ export interface Hello {
   buckets: BucketBounds[];
   processes: Process[];
   marks: Mark[];
+  /** What is not shown, or not as it is defined. */
+  faults?: string[];
   study: Study | null;
   history: boolean;
 }

@@ -53,6 +53,8 @@ export class Service {
   private frozen: { span: Span; timeline: Timeline } | null = null;
   processes: Process[] = [];
   marks: Mark[] = [];
+  /** What is not shown, or not as it is defined. */
+  faults: string[] = [];
   study: Study | null = null;
   connection: Connection = 'connecting';
   /** Why something is not as it should be, as a sentence. */
@@ -188,6 +190,7 @@ export class Service {
     on<Hello>('hello', (hello) => this.greet(hello));
     on<Point>('point', (point) => this.take(point));
     on<Process[]>('processes', (processes) => (this.processes = processes));
+    on<string[]>('faults', (faults) => (this.faults = faults));
     on<Study>('study', (study) => (this.study = study));
     on<unknown>('lagged', () => void this.catchUp());
     events.onerror = () => {
@@ -227,6 +230,7 @@ export class Service {
     [this.lostSince, this.attempts] = [null, 0];
     this.ahead = hello.now - Date.now();
     this.processes = hello.processes;
+    this.faults = hello.faults ?? [];
     this.study = hello.study;
     if (!isKnown) {
       this.names.clear();

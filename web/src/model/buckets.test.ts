@@ -17,16 +17,30 @@ test('a quantile is in the first bucket that reaches its share', () => {
   expect(found.map((it) => it?.low)).toEqual([0.001, 0.002, 0.1, 0.1]);
 });
 
-test('buckets of several resolutions are put in order by their upper bounds', () => {
-  // A classic bucket, a fine one within it, one without an end; their numbers say nothing of the order.
-  const buckets = table([0.1, null], [0, 0.1], [0.05, 0.0511], [0.02, 0.1]);
-  const found = buckets.quantiles(counts([0, 1], [1, 3], [2, 5], [3, 1]), [0.5, 0.6, 0.9, 0.91]);
+test('a quantile over buckets of services with other bounds lies where all of them allow', () => {
+  // 100 up to 0.1, and 100 from 0.05 to 0.3; 10 from 1 to 5, and 5 above 2.
+  const buckets = table([0, 0.1], [0.05, 0.3], [1, 5], [2, null]);
+  const found = buckets.quantiles(counts([0, 100], [1, 100], [2, 10], [3, 5]), [0.2, 0.5, 0.95, 1]);
   expect(found).toEqual([
-    { low: 0.05, high: 0.0511 },
     { low: 0, high: 0.1 },
-    { low: 0.02, high: 0.1 },
+    { low: 0.05, high: 0.3 },
+    { low: 1, high: 5 },
+    { low: 2, high: Infinity },
+  ]);
+  expect(buckets.overlap(counts([0, 1], [1, 1]))).toBe(true);
+  expect(buckets.overlap(counts([0, 1], [2, 1]))).toBe(false);
+});
+
+test('a bucket within another is no overlap, and a quantile is in it if enough are', () => {
+  const buckets = table([0, 0.1], [0.05, 0.0511], [0.1, null]);
+  const all = counts([0, 1], [1, 3], [2, 1]);
+  expect(buckets.overlap(all)).toBe(false);
+  expect(buckets.quantiles(all, [0.5, 1])).toEqual([
+    { low: 0.05, high: 0.0511 },
     { low: 0.1, high: Infinity },
   ]);
+  // With more in the wider one it is certain to be in that.
+  expect(buckets.quantiles(counts([0, 9], [1, 1]), [0.5])).toEqual([{ low: 0, high: 0.1 }]);
 });
 
 test('nothing that was counted has no quantile', () => {

@@ -78,6 +78,10 @@ export class Sum {
 
 export const isError = (status: string): boolean => status.startsWith('5');
 
+const FAILURES: readonly string[] = ['aborted', 'panicked', 'timed_out'];
+
+export const isFailure = (outcome: string): boolean => FAILURES.includes(outcome);
+
 function total(counts: Iterable<number>): number {
   let sum = 0;
   for (const count of counts) sum += count;

@@ -1,11 +1,16 @@
 // Advice for the reader if the service has no endpoints that the page can show.
 
 import type { Page } from '../page.ts';
+import { Faults } from './parts.tsx';
 
 export function Empty({ page }: { page: Page }) {
+  // A study has no regions, and no processes.
+  const lives = page.service.study !== null || page.service.processes.some(({ alive }) => alive);
+  if (!lives && page.service.faults.length > 0) return <Unreadable page={page} />;
   return (
     <section class="card words empty" aria-labelledby="empty-title">
       <h2 id="empty-title">No endpoints yet</h2>
+      {!lives && <p>No process is there that records metrics where this agent looks: start the service first.</p>}
       <p>
         The page shows endpoints as soon as the service has a histogram of the durations of its requests, such as{' '}
         <code>http_request_duration_seconds</code> or <code>http_server_request_duration_seconds</code>, with a label
@@ -27,5 +32,18 @@ export function Empty({ page }: { page: Page }) {
         them in <a href={page.link({ view: 'processes' })}>Processes</a>.
       </p>
     </section>
+  );
+}
+
+/** The cause is the agent's: advice for the service would not help. */
+function Unreadable({ page }: { page: Page }) {
+  return (
+    <>
+      <section class="card words empty" aria-labelledby="empty-title">
+        <h2 id="empty-title">No region can be read</h2>
+        <p>The agent found regions of metrics, or was named some, and can read none of them. The reasons:</p>
+      </section>
+      <Faults page={page} />
+    </>
   );
 }

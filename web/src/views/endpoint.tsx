@@ -2,7 +2,7 @@
 
 import { Requests } from '../charts/requests.tsx';
 import { rate, share, whole } from '../figures.ts';
-import { Sum, isError } from '../model/sum.ts';
+import { Sum, isError, isFailure } from '../model/sum.ts';
 import type { Bin } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
@@ -84,7 +84,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
             title="Outcomes"
             counts={sum.outcomes}
             seconds={timeline.seconds}
-            isWrong={(outcome) => outcome !== 'complete'}
+            isWrong={isFailure}
             none="The service shows no outcomes of this endpoint, or none in this time."
           />
         </div>

@@ -13,7 +13,7 @@ import type { Bin, Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
 import { Empty } from './empty.tsx';
-import { Marks, Showing, Tiles, surroundings } from './parts.tsx';
+import { Faults, Marks, Showing, Tiles, surroundings } from './parts.tsx';
 import { useSeen } from './seen.ts';
 
 const allOf = (bin: Bin) => bin.all;
@@ -24,17 +24,24 @@ export function Endpoints({ page }: { page: Page }) {
   const timeline = service.shown(address);
   const around = surroundings(page);
   if (service.hello && service.names.size === 0 && !service.isLoading) return <Empty page={page} />;
+  const { all } = timeline;
   return (
     <>
       <Showing page={page} timeline={timeline} />
       <div aria-busy={service.isLoading}>
         <Tiles
-          sum={timeline.all}
+          sum={all}
           timeline={timeline}
           inFlight={timeline.bins.at(-1)?.inFlight ?? null}
           buckets={service.buckets}
           isLive={!page.isPaused}
         />
+        {service.buckets.overlap(all.buckets) && (
+          <p class="note">
+            The services count latencies in buckets with other bounds. A quantile of all endpoints is known between
+            bounds of all of them; those of each endpoint are as exact as its own buckets.
+          </p>
+        )}
         <Requests
           timeline={timeline}
           sumOf={allOf}
@@ -46,6 +53,7 @@ export function Endpoints({ page }: { page: Page }) {
           latenciesFirst={page.isNarrow}
           isLive={!page.isPaused}
         />
+        <Faults page={page} />
         <Marks page={page} around={around} />
         <Rows page={page} timeline={timeline} around={around} />
       </div>

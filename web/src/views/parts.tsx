@@ -102,6 +102,23 @@ export function Showing({ page, timeline }: { page: Page; timeline: Timeline }) 
   );
 }
 
+/** What is not shown, or not as it is defined. */
+export function Faults({ page: { service } }: { page: Page }) {
+  if (service.faults.length === 0) return null;
+  return (
+    <section class="card marks faults" aria-labelledby="faults-title">
+      <h3 id="faults-title">Not shown as it is defined</h3>
+      <ul tabIndex={service.faults.length > 2 ? 0 : -1}>
+        {service.faults.map((fault) => (
+          <li key={fault}>
+            <span>{printable(fault)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 /** Starts and deaths of processes in the time that is seen, the latest first. */
 export function Marks({ page: { service }, around: { window, marks } }: { page: Page; around: Surroundings }) {
   const seen = marks.filter(({ t }) => t >= window.from && t <= window.to).reverse();

@@ -7,7 +7,7 @@ import { duration, inUnit, moment, unitOf } from '../figures.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
 import type { Process } from '../protocol.ts';
-import { Marks, Showing, surroundings } from './parts.tsx';
+import { Faults, Marks, Showing, surroundings } from './parts.tsx';
 
 export function Processes({ page }: { page: Page }) {
   const { address, service } = page;
@@ -22,6 +22,7 @@ export function Processes({ page }: { page: Page }) {
   return (
     <>
       <Showing page={page} timeline={timeline} />
+      <Faults page={page} />
       <Marks page={page} around={around} />
       <section aria-labelledby="processes-title">
         <div class="section-head">

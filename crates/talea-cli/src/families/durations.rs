@@ -35,6 +35,41 @@ impl Between {
     }
 }
 
+/// The interval that a quantile of the values in some buckets lies in, whatever their bounds are.
+/// They may overlap: then it is as narrow as the bounds of all of them say for certain. `None` if
+/// there are no values.
+pub(super) fn quantile_of(buckets: &[(Between, f64)], quantile: f64) -> Option<Between> {
+    let total: f64 = buckets.iter().map(|(_, count)| count.max(0.0)).sum();
+    if total <= 0.0 {
+        return None;
+    }
+    let rank = (quantile * total).max(f64::MIN_POSITIVE);
+    let high_of = |bucket: &Between| bucket.high.unwrap_or(f64::INFINITY);
+    let mut filled: Vec<&(Between, f64)> = buckets.iter().filter(|it| it.1 > 0.0).collect();
+    // As many values are at most at a bound as are in the buckets that end there or below it.
+    filled.sort_by(|one, other| high_of(&one.0).total_cmp(&high_of(&other.0)));
+    let mut below = 0.0;
+    let reaches = |it: &&&(Between, f64)| {
+        below += it.1;
+        below >= rank
+    };
+    let last = filled.last().map(|it| it.0.high);
+    let high = filled.iter().find(reaches).map(|it| it.0.high).or(last)?;
+    // And no more are than are in the buckets that begin below it.
+    filled.sort_by(|one, other| one.0.low.total_cmp(&other.0.low));
+    let (mut low, mut begun) = (filled.first()?.0.low, 0.0);
+    for (bucket, count) in filled {
+        if bucket.low > low {
+            if begun >= rank {
+                break;
+            }
+            low = bucket.low;
+        }
+        begun += count;
+    }
+    Some(Between { low, high })
+}
+
 impl Durations {
     /// Adds requests that took at most `threshold` seconds.
     pub(crate) fn add(&mut self, threshold: f64, count: f64) {
@@ -53,18 +88,6 @@ impl Durations {
             let before = from.below.iter().find(|(known, _)| known == threshold);
             self.add(*threshold, count - before.map_or(0.0, |(_, count)| *count));
         }
-    }
-
-    /// Each bucket by itself, in seconds.
-    pub(super) fn buckets(&self) -> Vec<(Between, f64)> {
-        let (mut low, mut below) = (0.0, 0.0);
-        let bucket = |&(threshold, count): &(f64, f64)| {
-            let high = threshold.is_finite().then_some(threshold);
-            let bucket = (Between { low, high }, count - below);
-            (low, below) = (threshold, count);
-            bucket
-        };
-        self.below.iter().map(bucket).collect()
     }
 
     /// Their mean in milliseconds; none where there were none, or one was no finite number.

@@ -76,26 +76,6 @@ impl NativeDurations {
         }
     }
 
-    /// The bucket that a quantile lies in, in the unit of the bounds; `None` if there are no values.
-    pub(crate) fn quantile(&self, quantile: f64) -> Option<Between> {
-        let total = self.zeros + self.buckets.values().sum::<f64>();
-        if total <= 0.0 {
-            return None;
-        }
-        let rank = (quantile * total).ceil().max(1.0);
-        let mut below = self.zeros;
-        if below >= rank {
-            return Some(Between { low: 0.0, high: Some(self.zero_threshold) });
-        }
-        for (&index, count) in &self.buckets {
-            below += count;
-            if below >= rank {
-                return Some(self.bucket(index));
-            }
-        }
-        None
-    }
-
     fn bucket(&self, index: i32) -> Between {
         let bound = |index: i32| (f64::from(index) * 2f64.powi(-self.schema)).exp2();
         Between { low: bound(index - 1), high: Some(bound(index)) }
@@ -115,6 +95,7 @@ mod tests {
 
     use talea::{Bucketing, Histogram, Opts, Registry, Seconds};
 
+    use super::super::durations::quantile_of;
     use super::super::protobuf;
     use super::*;
 
@@ -127,6 +108,10 @@ mod tests {
         micros.into_iter().for_each(|micros| took.observe(Duration::from_micros(micros)));
         let families = super::super::of_snapshot(&registry.snapshot()).unwrap();
         NativeDurations::of(families[0].metric[0].histogram.as_ref().unwrap()).unwrap()
+    }
+
+    fn quantile_in(of: &NativeDurations, quantile: f64) -> Option<Between> {
+        quantile_of(&of.buckets(), quantile)
     }
 
     fn assert_holds(found: Option<Between>, micros: u64, error: f64) {
@@ -142,7 +127,7 @@ mod tests {
         for (schema, error) in [(0, 0.334), (3, 0.0434), (5, 0.0109)] {
             let durations = shown(schema, (1..=1000).map(|n| n * 10));
             for (quantile, micros) in [(0.0, 10), (0.5, 5_000), (0.99, 9_900), (1.0, 10_000)] {
-                assert_holds(durations.quantile(quantile), micros, error);
+                assert_holds(quantile_in(&durations, quantile), micros, error);
             }
         }
     }
@@ -152,7 +137,7 @@ mod tests {
         let mut now = shown(3, (1..=1000).map(|n| n * 10).chain([7_000_000; 100]));
         now.add(&shown(3, (1..=1000).map(|n| n * 10)), -1.0);
         for quantile in [0.0, 0.5, 1.0] {
-            assert_holds(now.quantile(quantile), 7_000_000, 0.0434);
+            assert_holds(quantile_in(&now, quantile), 7_000_000, 0.0434);
         }
     }
 
@@ -161,12 +146,12 @@ mod tests {
         let mut all = shown(5, [1_000; 10]);
         all.add(&shown(2, [1_000_000; 30]), 1.0);
         assert_eq!(all.schema, 2);
-        assert_holds(all.quantile(0.2), 1_000, 0.0865);
-        assert_holds(all.quantile(0.3), 1_000_000, 0.0865);
+        assert_holds(quantile_in(&all, 0.2), 1_000, 0.0865);
+        assert_holds(quantile_in(&all, 0.3), 1_000_000, 0.0865);
         let mut none = NativeDurations::default();
         none.add(&all, 1.0);
         assert_eq!(none, all);
-        assert_eq!(NativeDurations::default().quantile(0.5), None);
+        assert_eq!(quantile_in(&NativeDurations::default(), 0.5), None);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The regions of an agent's page, and those whose series are missing from it or came to it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::families::protobuf::{LabelPair, Metric, MetricFamily};
 
@@ -96,6 +96,12 @@ impl Regions {
 /// The region that a series is of where there are several: an agent puts the label of regions before others.
 pub(crate) fn region_of(labels: &[LabelPair]) -> &str {
     labels.first().map_or("", |first| &first.value)
+}
+
+/// The regions that an agent's page is of.
+pub(super) fn known_regions(families: &[MetricFamily]) -> BTreeSet<String> {
+    let served = by_region(families, CREATED).into_keys();
+    served.chain(by_region(families, UP).into_keys()).collect()
 }
 
 /// The greatest value of each region.

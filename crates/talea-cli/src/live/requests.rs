@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::regions::region_of;
+use super::regions::{known_regions, region_of};
 use crate::families::protobuf::{Kind, LabelPair, Metric, MetricFamily, Number};
 use crate::families::{Times, endpoint_of, is_of_endpoint, outcome_of, status_of};
 
@@ -66,7 +66,7 @@ impl Counts {
                 };
                 self.family = Some(Arc::clone(family));
                 if let Some(status) = status {
-                    *self.statuses.entry(status.clone()).or_default() += grown.durations.count;
+                    *self.statuses.entry(status.clone()).or_default() += grown.count;
                 }
                 self.times.add(&grown);
             }
@@ -104,39 +104,46 @@ impl Counts {
 }
 
 impl Requests {
+    /// Each region is read by its own families: those of one say nothing of another.
     pub(crate) fn of(families: &[MetricFamily]) -> Self {
         let mut all = Self::default();
+        for families in by_region(families).values() {
+            all.add_region(families);
+        }
+        all
+    }
+
+    fn add_region(&mut self, families: &[Part<'_>]) {
         for (prefix, durations) in duration_families(families) {
-            all.add_durations(durations);
-            let is_alike = |family: &&MetricFamily| family.name.starts_with(prefix);
+            self.add_durations(durations);
+            let is_alike = |part: &&Part<'_>| part.family.name.starts_with(prefix);
             let mut alike = families.iter().filter(is_alike);
-            let has_statuses = durations.metric.iter().any(|it| status_of(&it.label).is_some());
+            let has_statuses = durations.metrics.iter().any(|it| status_of(&it.label).is_some());
             if !has_statuses {
                 let counter = alike.clone().find(|it| counts_by(it, &COUNTED[..2], status_of));
                 counter.into_iter().for_each(|it| {
-                    all.add(it, |it| {
+                    self.add(it, |it| {
                         Some(Value::Status(status_of(&it.label)?.to_owned(), counted(it)?))
                     });
                 });
             }
             let ended = alike.clone().find(|it| counts_by(it, &COUNTED, outcome_of));
             ended.into_iter().for_each(|it| {
-                all.add(it, |it| {
+                self.add(it, |it| {
                     Some(Value::Outcome(outcome_of(&it.label)?.to_owned(), counted(it)?))
                 });
             });
             let gauge = alike.find(counts_in_flight);
             gauge.into_iter().for_each(|it| {
-                all.add(it, |it| Some(Value::InFlight(finite(&it.gauge)?)));
+                self.add(it, |it| Some(Value::InFlight(finite(&it.gauge)?)));
             });
         }
-        all
     }
 
-    fn add_durations(&mut self, family: &MetricFamily) {
+    fn add_durations(&mut self, Part { family, metrics }: &Part<'_>) {
         let seconds = unit_seconds(&family.name).unwrap_or(1.0);
         let name: Arc<str> = family.name.as_str().into();
-        for metric in of_endpoints(family) {
+        for metric in metrics {
             let Some(histogram) = &metric.histogram else { continue };
             let mut times = Times::default();
             times.add_histogram(histogram, seconds);
@@ -150,14 +157,39 @@ impl Requests {
     }
 
     /// Adds the values of a family's series to endpoints that have durations.
-    fn add(&mut self, family: &MetricFamily, value: impl Fn(&Metric) -> Option<Value>) {
-        for metric in of_endpoints(family) {
+    fn add(&mut self, part: &Part<'_>, value: impl Fn(&Metric) -> Option<Value>) {
+        for metric in &part.metrics {
             let series = self.0.get_mut(&endpoint_of(&metric.label));
             if let (Some(series), Some(value)) = (series, value(metric)) {
-                series.insert(key(family, metric), Series::of(metric, value));
+                series.insert(key(part.family, metric), Series::of(metric, value));
             }
         }
     }
+}
+
+/// The series of endpoints that a family has of one region.
+struct Part<'a> {
+    family: &'a MetricFamily,
+    metrics: Vec<&'a Metric>,
+}
+
+/// The families that requests may be read from, by region; all of them under one name if there is only
+/// one region.
+fn by_region(families: &[MetricFamily]) -> BTreeMap<&str, Vec<Part<'_>>> {
+    let known = known_regions(families);
+    let mut all: BTreeMap<&str, Vec<Part<'_>>> = BTreeMap::new();
+    for family in families.iter().filter(|family| is_of_requests(&family.name)) {
+        for metric in family.metric.iter().filter(|metric| is_of_endpoint(&metric.label)) {
+            let region = region_of(&metric.label);
+            let region = if known.len() > 1 && known.contains(region) { region } else { "" };
+            let parts = all.entry(region).or_default();
+            match parts.last_mut().filter(|last| std::ptr::eq(last.family, family)) {
+                Some(last) => last.metrics.push(metric),
+                None => parts.push(Part { family, metrics: vec![metric] }),
+            }
+        }
+    }
+    all
 }
 
 impl Series {
@@ -190,32 +222,25 @@ fn finite(number: &Option<Number>) -> Option<f64> {
 type LabelReader = fn(&[LabelPair]) -> Option<&str>;
 
 /// Whether a family counts things with one of these names by a label.
-fn counts_by(family: &MetricFamily, names: &[&str], value_of: LabelReader) -> bool {
+fn counts_by(part: &Part<'_>, names: &[&str], value_of: LabelReader) -> bool {
+    let family = part.family;
     let is_counter = family.kind == Kind::Counter as i32;
     let is_named = names.iter().any(|word| family.name.contains(word));
-    is_counter && is_named && of_endpoints(family).any(|it| value_of(&it.label).is_some())
-}
-
-fn of_endpoints(family: &MetricFamily) -> impl Iterator<Item = &Metric> {
-    family.metric.iter().filter(|metric| is_of_endpoint(&metric.label))
+    is_counter && is_named && part.metrics.iter().any(|it| value_of(&it.label).is_some())
 }
 
 /// The histograms of requests' durations that distinguish endpoints: of each beginning of a name the
 /// one that is most likely meant.
-fn duration_families(families: &[MetricFamily]) -> BTreeMap<&str, &MetricFamily> {
-    let mut found: BTreeMap<&str, (usize, &MetricFamily)> = BTreeMap::new();
-    for family in families {
-        let is_histogram = family.kind == Kind::Histogram as i32;
-        if !is_histogram || of_endpoints(family).next().is_none() {
-            continue;
-        }
-        let Some((prefix, place)) = duration_name(&family.name) else { continue };
-        let best = found.entry(prefix).or_insert((place, family));
+fn duration_families<'a>(families: &'a [Part<'a>]) -> BTreeMap<&'a str, &'a Part<'a>> {
+    let mut found: BTreeMap<&str, (usize, &Part<'_>)> = BTreeMap::new();
+    for part in families.iter().filter(|part| part.family.kind == Kind::Histogram as i32) {
+        let Some((prefix, place)) = duration_name(&part.family.name) else { continue };
+        let best = found.entry(prefix).or_insert((place, part));
         if place < best.0 {
-            *best = (place, family);
+            *best = (place, part);
         }
     }
-    found.into_iter().map(|(prefix, (_, family))| (prefix, family)).collect()
+    found.into_iter().map(|(prefix, (_, part))| (prefix, part)).collect()
 }
 
 /// The words for what is counted by status, or by outcome.
@@ -255,7 +280,8 @@ fn unit_seconds(name: &str) -> Option<f64> {
         .map(|(_, seconds)| *seconds)
 }
 
-fn counts_in_flight(family: &&MetricFamily) -> bool {
+fn counts_in_flight(part: &&Part<'_>) -> bool {
+    let family = part.family;
     family.kind == Kind::Gauge as i32 && IN_FLIGHT.iter().any(|name| family.name.contains(name))
 }
 
@@ -264,7 +290,7 @@ mod tests {
     use super::*;
     use crate::families::pages::{self, counter, gauge, histogram};
 
-    fn of(page: &str) -> BTreeMap<String, Counts> {
+    fn of_page(page: &str) -> BTreeMap<String, Counts> {
         let all = Requests::of(&pages::read(page)).0.into_iter();
         all.map(|(name, series)| (name, Counts::total(series.values()))).collect()
     }
@@ -295,11 +321,11 @@ mod tests {
             (opentelemetry.concat(), Some(3.0), Some(2.0), 7.0),
             (cowboy.concat(), None, None, 0.007),
         ] {
-            let found = of(&page);
+            let found = of_page(&page);
             let counts = &found["GET /a"];
             assert_eq!(found.len(), 1, "{page}");
-            assert_eq!(counts.times.durations.count, 7.0, "{page}");
-            assert_eq!(counts.times.durations.sum, seconds, "{page}");
+            assert_eq!(counts.times.count, 7.0, "{page}");
+            assert_eq!(counts.times.sum, seconds, "{page}");
             let is_error = |(status, _): &(&String, &f64)| status.starts_with('5');
             let found = counts.statuses.iter().find(is_error).map(|(_, count)| *count);
             assert_eq!((found, counts.in_flight), (errors, in_flight), "{page}");
@@ -325,7 +351,7 @@ mod tests {
                 });
             page += &pages::family(kind, name, &values.each_ref().map(|it| (&*it.0, it.1)));
         }
-        let counts = &of(&page)["/a"];
+        let counts = &of_page(&page)["/a"];
         assert_eq!((counts.statuses["5xx"], counts.outcomes["aborted"]), (3.0, 3.0));
         assert_eq!(counts.in_flight, Some(3.0));
     }
@@ -338,7 +364,33 @@ mod tests {
             ("db_query_duration_seconds", "method=\"GET\""),
             ("http_client_request_duration_seconds", "method=\"GET\""),
         ] {
-            assert_eq!(of(&histogram(name, &[(labels, 1)])), BTreeMap::new(), "{name}");
+            assert_eq!(of_page(&histogram(name, &[(labels, 1)])), BTreeMap::new(), "{name}");
         }
+    }
+
+    #[test]
+    fn each_region_is_read_by_its_own_families() {
+        let up = gauge("talea_agent_region_up", &[("region=\"a\"", 1), ("region=\"b\"", 1)]);
+        let of = |region: &str, more: &str| {
+            format!("region=\"{region}\",method=\"GET\",route=\"/x\"{more}")
+        };
+        // One has its statuses in the histogram, and another name for it.
+        let pages = [
+            up,
+            histogram("http_request_duration_seconds", &[(&of("a", ",status=\"5xx\""), 3)]),
+            histogram("http_response_time_seconds", &[(&of("b", ""), 7)]),
+            counter("http_requests_total", &[(&of("b", ",status=\"2xx\""), 7)]),
+            gauge("http_requests_in_progress", &[(&of("a", ""), 1)]),
+            gauge("http_requests_in_flight", &[(&of("b", ""), 2)]),
+        ];
+        let found = of_page(&pages.concat());
+        let short = |name: &str| {
+            let counts = &found[name];
+            let statuses: Vec<_> =
+                counts.statuses.iter().map(|(of, n)| (of.as_str(), *n)).collect();
+            (counts.times.count, statuses, counts.in_flight)
+        };
+        assert_eq!(short("GET /x a"), (3.0, vec![("5xx", 3.0)], Some(1.0)));
+        assert_eq!(short("GET /x b"), (7.0, vec![("2xx", 7.0)], Some(2.0)));
     }
 }

@@ -17,8 +17,7 @@ pub(crate) struct Moment {
     began: Instant,
     pub(crate) ended: Instant,
     pub(crate) requests: Requests,
-    /// The latest counts of series whose family is missing: an agent cannot read their region, or leaves the
-    /// family out since other regions define it otherwise.
+    /// The latest counts of series whose family is missing: an agent cannot read their region.
     hidden: Requests,
     regions: KnownRegions,
     pub(crate) health: Health,
@@ -147,7 +146,7 @@ pub(crate) mod tests {
         });
         let moments: Vec<Moment> = moments.collect();
         let steps = moments.windows(2).map(|pair| Step::between(&pair[0], &pair[1]).grown);
-        steps.map(|grown| grown.values().map(|it| it.times.durations.count).sum()).collect()
+        steps.map(|grown| grown.values().map(|it| it.times.count).sum()).collect()
     }
 
     /// Regions, each with the second when it was made and the number of its requests, if it has any series of them.

@@ -89,7 +89,7 @@ impl Window {
         self.trends.retain(|name, _| step.grown.contains_key(name));
         for (name, counts) in &step.grown {
             let trend = self.trends.entry(name.clone()).or_default();
-            trend.push_back(per_second(counts.times.durations.count, seconds));
+            trend.push_back(per_second(counts.times.count, seconds));
             if trend.len() > TREND {
                 trend.pop_front();
             }
@@ -114,7 +114,7 @@ impl Window {
             let trend = self.trends.get(name).map(|trend| trend.iter().copied().collect());
             rows.push(Row {
                 name: name.clone(),
-                requests: now.times.durations.count,
+                requests: now.times.count,
                 trend: trend.unwrap_or_default(),
                 ..Row::of(&grown, seconds)
             });
@@ -160,8 +160,8 @@ impl Row {
         let total: f64 = statuses.values().sum();
         let errors: f64 = statuses.iter().filter(|it| it.0.starts_with('5')).map(|it| it.1).sum();
         Self {
-            count: times.durations.count,
-            rate: per_second(times.durations.count, seconds),
+            count: times.count,
+            rate: per_second(times.count, seconds),
             errors: (total > 0.0).then(|| errors / total),
             times: times.quantiles(),
             in_flight: *in_flight,

@@ -16,16 +16,18 @@ use tokio::sync::broadcast;
 
 use super::clients::{Clients, clients, clients_grown};
 use super::numbering::Numbering;
-use super::point::Point;
+use super::point::{InFlight, Point};
 use crate::families::protobuf::MetricFamily;
 use crate::history::{History, Stretch, Time};
-use crate::live::{Kind, Mark, Moment, Reading, Step, Value, Watch, unix_millis};
+use crate::live::{Kind, Mark, Moment, Reading, Step, Watch, unix_millis};
 
 /// How many events a browser may be behind, which takes memory for as many pages.
 const BEHIND: usize = 8;
 /// How many marks are kept, and how many processes that died.
 const MARKS: usize = 200;
 const DEAD: usize = 20;
+/// How many faults are sent.
+const FAULTS: usize = 50;
 /// How long a request for the past waits for others, of which one is answered at a time.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How many wait at most.
@@ -57,6 +59,8 @@ struct State {
     watch: Watch,
     marks: VecDeque<Mark>,
     processes: Vec<Process>,
+    /// What is not shown, or not as it is defined, in words.
+    faults: Vec<String>,
     /// The state of a study or load, as JSON.
     study: Option<serde_json::Value>,
     latest: Latest,
@@ -159,17 +163,14 @@ impl Feed {
         let before = std::mem::replace(&mut state.last, moment);
         if let (Some(before), Some(now)) = (before, &state.last) {
             let step = Step::between(&before, now);
-            let had_in_flight = |name: &str| {
-                let mut series = before.requests.0.get(name).into_iter().flatten();
-                series.any(|it| matches!(it.1.value, Value::InFlight(number) if number != 0.0))
-            };
+            let mut in_flight = InFlight::of(&before);
             let State { numbering, announced, .. } = &mut *state;
             let mut point = Point::of(
                 time.unix_millis,
                 (1, &step),
                 clients_grown.as_ref(),
                 numbering,
-                had_in_flight,
+                &mut in_flight,
             );
             (point.new_endpoints, point.new_buckets) = numbering.since(*announced);
             *announced = numbering.len();
@@ -177,6 +178,16 @@ impl Feed {
             self.send(Event::Point { text: event("point", &point), latest });
         }
         written
+    }
+
+    /// Says what is not shown, or not as it is defined. There may be many; a page has room for some.
+    pub(crate) fn set_faults(&self, mut faults: Vec<String>) {
+        faults.truncate(FAULTS);
+        let mut state = self.state();
+        if state.faults != faults {
+            self.send(Event::Text(event("faults", &faults)));
+            state.faults = faults;
+        }
     }
 
     /// Says how far a study or load is.
@@ -235,6 +246,7 @@ impl Feed {
             "buckets": buckets,
             "processes": state.processes,
             "marks": state.marks,
+            "faults": state.faults,
             "study": state.study,
             "history": true,
         });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Serialize, Serializer};
 
 use super::numbering::{Bucket, Endpoint, Numbering};
-use crate::live::{Counts, Mark, Step};
+use crate::live::{Counts, Mark, Moment, Step, Value};
 
 /// A step, or several added up.
 #[derive(Debug, Serialize)]
@@ -70,24 +70,34 @@ fn rounded(number: f64) -> f64 {
 }
 
 impl Point {
-    /// The number of steps that it is of. Endpoints are left out to which nothing came and that `had_in_flight`
-    /// nothing before and have nothing now.
+    /// The number of steps that it is of. An endpoint is left out if nothing of it changed: nothing came to it,
+    /// nothing of it ended, and it has as many in flight as `in_flight` has, the numbers that were shown last.
     pub(super) fn of(
         unix_millis: i64,
         (steps, step): (u64, &Step),
         clients: Option<&Counts>,
         numbering: &mut Numbering,
-        had_in_flight: impl Fn(&str) -> bool,
+        in_flight: &mut InFlight,
     ) -> Self {
         let seconds = step.length.as_secs_f64();
         let mut endpoints = Vec::new();
         for (name, counts) in &step.grown {
-            let has_in_flight = counts.in_flight.is_some_and(|in_flight| in_flight != 0.0);
-            if has_in_flight || counts.times.durations.count > 0.0 || had_in_flight(name) {
+            let before = in_flight.0.get(name).copied();
+            let has_grown = counts.times.count > 0.0
+                || counts.statuses.values().chain(counts.outcomes.values()).any(|it| *it > 0.0);
+            let is_in_flight = counts.in_flight.is_some_and(|number| number != 0.0);
+            if has_grown || is_in_flight || before.is_some_and(|number| number != 0.0) {
                 let number = numbering.endpoint(name, counts.family.as_ref());
                 endpoints.push(Requests::of(number as i64, counts, numbering));
             }
         }
+        // An endpoint that is gone has nothing in flight any more.
+        let gone = in_flight.0.iter().filter(|it| *it.1 != 0.0 && !step.grown.contains_key(it.0));
+        for (name, _) in gone {
+            let number = numbering.endpoint(name, None);
+            endpoints.push(Requests::of(number as i64, &Counts::default(), numbering));
+        }
+        *in_flight = InFlight::at_the_end_of(step);
         let numbers = step.health.numbers().into_iter();
         Self {
             unix_millis,
@@ -104,18 +114,40 @@ impl Point {
     }
 }
 
+/// How many requests each endpoint had in flight when it was shown last, as far as that is known.
+#[derive(Debug, Default)]
+pub(super) struct InFlight(BTreeMap<String, f64>);
+
+impl InFlight {
+    pub(super) fn of(moment: &Moment) -> Self {
+        let all = moment.requests.0.iter().filter_map(|(name, series)| {
+            let numbers = series.values().filter_map(|it| match it.value {
+                Value::InFlight(number) => Some(number),
+                _ => None,
+            });
+            Some((name.clone(), numbers.reduce(|sum, number| sum + number)?))
+        });
+        Self(all.collect())
+    }
+
+    fn at_the_end_of(step: &Step) -> Self {
+        let all = step.grown.iter();
+        Self(all.filter_map(|(name, counts)| Some((name.clone(), counts.in_flight?))).collect())
+    }
+}
+
 impl Requests {
     fn of(number: i64, counts: &Counts, numbering: &mut Numbering) -> Self {
         let not_0 = |counts: &BTreeMap<String, f64>| {
             let not_0 = counts.iter().filter(|(_, count)| **count > 0.0);
             not_0.map(|(name, count)| (name.clone(), Number(*count))).collect()
         };
-        let durations = &counts.times.durations;
-        let buckets = counts.times.buckets().into_iter();
+        let times = &counts.times;
+        let buckets = times.buckets().into_iter();
         Self(
             number,
-            Number(durations.count),
-            Number(durations.sum),
+            Number(times.count),
+            Number(times.sum),
             counts.in_flight.map(Number),
             not_0(&counts.statuses),
             buckets

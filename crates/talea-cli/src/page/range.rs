@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::clients::{clients, clients_grown, is_of_clients};
 use super::feed::Feed;
 use super::numbering::{Bucket, Endpoint};
-use super::point::Point;
+use super::point::{InFlight, Point};
 use super::query::TimeRange;
 use crate::families::protobuf::MetricFamily;
 use crate::history::{Stretch, Time};
@@ -38,6 +38,7 @@ impl Range {
         let (mut bins, mut marks): (Vec<Bin>, _) = (Vec::new(), Vec::new());
         let (mut last, mut watch): (Option<Moment>, _) = (None, Watch::default());
         let mut last_clients = None;
+        let mut in_flight = InFlight::default();
         let is_wanted = |name: &str| is_of_live(name) || is_of_marks(name) || is_of_clients(name);
         replay(&stretch, span, is_wanted, |tick, families| {
             marks.extend(watch.next(tick.time.unix_millis, &families));
@@ -47,6 +48,9 @@ impl Range {
             let reading = Reading::recorded(tick.after, tick.time.unix_millis, families);
             let now = Moment::of(&reading, last.as_ref());
             if let Some(before) = last.replace(now.clone()) {
+                if bins.is_empty() {
+                    in_flight = InFlight::of(&before);
+                }
                 let step = Step::between(&before, &now);
                 let bin = span.bin_of(tick.time.unix_millis);
                 match bins.last_mut().filter(|last| last.number == bin) {
@@ -66,8 +70,8 @@ impl Range {
         let is_within = |bin: &&Bin| bin.unix_millis >= span.from;
         feed.with_numbers(|numbering| {
             let point = |bin: &Bin| {
-                let clients = bin.clients.as_ref();
-                Point::of(bin.unix_millis, (bin.steps, &bin.step), clients, numbering, |_| false)
+                let (clients, steps) = (bin.clients.as_ref(), (bin.steps, &bin.step));
+                Point::of(bin.unix_millis, steps, clients, numbering, &mut in_flight)
             };
             let points = bins.iter().filter(is_within).map(point).collect();
             let (endpoints, buckets) = numbering.since((0, 0));
@@ -175,6 +179,39 @@ pub(super) mod tests {
             feed.add(Recorded { time, began, ended, families, processes }).unwrap();
         }
         feed
+    }
+
+    #[test]
+    fn a_request_that_has_ended_is_not_in_flight_on_a_page_that_is_opened_later() {
+        let a = "method=\"GET\",route=\"/a\"";
+        let page = |in_flight: u64, aborted: u64| {
+            requests(&[(a, 1)])
+                + &gauge("http_requests_in_flight", &[(a, in_flight)])
+                + &pages::counter(
+                    "http_request_outcomes_total",
+                    &[(&*format!("{a},outcome=\"aborted\""), aborted)],
+                )
+        };
+        // A stream whose client leaves, one that stays, and a service that is gone with it.
+        let all = [page(0, 0), page(1, 0), page(0, 1), page(1, 1), String::new(), String::new()];
+        let seconds = (100..).zip(all);
+        let feed = feed(seconds.map(|(second, page)| (second, second as u64, page)));
+        let points = |from, to, bin| {
+            let span = TimeRange { from, to, bin };
+            let json = serde_json::to_value(Range::of(&feed, span)).unwrap();
+            let points = json["points"].as_array().unwrap().iter();
+            let of = |it: &serde_json::Value| match &it["e"][0] {
+                serde_json::Value::Null => "nothing".to_owned(),
+                endpoint => format!("{} {}", endpoint[3], endpoint[6]),
+            };
+            points.map(of).collect::<Vec<String>>()
+        };
+        let [open, left, gone] = ["1 {}", "0 {\"aborted\":1}", "null {}"];
+        assert_eq!(points(100_001, 106_000, 1_000), [open, left, open, gone, "nothing"]);
+        // Opened when it was in flight already.
+        assert_eq!(points(101_001, 102_000, 1_000), [left]);
+        assert_eq!(points(103_001, 106_000, 1_000), [gone, "nothing"]);
+        assert_eq!(points(100_001, 110_000, 10_000), ["null {\"aborted\":1}"]);
     }
 
     #[test]

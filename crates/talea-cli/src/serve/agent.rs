@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -57,6 +57,18 @@ struct State {
 }
 
 impl State {
+    /// Why regions and directories cannot be read.
+    fn refusals(&self) -> Vec<String> {
+        let regions = self.regions.iter().filter_map(|(name, slot)| {
+            let trouble = slot.found.as_ref().err()?;
+            Some(printable(&format!("{name}: {}", trouble.reason)))
+        });
+        let unlisted = self.unlisted.iter().map(|(path, trouble)| {
+            printable(&format!("directory {}: {}", path.display(), trouble.reason))
+        });
+        regions.chain(unlisted).collect()
+    }
+
     /// Whether the system refused descriptors or memory when it was looked for regions.
     fn has_shortage(&self) -> bool {
         let regions = self.regions.values().filter_map(|slot| slot.found.as_ref().err());
@@ -158,19 +170,27 @@ impl Agent {
         Some((source, region.look().ok()?))
     }
 
-    /// The reasons why it does not serve all that was named, in words; empty if it does.
-    pub fn missing(&self) -> Vec<String> {
+    /// Whether it serves all that was named, and the reasons for what it does not serve, in words. A
+    /// directory is served if a region in it can be read, or it has none yet.
+    pub fn readiness(&self) -> (bool, Vec<String>) {
         self.refresh();
         let state = self.0.state();
-        let regions = state.regions.iter().filter(|(_, slot)| self.0.is_named(&slot.source));
-        let regions = regions.filter_map(|(name, slot)| {
-            let trouble = slot.found.as_ref().err()?;
-            Some(printable(&format!("{name}: {}", trouble.reason)))
-        });
-        let unlisted = state.unlisted.iter().map(|(path, trouble)| {
-            printable(&format!("directory {}: {}", path.display(), trouble.reason))
-        });
-        regions.chain(unlisted).collect()
+        let is_refused = |(_, slot): &(&String, &Slot)| slot.found.is_err();
+        let are_missing = |directory: &PathBuf| {
+            let mut here = state.regions.iter().filter(|it| is_in(&it.1.source, directory));
+            here.clone().next().is_some() && here.all(|it| is_refused(&it))
+        };
+        let mut refused = state.regions.iter().filter(is_refused);
+        let is_ready = state.unlisted.is_empty()
+            && !refused.any(|(_, slot)| self.0.is_named(&slot.source))
+            && !self.0.sources.directories.iter().any(are_missing);
+        (is_ready, state.refusals())
+    }
+
+    /// What of its regions is not shown, or not as it is defined, in words.
+    pub(super) fn faults(&self) -> Vec<String> {
+        let state = self.0.state();
+        state.refusals().into_iter().chain(state.conflicts.iter().cloned()).collect()
     }
 
     /// The processes that live, by the latest reading of each region.
@@ -472,6 +492,10 @@ impl Inner {
             self.note_up(name, false);
         }
     }
+}
+
+fn is_in(source: &RegionPlace, directory: &Path) -> bool {
+    matches!(source, RegionPlace::File(path) if path.parent() == Some(directory))
 }
 
 /// A file may come later, a process that is not there never will. Checked before anything is

@@ -70,6 +70,7 @@ impl Recorder {
         match families::read(&page) {
             Ok(families) => {
                 let processes = self.agent.processes();
+                self.feed.set_faults(self.agent.faults());
                 let recorded = Recorded { time, began, ended, families, processes };
                 if let Err(error) = self.feed.add(recorded) {
                     self.errors.write_seldom(&format!("{error:#}; memory has it"));

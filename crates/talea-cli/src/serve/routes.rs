@@ -20,8 +20,9 @@ use crate::web::{Hosts, check_host};
 /// How many requests for `/readyz` wait for a turn. Each looks for regions.
 const WAITING: usize = 64;
 
-/// `/metrics`, `/healthz` while it runs, `/readyz` where all that was named is served, and the
-/// live page. At most `at_once` scrapes are answered at the same time.
+/// `/metrics`, `/healthz` while it runs, `/readyz` where all that was named is served (of a
+/// directory a region, if it has any), and the live page. At most `at_once` scrapes are answered at
+/// the same time.
 pub(super) fn routes(agent: &Agent, at_once: usize, feed: &Arc<Feed>, hosts: Hosts) -> Router {
     let metrics = Exposition::of(agent).at_once(at_once);
     let record = from_fn_with_state(agent.clone(), scrape_outcome::record_outcome);
@@ -46,17 +47,19 @@ async fn readyz(
     let turn = turns.turn(Client::new(Some(client.ip()), "")).await;
     let Ok(turn) = turn else { return busy("too many clients ask") };
     // It opens files.
-    let missing = tokio::task::spawn_blocking(move || {
-        let missing = agent.missing();
+    let readiness = tokio::task::spawn_blocking(move || {
+        let readiness = agent.readiness();
         drop(turn);
-        missing
+        readiness
     });
-    let missing = missing.await;
-    match missing {
-        Ok(missing) if missing.is_empty() => plain(StatusCode::OK, "ready\n".to_owned()),
-        Ok(missing) => {
-            let lines = missing.iter().map(|one| format!("{one}\n")).collect();
-            plain(StatusCode::SERVICE_UNAVAILABLE, lines)
+    match readiness.await {
+        Ok((is_ready, refusals)) => {
+            let (status, first) = match is_ready {
+                true => (StatusCode::OK, "ready\n"),
+                false => (StatusCode::SERVICE_UNAVAILABLE, ""),
+            };
+            let lines = refusals.iter().map(|one| format!("{one}\n"));
+            plain(status, lines.fold(first.to_owned(), |all, line| all + &line))
         }
         Err(_) => plain(StatusCode::INTERNAL_SERVER_ERROR, String::new()),
     }

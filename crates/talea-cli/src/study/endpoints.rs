@@ -53,14 +53,14 @@ impl EndpointTimes {
         let (mut endpoints, mut all) = (Vec::new(), Times::default());
         for (name, now) in &self.0 {
             let grown = now.since(before.0.get(name).unwrap_or(&Times::default()));
-            if grown.durations.count <= 0.0 {
+            if grown.count <= 0.0 {
                 continue;
             }
             all.add(&grown);
             endpoints.push(EndpointSummary {
                 name: name.clone(),
-                requests: grown.durations.count.round() as u64,
-                mean_ms: grown.durations.mean_ms(),
+                requests: grown.count.round() as u64,
+                mean_ms: grown.mean_ms(),
                 quantiles: grown.quantiles(),
             });
         }

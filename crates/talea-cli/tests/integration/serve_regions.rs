@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use talea::{Config, Counter, Gauge, Opts, Registry};
+use talea::{Config, Counter, Gauge, Histogram, Opts, Registry, Seconds};
 use talea_parse::{Severity, Syntax, check, families};
 
 use crate::support::agent::Agent;
@@ -103,6 +103,56 @@ fn a_scrape_of_some_families_changes_nothing_that_is_said_of_all() {
         assert_eq!(said(&some), before, "{some}");
     }
     assert_eq!(said(&agent.scrape()), before);
+}
+
+#[test]
+fn a_directory_is_ready_unless_all_of_its_regions_are_refused() {
+    let place = RegionFolder::new();
+    let agent = place.agent();
+    let ready = || {
+        let answer = agent.get("/readyz", &[]);
+        (answer.status, answer.text())
+    };
+    assert_eq!(ready(), (200, "ready\n".to_owned()), "services may come later");
+    fs::write(place.at("bad.talea"), [7; 8192]).unwrap();
+    let (status, text) = ready();
+    assert_eq!(status, 503, "{text}");
+    assert!(text.starts_with("bad: "), "{text}");
+    let _registry = region(&place.region(), 1, 1);
+    let (status, text) = ready();
+    assert_eq!(status, 200, "{text}");
+    assert!(text.starts_with("ready\nbad: "), "{text}");
+}
+
+#[test]
+fn services_of_one_metric_with_other_buckets_are_all_shown() {
+    let place = RegionFolder::new();
+    let shop = |name: &str, buckets: &[f64]| {
+        let registry = Registry::open_with(place.at(name), Config::with_len(1 << 20)).unwrap();
+        let opts = Opts::new("http_request_duration", "T.").buckets(buckets);
+        let labels = ["method", "route"];
+        let took = registry.family::<Histogram<Seconds>>(opts, &labels).unwrap();
+        took.with_values(&["GET", "/"]).observe(Duration::from_millis(250));
+        registry
+    };
+    let agent = place.agent();
+    let _old = shop("old.talea", &[0.1, 1.0]);
+    let count = |page: &str, region: &str| {
+        let of_it = format!("{{region=\"{region}\",method=\"GET\",route=\"/\"}}");
+        sample(page, &format!("http_request_duration_seconds_count{of_it}"))
+    };
+    assert_eq!(count(&agent.scrape(), "old"), Some(1));
+    // One that starts later takes nothing from it.
+    let _new = shop("new.talea", &[0.2, 0.3, 5.0]);
+    agent.scrape();
+    let page = agent.scrape();
+    assert_eq!((count(&page, "old"), count(&page, "new")), (Some(1), Some(1)), "{page}");
+    for region in ["old", "new"] {
+        assert_eq!(agent_value(&page, "conflicts", region), Some(0), "{page}");
+    }
+    let faults = check(&page, Syntax::Text);
+    let violations = faults.iter().filter(|found| found.severity == Severity::Violation);
+    assert_eq!(violations.count(), 0, "{faults:?}");
 }
 
 #[test]
