@@ -1,6 +1,4 @@
-//! Endpoints that a router declares, before and after they have meters.
-
-use std::sync::OnceLock;
+//! Endpoints as a router declares them, and their meters.
 
 use ::axum::extract::Request;
 use ::axum::http::Method;
@@ -13,41 +11,31 @@ use crate::labels::endpoint::Methods;
 use crate::meters::attributes::known_method;
 use crate::meters::endpoint::EndpointMeters;
 
-/// A declared endpoint. It has meters once the whole declaration is known; it lives as long as the
-/// program, as a route does.
-#[derive(Debug)]
+/// An endpoint of a route.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct DeclaredEndpoint {
     pub(super) methods: Methods,
     /// The name of the handler, if it has one.
     handler: Option<&'static str>,
-    meters: OnceLock<&'static EndpointMeters>,
 }
 
 impl DeclaredEndpoint {
     /// Declares an endpoint that a handler or a service of type `H` answers.
-    pub(super) fn declare<H>(methods: Methods) -> &'static Self {
-        let handler = name_of::<H>();
-        Box::leak(Box::new(Self { methods, handler, meters: OnceLock::new() }))
+    pub(super) fn declare<H>(methods: Methods) -> Self {
+        Self { methods, handler: name_of::<H>() }
     }
 
-    pub(super) fn meter(&self, endpoints: &Endpoints, route: &str) {
-        let endpoint = || match self.handler {
+    /// Makes its meters, which live as long as the program, as a route does.
+    pub(super) fn meter(self, endpoints: &Endpoints, route: &str) -> &'static EndpointMeters {
+        let endpoint = match self.handler {
             Some(handler) => endpoints.endpoint(self.methods, route, handler),
             None => endpoints.unnamed(self.methods, route),
         };
-        // Each has one declaration, which is metered once.
-        self.meters.get_or_init(|| endpoint().meters);
-    }
-
-    /// Begins to meter a request, if the declaration is metered.
-    #[inline(always)]
-    pub(super) fn open(&'static self, exchange: &mut Exchange, request: &mut Request) {
-        if let Some(meters) = self.meters.get() {
-            open(meters, exchange, request);
-        }
+        endpoint.meters
     }
 }
 
+/// Begins to meter a request.
 #[inline(always)]
 pub(super) fn open(
     meters: &'static EndpointMeters,
@@ -59,26 +47,12 @@ pub(super) fn open(
     }
 }
 
-/// The parts of a method router that meter themselves, because nothing outside does.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct MeteredParts {
-    pub(super) declared: bool,
-    pub(super) rest: bool,
-}
-
-impl MeteredParts {
-    pub(super) fn all(metered: bool) -> Self {
-        Self { declared: metered, rest: metered }
-    }
-}
-
 /// The endpoints of one route, by method.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RouteEndpoints {
-    pub(super) declared: Vec<(HttpMethod, &'static DeclaredEndpoint)>,
-    /// Endpoints for methods that are not declared. If routers were merged there may be several,
-    /// of which the first answers.
-    pub(super) rest: Vec<&'static DeclaredEndpoint>,
+    pub(super) declared: Vec<(HttpMethod, DeclaredEndpoint)>,
+    /// The endpoint of methods that are not declared; `None` for axum's own answer.
+    pub(super) rest: Option<DeclaredEndpoint>,
     /// Whether methods that are not declared have a fallback; 405 otherwise.
     pub(super) has_fallback: bool,
     /// Whether a layer is around the answer to those methods.
@@ -88,53 +62,107 @@ pub(super) struct RouteEndpoints {
 }
 
 impl RouteEndpoints {
-    pub(super) fn all(&self) -> impl Iterator<Item = &'static DeclaredEndpoint> {
-        self.declared.iter().map(|&(_, endpoint)| endpoint).chain(self.rest.iter().copied())
+    /// The endpoint of a service of type `T`, which answers every method.
+    pub(super) fn service<T>() -> Self {
+        let mut endpoints = Self::default();
+        endpoints.set_fallback(DeclaredEndpoint::declare::<T>(Methods::Each));
+        endpoints
     }
 
-    pub(super) fn merge(&mut self, mut other: Self) {
+    pub(super) fn merge(&mut self, other: Self) {
         // axum takes the fallback that is given, or else the default of the other.
         if !self.has_fallback || other.has_fallback {
             self.layers_rest = other.layers_rest;
-            std::mem::swap(&mut self.rest, &mut other.rest);
+            self.rest = other.rest;
         }
         self.has_fallback |= other.has_fallback;
         self.layers = self.layers.max(other.layers);
         self.declared.extend(other.declared);
-        self.rest.extend(other.rest);
     }
 
     /// Replaces the answer to methods that are not declared, outside of the layers so far.
-    pub(super) fn set_fallback(&mut self, endpoint: &'static DeclaredEndpoint) {
-        self.rest = vec![endpoint];
+    pub(super) fn set_fallback(&mut self, endpoint: DeclaredEndpoint) {
+        self.rest = Some(endpoint);
         self.has_fallback = true;
         self.layers_rest = false;
     }
 
-    /// The endpoints of some parts, by method.
-    pub(super) fn by_method(&self, parts: MeteredParts) -> EndpointsByMethod {
-        let declared = |method| self.declared.iter().find(|(declared, _)| *declared == method);
-        EndpointsByMethod(std::array::from_fn(|n| {
-            let method = HttpMethod::ALL[n];
-            let found = declared(method).or_else(|| match method {
-                HttpMethod::Head => declared(HttpMethod::Get),
-                _ => None,
-            });
-            match found {
-                Some(&(_, endpoint)) => parts.declared.then_some(endpoint),
-                None => self.rest.first().copied().filter(|_| parts.rest),
-            }
-        }))
+    /// The endpoint of methods that are not declared; that of axum's own answer if there is no other.
+    pub(super) fn rest(&mut self) -> DeclaredEndpoint {
+        *self.rest.get_or_insert(DeclaredEndpoint::declare::<()>(Methods::Rest))
+    }
+
+    /// Makes the meters of all endpoints.
+    pub(super) fn meter(&self, endpoints: &Endpoints, route: &str) -> RouteMeters {
+        let mut meters = RouteMeters {
+            declared: [None; HttpMethod::ALL.len()],
+            rest: self.rest.map(|rest| rest.meter(endpoints, route)),
+        };
+        for (method, declared) in &self.declared {
+            meters.declared[*method as usize] = Some(declared.meter(endpoints, route));
+        }
+        meters
     }
 }
 
-/// Endpoints in the order of [`HttpMethod::ALL`].
-#[derive(Clone, Debug)]
-pub(super) struct EndpointsByMethod([Option<&'static DeclaredEndpoint>; HttpMethod::ALL.len()]);
+/// The meters of one route, by method in the order of [`HttpMethod::ALL`].
+#[derive(Debug)]
+pub(super) struct RouteMeters {
+    declared: [Option<&'static EndpointMeters>; HttpMethod::ALL.len()],
+    /// The meters of methods that are not declared.
+    rest: Option<&'static EndpointMeters>,
+}
 
-impl EndpointsByMethod {
+/// The parts of a route that meter themselves, because nothing outside does: those with meters.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MeteredParts<'a> {
+    pub(super) declared: Option<&'a RouteMeters>,
+    pub(super) rest: Option<&'a RouteMeters>,
+}
+
+impl<'a> MeteredParts<'a> {
+    pub(super) fn all(meters: &'a RouteMeters) -> Self {
+        Self { declared: Some(meters), rest: Some(meters) }
+    }
+
+    /// The meters of a method that is declared.
+    pub(super) fn of(self, method: HttpMethod) -> Option<&'static EndpointMeters> {
+        self.declared?.declared[method as usize]
+    }
+
+    /// The meters of methods that are not declared.
+    pub(super) fn of_rest(self) -> Option<&'static EndpointMeters> {
+        self.rest?.rest
+    }
+
+    /// The meters of all methods. `None` if no part meters itself.
+    pub(super) fn by_method(self) -> Option<MetersByMethod> {
+        let all = self.declared.or(self.rest)?;
+        Some(MetersByMethod(std::array::from_fn(|n| {
+            let answers = match HttpMethod::ALL[n] {
+                HttpMethod::Head => all.declared[n].or(all.declared[HttpMethod::Get as usize]),
+                _ => all.declared[n],
+            };
+            match answers {
+                Some(_) => answers.filter(|_| self.declared.is_some()),
+                None => self.of_rest(),
+            }
+        })))
+    }
+}
+
+/// Meters in the order of [`HttpMethod::ALL`], if the method's requests are metered.
+#[derive(Clone, Debug)]
+pub(super) struct MetersByMethod([Option<&'static EndpointMeters>; HttpMethod::ALL.len()]);
+
+impl MetersByMethod {
+    /// The same meters for every method.
+    pub(super) fn one(meters: &'static EndpointMeters) -> Self {
+        Self([Some(meters); HttpMethod::ALL.len()])
+    }
+
     #[inline]
-    pub(super) fn of(&self, method: &Method) -> Option<&'static DeclaredEndpoint> {
+    pub(super) fn of(&self, method: &Method) -> Option<&'static EndpointMeters> {
         self.0[known_method(method) as usize]
     }
 }

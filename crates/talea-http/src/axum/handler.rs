@@ -1,7 +1,6 @@
 //! Handlers and services, wrapped before axum boxes them: with a meter, or, if the meter is further
 //! out, with a watch for panics only.
 
-use std::convert::Infallible;
 use std::task::{Context, Poll};
 
 use ::axum::extract::Request;
@@ -9,32 +8,33 @@ use ::axum::handler::Handler;
 use ::axum::response::{IntoResponse, Response};
 use tower_service::Service;
 
-use super::declared_endpoint::DeclaredEndpoint;
+use super::declared_endpoint::open;
 use super::future::{HandlerFuture, PanicWatchFuture, ServiceFuture};
 use super::panic_note::note_panic;
 use crate::exchange::request::Exchange;
+use crate::meters::endpoint::EndpointMeters;
 
 #[derive(Clone, Debug)]
 pub(super) struct MeteredHandler<H> {
     pub(super) inner: H,
-    pub(super) endpoint: &'static DeclaredEndpoint,
+    pub(super) meters: &'static EndpointMeters,
 }
 
 /// A handler or a service whose meter is further out: notes panics.
 #[derive(Clone, Debug)]
 pub(super) struct PanicWatch<H>(pub(super) H);
 
-/// Adds a handler or a service to a router: with a meter if there is an endpoint, or else with a
-/// watch for panics.
+/// Adds a handler or a service to a router: with its meters, or, if there are none, with a watch for
+/// panics.
 macro_rules! add {
-    ($endpoint:expr, |$inner:ident| $add:expr) => {
-        match $endpoint {
+    ($meters:expr, |$inner:ident| $add:expr) => {
+        match $meters {
             None => {
                 let $inner = PanicWatch($inner);
                 $add
             }
-            Some(endpoint) => {
-                let $inner = MeteredHandler { inner: $inner, endpoint };
+            Some(meters) => {
+                let $inner = MeteredHandler { inner: $inner, meters };
                 $add
             }
         }
@@ -53,7 +53,7 @@ where
     #[inline]
     fn call(self, mut request: Request, state: S) -> Self::Future {
         let mut exchange = Exchange::closed();
-        self.endpoint.open(&mut exchange, &mut request);
+        open(self.meters, &mut exchange, &mut request);
         let call = exchange.call();
         let future = self.inner.call(request, state);
         call.returned();
@@ -63,25 +63,25 @@ where
 
 impl<S> Service<Request> for MeteredHandler<S>
 where
-    S: Service<Request, Error = Infallible>,
+    S: Service<Request>,
     S::Response: IntoResponse + 'static,
 {
     type Response = Response;
-    type Error = Infallible;
+    type Error = S::Error;
     type Future = ServiceFuture<S::Future>;
 
     #[inline]
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.inner.poll_ready(cx)
     }
 
     // Out of line, see `ServiceFuture::call`.
     #[inline(never)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let open = |exchange: &mut Exchange, request: &mut Request| {
-            self.endpoint.open(exchange, request);
-        };
-        ServiceFuture::call(&mut self.inner, request, open)
+        let meters = self.meters;
+        ServiceFuture::call(&mut self.inner, request, |exchange, request| {
+            open(meters, exchange, request);
+        })
     }
 }
 
@@ -99,16 +99,13 @@ where
     }
 }
 
-impl<S> Service<Request> for PanicWatch<S>
-where
-    S: Service<Request, Error = Infallible>,
-{
+impl<S: Service<Request>> Service<Request> for PanicWatch<S> {
     type Response = S::Response;
-    type Error = Infallible;
+    type Error = S::Error;
     type Future = PanicWatchFuture<S::Future>;
 
     #[inline]
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
         self.0.poll_ready(cx)
     }
 

@@ -10,20 +10,19 @@ use ::axum::response::{IntoResponse, Response};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::declared_endpoint::{EndpointsByMethod, MeteredParts, RouteEndpoints};
+use super::declared_endpoint::{MetersByMethod, open};
 use super::future::ServiceFuture;
-use crate::exchange::request::Exchange;
 
 #[derive(Clone, Debug)]
 pub(super) struct MeteredLayer<L> {
     layer: L,
-    endpoints: &'static EndpointsByMethod,
+    meters: &'static MetersByMethod,
 }
 
 impl<L> MeteredLayer<L> {
-    pub(super) fn new(layer: L, endpoints: &RouteEndpoints, parts: MeteredParts) -> Self {
-        // Endpoints live as long as the program, and so does their index.
-        Self { layer, endpoints: Box::leak(Box::new(endpoints.by_method(parts))) }
+    pub(super) fn new(layer: L, meters: MetersByMethod) -> Self {
+        // Meters live as long as the program, and so does their index.
+        Self { layer, meters: Box::leak(Box::new(meters)) }
     }
 }
 
@@ -31,14 +30,14 @@ impl<L: Layer<S>, S> Layer<S> for MeteredLayer<L> {
     type Service = MeteredLayerService<L::Service>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        MeteredLayerService { inner: self.layer.layer(inner), endpoints: self.endpoints }
+        MeteredLayerService { inner: self.layer.layer(inner), meters: self.meters }
     }
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct MeteredLayerService<S> {
     inner: S,
-    endpoints: &'static EndpointsByMethod,
+    meters: &'static MetersByMethod,
 }
 
 impl<S> Service<Request> for MeteredLayerService<S>
@@ -58,11 +57,11 @@ where
     // Out of line, see `ServiceFuture::call`.
     #[inline(never)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let open = |exchange: &mut Exchange, request: &mut Request| {
-            if let Some(endpoint) = self.endpoints.of(request.method()) {
-                endpoint.open(exchange, request);
+        let meters = self.meters;
+        ServiceFuture::call(&mut self.inner, request, |exchange, request| {
+            if let Some(meters) = meters.of(request.method()) {
+                open(meters, exchange, request);
             }
-        };
-        ServiceFuture::call(&mut self.inner, request, open)
+        })
     }
 }

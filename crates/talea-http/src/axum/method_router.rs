@@ -2,9 +2,15 @@
 
 use std::convert::Infallible;
 use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use ::axum::BoxError;
+use ::axum::body::{Bytes, HttpBody};
+use ::axum::error_handling::{HandleError, HandleErrorLayer};
 use ::axum::extract::Request;
 use ::axum::handler::Handler;
+use ::axum::http;
 use ::axum::response::IntoResponse;
 use ::axum::routing::{self, MethodFilter, Route};
 use talea::HttpMethod;
@@ -19,26 +25,39 @@ use super::zero_sized_handler::ZeroSizedHandler;
 use crate::labels::endpoint::Methods;
 
 /// A handler or a service for each of some methods. As axum's, it is created by [`get`], [`post`]
-/// and so on, and methods can be chained. Use each for one route.
+/// and so on, and methods can be chained.
+///
+/// It is a handler and a service itself, as axum's is: its requests are counted by the route that it
+/// is given to, for example by `Router::fallback`.
 #[must_use = "a method router does nothing until it is given a route"]
-pub struct MethodRouter<S = ()> {
+pub struct MethodRouter<S = (), E = Infallible> {
+    /// The same declaration by axum, without meters.
+    pub(super) plain: routing::MethodRouter<S, E>,
     pub(super) endpoints: RouteEndpoints,
-    pub(super) build: Build<S>,
+    pub(super) build: Build<S, E>,
 }
 
 /// Builds axum's router once the declaration is complete, since only the outermost parts are
 /// metered.
-type Build<S> = Box<dyn FnOnce(MeteredParts) -> routing::MethodRouter<S> + Send + Sync>;
+type Build<S, E> = Arc<dyn Fn(MeteredParts<'_>) -> routing::MethodRouter<S, E> + Send + Sync>;
 
-impl<S> fmt::Debug for MethodRouter<S> {
+impl<S, E> Clone for MethodRouter<S, E> {
+    fn clone(&self) -> Self {
+        let Self { plain, endpoints, build } = self;
+        Self { plain: plain.clone(), endpoints: endpoints.clone(), build: build.clone() }
+    }
+}
+
+impl<S, E> fmt::Debug for MethodRouter<S, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.endpoints.declared.iter().map(|(method, _)| method)).finish()
     }
 }
 
-impl<S> Default for MethodRouter<S>
+impl<S, E> Default for MethodRouter<S, E>
 where
     S: Clone + Send + Sync + 'static,
+    E: 'static,
 {
     fn default() -> Self {
         Self::new()
@@ -49,37 +68,6 @@ impl<S> MethodRouter<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    /// A method router without handlers.
-    pub fn new() -> Self {
-        let build: Build<S> = Box::new(|_| routing::MethodRouter::new());
-        Self { endpoints: RouteEndpoints::default(), build }
-    }
-
-    /// Gives the handlers their state.
-    pub fn with_state<S2: 'static>(self, state: S) -> MethodRouter<S2> {
-        let Self { endpoints, build } = self;
-        MethodRouter { endpoints, build: Box::new(move |parts| build(parts).with_state(state)) }
-    }
-
-    /// Adds the handlers of another.
-    ///
-    /// # Panics
-    ///
-    /// Both have a handler for a method, or both have a fallback.
-    #[track_caller]
-    pub fn merge(mut self, other: Self) -> Self {
-        for (method, _) in &other.endpoints.declared {
-            self.assert_free(*method);
-        }
-        assert!(
-            !(self.endpoints.has_fallback && other.endpoints.has_fallback),
-            "both method routers have a fallback; give one of them"
-        );
-        self.endpoints.merge(other.endpoints);
-        let theirs = other.build;
-        self.and_then(move |inner, parts| inner.merge(theirs(parts)))
-    }
-
     /// Answers the methods of a filter with the handler.
     ///
     /// # Panics
@@ -91,17 +79,72 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
+        self.plain = self.plain.on(filter, PanicWatch(handler.clone()));
         for (method, one) in methods_of(filter) {
-            let (endpoint, handler) = (self.declare::<H>(method), handler.clone());
-            self = self.and_then(move |inner, parts| match parts.declared {
-                false => inner.on(one, PanicWatch(handler)),
-                true => match ZeroSizedHandler::new(handler, endpoint) {
-                    Ok(handler) => inner.on(one, handler),
-                    Err(handler) => inner.on(one, MeteredHandler { inner: handler, endpoint }),
-                },
+            self.declare::<H>(method);
+            let handler = handler.clone();
+            self = self.and_then(move |inner, parts| {
+                let handler = handler.clone();
+                match parts.of(method) {
+                    None => inner.on(one, PanicWatch(handler)),
+                    Some(meters) => match ZeroSizedHandler::new(handler, meters) {
+                        Ok(handler) => inner.on(one, handler),
+                        Err(handler) => inner.on(one, MeteredHandler { inner: handler, meters }),
+                    },
+                }
             });
         }
         self
+    }
+
+    /// Answers the methods that have no handler; axum adds the header `Allow`. On [`any`] it
+    /// replaces the handler, and every method has its own name. Default: 405 with an empty body.
+    pub fn fallback<H, T>(mut self, handler: H) -> Self
+    where
+        H: Handler<T, S>,
+        T: 'static,
+    {
+        self.plain = self.plain.fallback(PanicWatch(handler.clone()));
+        self.with_rest::<H>(Methods::Rest, move |inner, parts| {
+            let handler = handler.clone();
+            add!(parts.of_rest(), |handler| inner.fallback(handler))
+        })
+    }
+}
+
+impl<S, E> MethodRouter<S, E>
+where
+    S: Clone + Send + Sync + 'static,
+    E: 'static,
+{
+    /// A method router without handlers.
+    pub fn new() -> Self {
+        Self {
+            plain: routing::MethodRouter::new(),
+            endpoints: RouteEndpoints::default(),
+            build: Arc::new(|_| routing::MethodRouter::new()),
+        }
+    }
+
+    /// Gives the handlers their state.
+    pub fn with_state<S2: 'static>(self, state: S) -> MethodRouter<S2, E> {
+        let Self { plain, endpoints, build } = self;
+        let plain = plain.with_state(state.clone());
+        let build: Build<S2, E> = Arc::new(move |parts| build(parts).with_state(state.clone()));
+        MethodRouter { plain, endpoints, build }
+    }
+
+    /// Adds the handlers of another.
+    ///
+    /// # Panics
+    ///
+    /// Both have a handler for a method, or both have a fallback.
+    #[track_caller]
+    pub fn merge(mut self, other: Self) -> Self {
+        self.plain = self.plain.merge(other.plain);
+        self.endpoints.merge(other.endpoints);
+        let theirs = other.build;
+        self.and_then(move |inner, parts| inner.merge(theirs(parts)))
     }
 
     /// Answers the methods of a filter with a service.
@@ -112,71 +155,61 @@ where
     #[track_caller]
     pub fn on_service<T>(mut self, filter: MethodFilter, service: T) -> Self
     where
-        T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+        T: Service<Request, Error = E> + Clone + Send + Sync + 'static,
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
+        self.plain = self.plain.on_service(filter, PanicWatch(service.clone()));
         for (method, one) in methods_of(filter) {
-            let (endpoint, service) = (self.declare::<T>(method), service.clone());
+            self.declare::<T>(method);
+            let service = service.clone();
             self = self.and_then(move |inner, parts| {
-                add!(parts.declared.then_some(endpoint), |service| inner.on_service(one, service))
+                let service = service.clone();
+                add!(parts.of(method), |service| inner.on_service(one, service))
             });
         }
         self
     }
 
-    /// Answers the methods that have no handler; axum adds the header `Allow`. On [`any`] it
-    /// replaces the handler, and every method has its own name. Default: 405 with an empty body.
-    pub fn fallback<H, T>(self, handler: H) -> Self
-    where
-        H: Handler<T, S>,
-        T: 'static,
-    {
-        self.with_rest::<H>(Methods::Rest, move |inner, endpoint| {
-            add!(endpoint, |handler| inner.fallback(handler))
-        })
-    }
-
     /// Answers the methods that have no handler with a service.
-    pub fn fallback_service<T>(self, service: T) -> Self
+    pub fn fallback_service<T>(mut self, service: T) -> Self
     where
-        T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+        T: Service<Request, Error = E> + Clone + Send + Sync + 'static,
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        self.with_rest::<T>(Methods::Rest, move |inner, endpoint| {
-            add!(endpoint, |service| inner.fallback_service(service))
+        self.plain = self.plain.fallback_service(PanicWatch(service.clone()));
+        self.with_rest::<T>(Methods::Rest, move |inner, parts| {
+            let service = service.clone();
+            add!(parts.of_rest(), |service| inner.fallback_service(service))
         })
     }
 
     /// Puts a layer around all handlers so far, and around the fallback.
-    pub fn layer<L>(mut self, layer: L) -> Self
+    pub fn layer<L, E2>(self, layer: L) -> MethodRouter<S, E2>
     where
-        L: Layer<Route> + Clone + Send + Sync + 'static,
+        L: Layer<Route<E>> + Clone + Send + Sync + 'static,
         L::Service: Service<Request> + Clone + Send + Sync + 'static,
         <L::Service as Service<Request>>::Response: IntoResponse + 'static,
-        <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
+        <L::Service as Service<Request>>::Error: Into<E2> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
+        E2: 'static,
     {
-        if self.endpoints.rest.is_empty() {
-            // axum's own answer, inside of the layer.
-            self.endpoints.rest.push(DeclaredEndpoint::declare::<()>(Methods::Rest));
-        }
-        let Self { mut endpoints, build } = self;
+        let Self { plain, mut endpoints, build } = self;
+        // axum's own answer is inside of the layer.
+        endpoints.rest();
         endpoints.layers_rest = true;
         endpoints.layers += 1;
-        let around = endpoints.clone();
-        let build: Build<S> = Box::new(move |parts| {
-            let inner = build(MeteredParts::all(false));
-            match parts {
-                MeteredParts { declared: false, rest: false } if is_shared(around.layers) => {
-                    inner.layer(SharedLayer(layer))
-                }
-                MeteredParts { declared: false, rest: false } => inner.layer(layer),
-                parts => inner.layer(MeteredLayer::new(layer, &around, parts)),
+        let shared = is_shared(endpoints.layers);
+        let plain = add_layer(plain, layer.clone(), shared);
+        let build: Build<S, E2> = Arc::new(move |parts| {
+            let inner = build(MeteredParts::default());
+            match parts.by_method() {
+                Some(meters) => inner.layer(MeteredLayer::new(layer.clone(), meters)),
+                None => add_layer(inner, layer.clone(), shared),
             }
         });
-        Self { endpoints, build }
+        MethodRouter { plain, endpoints, build }
     }
 
     /// Puts a layer around all handlers so far, and not around the fallback.
@@ -187,76 +220,121 @@ where
     #[track_caller]
     pub fn route_layer<L>(self, layer: L) -> Self
     where
-        L: Layer<Route> + Clone + Send + Sync + 'static,
-        L::Service: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+        L: Layer<Route<E>> + Clone + Send + Sync + 'static,
+        L::Service: Service<Request, Error = E> + Clone + Send + Sync + 'static,
         <L::Service as Service<Request>>::Response: IntoResponse + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        assert!(
-            !self.endpoints.declared.is_empty(),
-            "there is no handler that a route layer could be put around; add it after the handlers"
-        );
-        let Self { mut endpoints, build } = self;
+        let Self { plain, mut endpoints, build } = self;
         endpoints.layers += 1;
-        let around = endpoints.clone();
-        let build: Build<S> = Box::new(move |MeteredParts { declared, rest }| {
-            let inner = build(MeteredParts { declared: false, rest });
-            let parts = MeteredParts { declared, rest: false };
-            match declared {
-                false if is_shared(around.layers) => inner.route_layer(SharedLayer(layer)),
-                false => inner.route_layer(layer),
-                true => inner.route_layer(MeteredLayer::new(layer, &around, parts)),
+        let shared = is_shared(endpoints.layers);
+        let plain = match shared {
+            true => plain.route_layer(SharedLayer(layer.clone())),
+            false => plain.route_layer(layer.clone()),
+        };
+        let build: Build<S, E> = Arc::new(move |MeteredParts { declared, rest }| {
+            let (inner, layer) = (build(MeteredParts { declared: None, rest }), layer.clone());
+            let outer = MeteredParts { declared, rest: None };
+            match outer.by_method() {
+                Some(meters) => inner.route_layer(MeteredLayer::new(layer, meters)),
+                None if shared => inner.route_layer(SharedLayer(layer)),
+                None => inner.route_layer(layer),
             }
         });
-        Self { endpoints, build }
+        Self { plain, endpoints, build }
     }
 
-    /// Replaces the answer to undeclared methods. `answer` gets the endpoint if it is to meter
-    /// itself.
+    /// Turns errors of the services and layers inside into responses.
+    pub fn handle_error<F, T>(self, f: F) -> MethodRouter<S>
+    where
+        F: Clone + Send + Sync + 'static,
+        HandleError<Route<E>, F, T>: Service<Request, Error = Infallible>,
+        <HandleError<Route<E>, F, T> as Service<Request>>::Future: Send,
+        <HandleError<Route<E>, F, T> as Service<Request>>::Response: IntoResponse + Send,
+        T: 'static,
+    {
+        self.layer(HandleErrorLayer::new(f))
+    }
+
+    /// Replaces the answer to undeclared methods.
     fn with_rest<H>(
         mut self,
         methods: Methods,
-        answer: impl FnOnce(
-            routing::MethodRouter<S>,
-            Option<&'static DeclaredEndpoint>,
-        ) -> routing::MethodRouter<S>
+        answer: impl Fn(routing::MethodRouter<S, E>, MeteredParts<'_>) -> routing::MethodRouter<S, E>
         + Send
         + Sync
         + 'static,
     ) -> Self {
         // As in axum, a fallback on `any` answers every method in place of its handler.
-        let methods = self.endpoints.rest.first().map_or(methods, |replaced| replaced.methods);
-        let endpoint = DeclaredEndpoint::declare::<H>(methods);
-        self.endpoints.set_fallback(endpoint);
-        self.and_then(move |inner, parts| answer(inner, parts.rest.then_some(endpoint)))
+        let methods = self.endpoints.rest.map_or(methods, |replaced| replaced.methods);
+        self.endpoints.set_fallback(DeclaredEndpoint::declare::<H>(methods));
+        self.and_then(answer)
     }
 
     fn and_then(
         self,
-        step: impl FnOnce(routing::MethodRouter<S>, MeteredParts) -> routing::MethodRouter<S>
+        step: impl Fn(routing::MethodRouter<S, E>, MeteredParts<'_>) -> routing::MethodRouter<S, E>
         + Send
         + Sync
         + 'static,
     ) -> Self {
         let build = self.build;
-        Self { build: Box::new(move |parts| step(build(parts), parts)), ..self }
+        Self { build: Arc::new(move |parts| step(build(parts), parts)), ..self }
     }
 
-    #[track_caller]
-    fn declare<H>(&mut self, method: HttpMethod) -> &'static DeclaredEndpoint {
-        self.assert_free(method);
+    fn declare<H>(&mut self, method: HttpMethod) {
         let endpoint = DeclaredEndpoint::declare::<H>(Methods::One(method));
         self.endpoints.declared.push((method, endpoint));
-        endpoint
+    }
+}
+
+/// Adds a layer without a meter.
+fn add_layer<S, E, L, E2>(
+    router: routing::MethodRouter<S, E>,
+    layer: L,
+    shared: bool,
+) -> routing::MethodRouter<S, E2>
+where
+    S: Clone + 'static,
+    E: 'static,
+    L: Layer<Route<E>> + Clone + Send + Sync + 'static,
+    L::Service: Service<Request> + Clone + Send + Sync + 'static,
+    <L::Service as Service<Request>>::Response: IntoResponse + 'static,
+    <L::Service as Service<Request>>::Error: Into<E2> + 'static,
+    <L::Service as Service<Request>>::Future: Send + 'static,
+    E2: 'static,
+{
+    if shared { router.layer(SharedLayer(layer)) } else { router.layer(layer) }
+}
+
+/// Without meters: the route that it is given to has them.
+impl<B, E> Service<http::Request<B>> for MethodRouter<(), E>
+where
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = ::axum::response::Response;
+    type Error = E;
+    type Future = routing::future::RouteFuture<E>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), E>> {
+        Service::<http::Request<B>>::poll_ready(&mut self.plain, cx)
     }
 
-    #[track_caller]
-    fn assert_free(&self, method: HttpMethod) {
-        assert!(
-            self.endpoints.declared.iter().all(|(declared, _)| *declared != method),
-            "there are two handlers for {}; give one of them",
-            method.as_str()
-        );
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        self.plain.call(request)
+    }
+}
+
+/// Without meters: the route that it is given to has them.
+impl<S> Handler<(), S> for MethodRouter<S>
+where
+    S: Clone + Send + Sync + 'static,
+{
+    type Future = <routing::MethodRouter<S> as Handler<(), S>>::Future;
+
+    fn call(self, request: Request, state: S) -> Self::Future {
+        Handler::call(self.plain, request, state)
     }
 }
 
@@ -268,26 +346,34 @@ where
     T: 'static,
     S: Clone + Send + Sync + 'static,
 {
-    MethodRouter::new().with_rest::<H>(Methods::Each, move |_, endpoint| match endpoint {
-        None => routing::any(PanicWatch(handler)),
-        Some(endpoint) => match ZeroSizedHandler::new(handler, endpoint) {
-            Ok(handler) => routing::any(handler),
-            Err(handler) => routing::any(MeteredHandler { inner: handler, endpoint }),
-        },
+    let mut router = MethodRouter::new();
+    router.plain = routing::any(PanicWatch(handler.clone()));
+    router.with_rest::<H>(Methods::Each, move |_, parts| {
+        let handler = handler.clone();
+        match parts.of_rest() {
+            None => routing::any(PanicWatch(handler)),
+            Some(meters) => match ZeroSizedHandler::new(handler, meters) {
+                Ok(handler) => routing::any(handler),
+                Err(handler) => routing::any(MeteredHandler { inner: handler, meters }),
+            },
+        }
     })
 }
 
 /// Answers every method with a service, as [`any`].
-pub fn any_service<T, S>(service: T) -> MethodRouter<S>
+pub fn any_service<T, S>(service: T) -> MethodRouter<S, T::Error>
 where
-    T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+    T: Service<Request> + Clone + Send + Sync + 'static,
     T::Response: IntoResponse + 'static,
     T::Future: Send + 'static,
+    T::Error: 'static,
     S: Clone + Send + Sync + 'static,
 {
-    MethodRouter::new().with_rest::<T>(Methods::Each, move |_, endpoint| match endpoint {
-        None => routing::any_service(PanicWatch(service)),
-        Some(endpoint) => routing::any_service(MeteredHandler { inner: service, endpoint }),
+    let mut router = MethodRouter::new();
+    router.plain = routing::any_service(PanicWatch(service.clone()));
+    router.with_rest::<T>(Methods::Each, move |_, parts| {
+        let service = service.clone();
+        add!(parts.of_rest(), |service| routing::any_service(service))
     })
 }
 
@@ -302,11 +388,12 @@ where
 }
 
 /// Answers the methods of a filter with a service.
-pub fn on_service<T, S>(filter: MethodFilter, service: T) -> MethodRouter<S>
+pub fn on_service<T, S>(filter: MethodFilter, service: T) -> MethodRouter<S, T::Error>
 where
-    T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+    T: Service<Request> + Clone + Send + Sync + 'static,
     T::Response: IntoResponse + 'static,
     T::Future: Send + 'static,
+    T::Error: 'static,
     S: Clone + Send + Sync + 'static,
 {
     MethodRouter::new().on_service(filter, service)
@@ -332,11 +419,12 @@ macro_rules! methods {
             }
 
             #[doc = concat!("Answers `", $text, "` with a service.")]
-            pub fn $service<T, S>(service: T) -> MethodRouter<S>
+            pub fn $service<T, S>(service: T) -> MethodRouter<S, T::Error>
             where
-                T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+                T: Service<Request> + Clone + Send + Sync + 'static,
                 T::Response: IntoResponse + 'static,
                 T::Future: Send + 'static,
+                T::Error: 'static,
                 S: Clone + Send + Sync + 'static,
             {
                 on_service(MethodFilter::$filter, service)
@@ -362,6 +450,15 @@ macro_rules! methods {
                     self.on(MethodFilter::$filter, handler)
                 }
 
+            )*
+        }
+
+        impl<S, E> MethodRouter<S, E>
+        where
+            S: Clone + Send + Sync + 'static,
+            E: 'static,
+        {
+            $(
                 #[doc = concat!("Answers `", $text, "` with a service.")]
                 ///
                 /// # Panics
@@ -370,7 +467,7 @@ macro_rules! methods {
                 #[track_caller]
                 pub fn $service<T>(self, service: T) -> Self
                 where
-                    T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
+                    T: Service<Request, Error = E> + Clone + Send + Sync + 'static,
                     T::Response: IntoResponse + 'static,
                     T::Future: Send + 'static,
                 {

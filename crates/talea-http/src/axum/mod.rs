@@ -2,6 +2,7 @@
 
 mod debug_routes;
 mod declared_endpoint;
+mod declared_router;
 mod existing;
 mod future;
 mod handler;

@@ -1,27 +1,46 @@
-//! The router: axum's, with a list of its declarations.
+//! The router: axum's, and the same declaration once more to be metered.
+//!
+//! Each step of a declaration is made by axum's own router at once, so axum decides what is refused, and
+//! how a router without meters answers. The metered router is built at the end, since only the
+//! outermost part of a route is metered, by the same steps: each route is alone in a router of axum's, so
+//! that axum itself adds layers, prefixes and state.
 
+use std::any::Any;
 use std::convert::Infallible;
 use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use ::axum::BoxError;
+use ::axum::body::{Bytes, HttpBody};
 use ::axum::extract::Request;
 use ::axum::handler::Handler;
-use ::axum::http::StatusCode;
+use ::axum::http::{self, StatusCode};
 use ::axum::response::IntoResponse;
-use ::axum::routing::Route;
+use ::axum::routing::{Route, RouterAsService, RouterIntoService, future::RouteFuture};
 use talea::{Error, Registry};
 use tower_layer::Layer;
 use tower_service::Service;
 
-use super::declared_endpoint::{DeclaredEndpoint, MeteredParts, RouteEndpoints};
+use super::declared_endpoint::{MeteredParts, RouteEndpoints};
+use super::declared_router::{DeclaredFallback, DeclaredRoute, add_layer, unchecked};
 use super::handler::{MeteredHandler, PanicWatch, add};
-use super::metered_layer::MeteredLayer;
 use super::method_router::MethodRouter;
-use super::shared_layer::{SharedLayer, is_shared};
+use super::shared_layer::is_shared;
 use crate::endpoints::Endpoints;
-use crate::labels::endpoint::{Methods, UNMATCHED};
 
 /// A router that mirrors `axum::Router`; [`metered`](Self::metered) turns it into an `axum::Router`
 /// in which every endpoint is metered.
+///
+/// A declaration has the methods of axum's router, is refused where axum refuses it, and answers as by
+/// axum. It differs in this:
+///
+/// - It is no service to be served: `metered` and [`unmetered`](Self::unmetered) return that. Inside of
+///   another router, by `nest_service` or `fallback_service`, it is a service without meters of its own,
+///   and the outer router counts its requests as one route. Use [`nest`](Self::nest) or
+///   [`merge`](Self::merge) for routes of their own.
+/// - The result of `metered` always has a fallback, which counts requests that no route matches.
+/// - A layer's [`layer`](Layer::layer) is called more often, since the declaration is made twice.
 ///
 /// The meter is outside of every layer on this router, so a request that a layer answers (an
 /// authentication that refuses, a time-out) is counted too, at its route. Extensions that such a
@@ -43,23 +62,32 @@ use crate::labels::endpoint::{Methods, UNMATCHED};
 /// their square: with 20 layers a request takes 100 allocations, by axum alone 244.
 #[must_use = "a router does nothing until it is metered and served"]
 pub struct Router<S = ()> {
+    /// The same declaration by axum, without meters.
+    plain: ::axum::Router<S>,
+    /// Shared by clones, since a service is cloned for each request.
+    declared: Arc<Declaration<S>>,
+}
+
+/// What is to be metered.
+struct Declaration<S> {
     routes: Vec<DeclaredRoute<S>>,
-    /// Answer requests that no route matches: its own fallback or 404, and then the fallbacks of nested
-    /// routers.
-    unmatched: Vec<DeclaredRoute<S>>,
-    own_fallback: bool,
+    fallback: DeclaredFallback<S>,
+    /// Whether paths are checked for captures as axum 0.7 wrote them.
+    checks: bool,
 }
 
-/// A route, alone in a router of axum's, so that axum itself adds layers, prefixes and state.
-struct DeclaredRoute<S> {
-    route: String,
-    endpoints: RouteEndpoints,
-    build: Build<S>,
+impl<S> Clone for Router<S> {
+    fn clone(&self) -> Self {
+        Self { plain: self.plain.clone(), declared: self.declared.clone() }
+    }
 }
 
-/// Builds the router, which meters itself or not, once the declaration is complete: only the
-/// outermost part of a route is metered.
-type Build<S> = Box<dyn FnOnce(bool) -> ::axum::Router<S> + Send + Sync>;
+impl<S> Clone for Declaration<S> {
+    fn clone(&self) -> Self {
+        let Self { routes, fallback, checks } = self;
+        Self { routes: routes.clone(), fallback: fallback.clone(), checks: *checks }
+    }
+}
 
 impl<S> Default for Router<S>
 where
@@ -72,7 +100,7 @@ where
 
 impl<S> fmt::Debug for Router<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.routes.iter().map(|declared| &declared.route)).finish()
+        f.debug_list().entries(self.declared.routes.iter().map(|declared| &declared.route)).finish()
     }
 }
 
@@ -82,8 +110,16 @@ where
 {
     /// A router without routes; it answers 404.
     pub fn new() -> Self {
-        let unmatched = vec![DeclaredRoute::not_found()];
-        Self { routes: Vec::new(), unmatched, own_fallback: false }
+        let fallback = DeclaredFallback::new();
+        let declared = Arc::new(Declaration { routes: Vec::new(), fallback, checks: true });
+        Self { plain: ::axum::Router::new(), declared }
+    }
+
+    /// Takes paths whose segments begin with `:` or `*`, which axum 0.7 took as captures.
+    pub fn without_v07_checks(mut self) -> Self {
+        self.plain = self.plain.without_v07_checks();
+        self.declared_mut().checks = false;
+        self
     }
 
     /// Adds a route. Its template, such as `/api/items/{id}`, becomes the label as it is. A
@@ -94,26 +130,18 @@ where
     /// axum does not take the template, or a method of it is declared already.
     #[track_caller]
     pub fn route(mut self, path: &str, methods: MethodRouter<S>) -> Self {
-        let MethodRouter { mut endpoints, build: methods } = methods;
-        if endpoints.rest.is_empty() {
-            endpoints.rest.push(DeclaredEndpoint::declare::<()>(Methods::Rest));
-        }
-        // Panics here if axum does not take the template.
-        let _ = ::axum::Router::<S>::new().route(path, ::axum::routing::MethodRouter::new());
-        let route = path.to_owned();
-        let build: Build<S> = Box::new(move |metered| {
-            ::axum::Router::new().route(&route, methods(MeteredParts::all(metered)))
-        });
-        let route = path.to_owned();
-        self.routes.push(DeclaredRoute { route, endpoints, build });
-        self
+        let MethodRouter { plain, mut endpoints, build: methods } = methods;
+        self.plain = self.plain.route(path, plain);
+        endpoints.rest();
+        let template = path.to_owned();
+        self.declare(path, endpoints, move |parts| unchecked().route(&template, methods(parts)))
     }
 
     /// Answers every request to a path with a service.
     ///
     /// # Panics
     ///
-    /// As [`route`](Self::route).
+    /// As [`route`](Self::route), or the service is a router.
     #[track_caller]
     pub fn route_service<T>(mut self, path: &str, service: T) -> Self
     where
@@ -121,12 +149,18 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        let route = path.to_owned();
-        let answer = move |router: ::axum::Router<S>, endpoint| {
-            add!(endpoint, |service| router.route_service(&route, service))
-        };
-        self.routes.push(DeclaredRoute::single::<T, _>(path, Methods::Each, answer));
-        self
+        let known: &dyn Any = &service;
+        assert!(
+            !known.is::<Self>() && !known.is::<::axum::Router<S>>(),
+            "Invalid route: `Router::route_service` cannot be used with `Router`s. Use `Router::nest` \
+             instead"
+        );
+        self.plain = self.plain.route_service(path, PanicWatch(service.clone()));
+        let template = path.to_owned();
+        self.declare(path, RouteEndpoints::service::<T>(), move |parts| {
+            let service = service.clone();
+            add!(parts.of_rest(), |service| unchecked().route_service(&template, service))
+        })
     }
 
     /// Puts another router's routes under a prefix, which its handlers do not see in the request's
@@ -137,13 +171,11 @@ where
     /// As axum's: the prefix is empty or `/`, or contains a wildcard.
     #[track_caller]
     pub fn nest(mut self, prefix: &str, other: Self) -> Self {
-        // Panics here if axum does not take the prefix.
-        let _ = ::axum::Router::<S>::new().nest(prefix, ::axum::Router::new());
-        self.routes.extend(other.routes.into_iter().map(|declared| declared.nested(prefix)));
-        // As axum has it: without a fallback of its own, it brings none of those nested in it either.
-        if other.own_fallback {
-            self.unmatched.push(DeclaredRoute::joined(other.unmatched).nested(prefix));
-        }
+        self.plain = self.plain.nest(prefix, other.plain);
+        let other = Arc::unwrap_or_clone(other.declared);
+        let declared = self.declared_mut();
+        declared.routes.extend(other.routes.into_iter().map(|declared| declared.nested(prefix)));
+        declared.fallback.nest(prefix, other.fallback);
         self
     }
 
@@ -161,40 +193,32 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
+        self.plain = self.plain.nest_service(prefix, PanicWatch(service.clone()));
         let route = format!("{}/{{*rest}}", prefix.trim_end_matches('/'));
         let prefix = prefix.to_owned();
-        let answer = move |router: ::axum::Router<S>, endpoint| {
-            add!(endpoint, |service| router.nest_service(&prefix, service))
-        };
-        self.routes.push(DeclaredRoute::single::<T, _>(&route, Methods::Each, answer));
-        self
+        self.declare(&route, RouteEndpoints::service::<T>(), move |parts| {
+            let service = service.clone();
+            add!(parts.of_rest(), |service| unchecked().nest_service(&prefix, service))
+        })
     }
 
-    /// Adds another router's routes.
+    /// Adds another router's routes. Both may declare a path, with other methods.
     ///
     /// # Panics
     ///
-    /// Both declare a path, or both have a fallback.
+    /// Both declare a method of a path, or both have a fallback, as in axum.
     #[track_caller]
-    pub fn merge(mut self, mut other: Self) -> Self {
-        for theirs in &other.routes {
-            assert!(
-                self.routes.iter().all(|mine| mine.route != theirs.route),
-                "both routers declare {}; declare all methods of a path in one of them",
-                theirs.route
-            );
-        }
-        assert!(
-            !(self.own_fallback && other.own_fallback),
-            "both routers have a fallback; give one of them"
-        );
-        self.routes.extend(other.routes);
-        if !self.own_fallback {
-            // Of two answers of 404, the other's, as axum has it: they may have different layers.
-            std::mem::swap(&mut self.unmatched[0], &mut other.unmatched[0]);
-            self.own_fallback = other.own_fallback;
-        }
-        self.unmatched.extend(other.unmatched.into_iter().skip(1));
+    pub fn merge<R>(mut self, other: R) -> Self
+    where
+        R: Into<Self>,
+    {
+        let other: Self = other.into();
+        self.plain = self.plain.merge(other.plain);
+        let other = Arc::unwrap_or_clone(other.declared);
+        let declared = self.declared_mut();
+        declared.routes.extend(other.routes);
+        declared.fallback.merge(other.fallback);
+        declared.checks |= other.checks;
         self
     }
 
@@ -205,8 +229,11 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        self.unmatched[0] = DeclaredRoute::unmatched(handler);
-        self.own_fallback = true;
+        self.plain = self.plain.fallback(PanicWatch(handler.clone()));
+        self.declared_mut().fallback.replace::<H>(move |inner, meters| {
+            let handler = handler.clone();
+            add!(meters, |handler| inner.fallback(handler))
+        });
         self
     }
 
@@ -217,11 +244,11 @@ where
         T::Response: IntoResponse + 'static,
         T::Future: Send + 'static,
     {
-        let answer = move |router: ::axum::Router<S>, endpoint| {
-            add!(endpoint, |service| router.fallback_service(service))
-        };
-        self.unmatched[0] = DeclaredRoute::single::<T, _>(UNMATCHED, Methods::Rest, answer);
-        self.own_fallback = true;
+        self.plain = self.plain.fallback_service(PanicWatch(service.clone()));
+        self.declared_mut().fallback.replace::<T>(move |inner, meters| {
+            let service = service.clone();
+            add!(meters, |service| inner.fallback_service(service))
+        });
         self
     }
 
@@ -233,8 +260,10 @@ where
         H: Handler<T, S>,
         T: 'static,
     {
-        for n in self.without_answer() {
-            self.routes[n].answer_rest(handler.clone());
+        self.plain = self.plain.method_not_allowed_fallback(PanicWatch(handler.clone()));
+        let declared = self.declared_mut();
+        for n in without_answer(&declared.routes) {
+            declared.routes[n].answer_rest(handler.clone());
         }
         self
     }
@@ -242,14 +271,14 @@ where
     /// Removes the fallback, and those of routers that are nested already: requests that no route matches
     /// get 404 again.
     pub fn reset_fallback(mut self) -> Self {
-        self.unmatched = vec![DeclaredRoute::not_found()];
-        self.own_fallback = false;
+        self.plain = self.plain.reset_fallback();
+        self.declared_mut().fallback = DeclaredFallback::new();
         self
     }
 
     /// Whether there is a route.
     pub fn has_routes(&self) -> bool {
-        !self.routes.is_empty()
+        self.plain.has_routes()
     }
 
     /// Puts a layer around all routes so far, and around the fallbacks.
@@ -261,9 +290,11 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        let around = |declared: DeclaredRoute<S>| declared.layer(layer.clone());
-        self.routes = self.routes.into_iter().map(around).collect();
-        self.unmatched = self.unmatched.into_iter().map(around).collect();
+        let declared = self.declared_mut();
+        declared.routes.iter_mut().for_each(|declared| declared.layer(layer.clone()));
+        declared.fallback.layer(layer.clone());
+        let shared = self.is_layer_shared();
+        self.plain = add_layer(self.plain, layer, shared);
         self
     }
 
@@ -281,22 +312,30 @@ where
         <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
         <L::Service as Service<Request>>::Future: Send + 'static,
     {
-        assert!(
-            self.has_routes(),
-            "there is no route that a route layer could be put around; add it after the routes"
-        );
-        let around = |declared: DeclaredRoute<S>| declared.layer(layer.clone());
-        self.routes = self.routes.into_iter().map(around).collect();
+        self.plain = self.plain.route_layer(layer.clone());
+        let declared = self.declared_mut();
+        declared.routes.iter_mut().for_each(|declared| declared.layer(layer.clone()));
         self
     }
 
     /// Gives the handlers their state.
     pub fn with_state<S2: 'static>(self, state: S) -> Router<S2> {
-        Router {
-            routes: self.routes.into_iter().map(|d| d.with_state(state.clone())).collect(),
-            unmatched: self.unmatched.into_iter().map(|d| d.with_state(state.clone())).collect(),
-            own_fallback: self.own_fallback,
-        }
+        let Declaration { routes, fallback, checks } = Arc::unwrap_or_clone(self.declared);
+        let routes =
+            routes.into_iter().map(|declared| declared.with_state(state.clone())).collect();
+        let fallback = fallback.with_state(state.clone());
+        let declared = Arc::new(Declaration { routes, fallback, checks });
+        Router { plain: self.plain.with_state(state), declared }
+    }
+
+    /// The router without meters as a service for bodies of one type, as axum's.
+    pub fn into_service<B>(self) -> RouterIntoService<B, S> {
+        self.plain.into_service()
+    }
+
+    /// The router without meters as a borrowed service for bodies of one type, as axum's.
+    pub fn as_service<B>(&mut self) -> RouterAsService<'_, B, S> {
+        self.plain.as_service()
     }
 
     /// The `axum::Router` with a meter for every endpoint, with default options. The series of all
@@ -310,173 +349,84 @@ where
     /// # Errors
     ///
     /// A metric's name is taken by another definition, or the region is full.
-    ///
-    /// # Panics
-    ///
-    /// Two templates match the same paths, as in axum.
     pub fn metered(self, registry: &Registry) -> Result<::axum::Router<S>, Error> {
         Ok(self.metered_by(&Endpoints::new(registry)?))
     }
 
     /// The `axum::Router` with a meter for every endpoint, with options from
     /// [`Opts::register`](crate::Opts::register).
-    ///
-    /// # Panics
-    ///
-    /// As [`metered`](Self::metered).
-    #[track_caller]
-    pub fn metered_by(mut self, endpoints: &Endpoints) -> ::axum::Router<S> {
-        for n in self.without_answer() {
-            let declared = &mut self.routes[n];
+    pub fn metered_by(self, endpoints: &Endpoints) -> ::axum::Router<S> {
+        let Declaration { mut routes, fallback, checks } = Arc::unwrap_or_clone(self.declared);
+        for n in without_answer(&routes) {
             // A layer around axum's answer meters it.
-            if !declared.endpoints.layers_rest {
-                declared.answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
+            if !routes[n].endpoints.layers_rest {
+                routes[n].answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
             }
         }
-        for declared in self.routes.iter().chain(&self.unmatched) {
-            declared.endpoints.all().for_each(|one| one.meter(endpoints, &declared.route));
+        let mut router = fallback.metered(endpoints);
+        for declared in &routes {
+            let meters = declared.endpoints.meter(endpoints, &declared.route);
+            router = router.merge((declared.build)(MeteredParts::all(&meters)));
         }
-        self.build(true)
+        // axum's own checks hold again for routes that are added to the result.
+        if checks { router.merge(::axum::Router::new()) } else { router }
     }
 
     /// The `axum::Router` without meters.
-    ///
-    /// # Panics
-    ///
-    /// As [`metered`](Self::metered).
     pub fn unmetered(self) -> ::axum::Router<S> {
-        self.build(false)
+        self.plain
     }
 
-    fn build(self, metered: bool) -> ::axum::Router<S> {
-        merged(
-            self.unmatched.into_iter().chain(self.routes).map(|declared| declared.build),
-            metered,
-        )
+    fn declare(
+        mut self,
+        route: &str,
+        endpoints: RouteEndpoints,
+        build: impl Fn(MeteredParts<'_>) -> ::axum::Router<S> + Send + Sync + 'static,
+    ) -> Self {
+        let route = route.to_owned();
+        let declared = DeclaredRoute { route, endpoints, build: Arc::new(build) };
+        self.declared_mut().routes.push(declared);
+        self
     }
 
-    /// The routes whose undeclared methods axum answers. If several have one path, axum takes the
-    /// answer of the last, unless one of them has a fallback.
-    fn without_answer(&self) -> Vec<usize> {
-        let answers = |n: &usize| {
-            let route = &self.routes[*n].route;
-            let mut same = self.routes.iter().filter(|other| other.route == *route);
-            let is_last = !self.routes[n + 1..].iter().any(|other| other.route == *route);
-            is_last && same.all(|other| !other.endpoints.has_fallback)
-        };
-        (0..self.routes.len()).filter(answers).collect()
+    fn declared_mut(&mut self) -> &mut Declaration<S> {
+        Arc::make_mut(&mut self.declared)
+    }
+
+    /// Whether the layer that was declared last is shared in the router without meters.
+    fn is_layer_shared(&self) -> bool {
+        let routes = self.declared.routes.iter().map(|declared| declared.endpoints.layers);
+        is_shared(routes.fold(self.declared.fallback.layers, usize::max))
     }
 }
 
-fn merged<S>(builds: impl IntoIterator<Item = Build<S>>, metered: bool) -> ::axum::Router<S>
-where
-    S: Clone + Send + Sync + 'static,
-{
-    let mut routers = builds.into_iter().map(|build| build(metered));
-    let first = routers.next().unwrap_or_default();
-    routers.fold(first, ::axum::Router::merge)
+/// The routes whose undeclared methods axum answers. If several have one path, axum takes the
+/// answer of the last, unless one of them has a fallback.
+fn without_answer<S>(routes: &[DeclaredRoute<S>]) -> Vec<usize> {
+    let answers = |n: &usize| {
+        let route = &routes[*n].route;
+        let mut same = routes.iter().filter(|other| other.route == *route);
+        let is_last = !routes[n + 1..].iter().any(|other| other.route == *route);
+        is_last && same.all(|other| !other.endpoints.has_fallback)
+    };
+    (0..routes.len()).filter(answers).collect()
 }
 
-impl<S> DeclaredRoute<S>
+/// Without meters: the route of another router that it is given to has them.
+impl<B> Service<http::Request<B>> for Router
 where
-    S: Clone + Send + Sync + 'static,
+    B: HttpBody<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
 {
-    /// A route with one endpoint, which answers every request. `answer` adds the answer to axum's
-    /// router, with the endpoint if that is to meter itself.
-    fn single<H, A>(route: &str, methods: Methods, answer: A) -> Self
-    where
-        A: FnOnce(::axum::Router<S>, Option<&'static DeclaredEndpoint>) -> ::axum::Router<S>
-            + Send
-            + Sync
-            + 'static,
-    {
-        let endpoint = DeclaredEndpoint::declare::<H>(methods);
-        let mut endpoints = RouteEndpoints::default();
-        endpoints.set_fallback(endpoint);
-        let build: Build<S> =
-            Box::new(move |metered| answer(::axum::Router::new(), metered.then_some(endpoint)));
-        Self { route: route.to_owned(), endpoints, build }
+    type Response = ::axum::response::Response;
+    type Error = Infallible;
+    type Future = RouteFuture<Infallible>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Service::<http::Request<B>>::poll_ready(&mut self.plain, cx)
     }
 
-    fn unmatched<H, T>(handler: H) -> Self
-    where
-        H: Handler<T, S>,
-        T: 'static,
-    {
-        Self::single::<H, _>(UNMATCHED, Methods::Rest, move |router, endpoint| {
-            add!(endpoint, |handler| router.fallback(handler))
-        })
-    }
-
-    /// A router's own fallback and those of routers nested in it, as one to be nested: axum nests the
-    /// latter only together with the former.
-    fn joined(fallbacks: Vec<Self>) -> Self {
-        let mut endpoints = RouteEndpoints::default();
-        let mut builds = Vec::new();
-        for fallback in fallbacks {
-            endpoints.rest.extend(fallback.endpoints.rest);
-            builds.push(fallback.build);
-        }
-        let build: Build<S> = Box::new(move |metered| merged(builds, metered));
-        Self { route: UNMATCHED.to_owned(), endpoints, build }
-    }
-
-    /// Puts it under a prefix.
-    fn nested(self, prefix: &str) -> Self {
-        let Self { route, endpoints, build } = self;
-        let route = match route.as_str() {
-            UNMATCHED => route,
-            "/" => prefix.to_owned(),
-            route => format!("{}{route}", prefix.trim_end_matches('/')),
-        };
-        let prefix = prefix.to_owned();
-        let build: Build<S> =
-            Box::new(move |metered| ::axum::Router::new().nest(&prefix, build(metered)));
-        Self { route, endpoints, build }
-    }
-
-    fn not_found() -> Self {
-        Self::unmatched(async || StatusCode::NOT_FOUND)
-    }
-
-    /// Answers methods that are not declared, outside of the layers so far.
-    fn answer_rest<H, T>(&mut self, handler: H)
-    where
-        H: Handler<T, S>,
-        T: 'static,
-    {
-        let endpoint = DeclaredEndpoint::declare::<H>(Methods::Rest);
-        let build = std::mem::replace(&mut self.build, Box::new(|_| ::axum::Router::new()));
-        self.build = Box::new(move |metered| {
-            let router = build(metered);
-            add!(metered.then_some(endpoint), |handler| router.method_not_allowed_fallback(handler))
-        });
-        self.endpoints.set_fallback(endpoint);
-    }
-
-    fn layer<L>(self, layer: L) -> Self
-    where
-        L: Layer<Route> + Clone + Send + Sync + 'static,
-        L::Service: Service<Request> + Clone + Send + Sync + 'static,
-        <L::Service as Service<Request>>::Response: IntoResponse + 'static,
-        <L::Service as Service<Request>>::Error: Into<Infallible> + 'static,
-        <L::Service as Service<Request>>::Future: Send + 'static,
-    {
-        let Self { route, mut endpoints, build } = self;
-        endpoints.layers_rest = true;
-        endpoints.layers += 1;
-        let around = endpoints.clone();
-        let build: Build<S> = Box::new(move |metered| match metered {
-            false if is_shared(around.layers) => build(false).layer(SharedLayer(layer)),
-            false => build(false).layer(layer),
-            true => build(false).layer(MeteredLayer::new(layer, &around, MeteredParts::all(true))),
-        });
-        Self { route, endpoints, build }
-    }
-
-    fn with_state<S2: 'static>(self, state: S) -> DeclaredRoute<S2> {
-        let Self { route, endpoints, build } = self;
-        let build: Build<S2> = Box::new(move |metered| build(metered).with_state(state));
-        DeclaredRoute { route, endpoints, build }
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        self.plain.call(request)
     }
 }

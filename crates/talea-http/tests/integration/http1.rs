@@ -48,10 +48,12 @@ fn statuses(answer: &str) -> Vec<u16> {
     lines.map(|line| line[2..5].parse().unwrap()).collect()
 }
 
+type Statuses = &'static [u16];
+
 /// Requests, the statuses by Talea's server, and those by `axum::serve` if they are others. Each closes the
 /// connection, or is refused.
 #[rustfmt::skip]
-const REQUESTS: &[(&str, &[u16], Option<&[u16]>)] = &[
+const REQUESTS: &[(&str, Statuses, Option<Statuses>)] = &[
     ("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n", &[200], None),
     ("GET / HTTP/1.1\r\nconnection: close\r\n\r\n", &[400], Some(&[200])),
     ("GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\nHost: x\r\n\r\n", &[400], Some(&[200])),

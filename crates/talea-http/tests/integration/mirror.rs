@@ -3,16 +3,19 @@
 
 use std::convert::Infallible;
 use std::future::ready;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use axum::Extension;
+use axum::error_handling::HandleErrorLayer;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::MethodFilter;
+use axum::{BoxError, Extension};
+use proptest::prelude::*;
 use talea::Value;
-use tower::service_fn;
 use tower::util::BoxCloneSyncService;
+use tower::{ServiceExt, service_fn};
 
 use crate::support::counts::{recorded, registry};
 use crate::support::requests::{ask, text};
@@ -42,11 +45,12 @@ const METHODS: [&str; 13] = [
 /// The method of requests that [`marked`] answers itself.
 const REFUSED: &str = "X-REFUSED";
 
-const PATHS: [&str; 14] = [
+const PATHS: [&str; 20] = [
     "/",
     "/x",
     "/x/",
     "/y",
+    "/y/x",
     "/items/7",
     "/items/7/8",
     "/files/a/b.txt",
@@ -56,7 +60,13 @@ const PATHS: [&str; 14] = [
     "/api/x",
     "/api/x/y",
     "/api/nowhere",
+    "/api/",
+    "/:x",
+    "/*y",
+    "/items/a%2Fb",
     "/nowhere",
+    // As in a request by CONNECT.
+    "x.example:443",
 ];
 
 /// The parts of a response that a client sees.
@@ -127,6 +137,14 @@ async fn named(path: Option<MatchedPath>, method: Method, uri: Uri) -> String {
 fn service(name: &'static str) -> BoxCloneSyncService<Request, Response, Infallible> {
     BoxCloneSyncService::new(service_fn(move |request: Request| {
         ready(Ok(format!("{name} {}", request.uri().path()).into_response()))
+    }))
+}
+
+/// A service that fails, but not for `PUT`.
+fn fails() -> BoxCloneSyncService<Request, Response, BoxError> {
+    BoxCloneSyncService::new(service_fn(async |request: Request| match request.method().as_str() {
+        "PUT" => Ok("put".into_response()),
+        method => Err(BoxError::from(format!("{method} failed"))),
     }))
 }
 
@@ -244,6 +262,10 @@ mirrors! {
             let inner = Router::new().nest("/x", deep).route("/x", get(named));
             Router::new().nest("/api", inner).layer(mark!("o")).merge(Router::new())
         }
+        ["GET /api/x 2xx", "_OTHER _unmatched 2xx", "_OTHER _unmatched 4xx"] {
+            let inner = Router::new().fallback(named).merge(Router::new().route("/x", get(named)));
+            Router::new().nest("/api", inner)
+        }
     method_routers_merge:
         ["GET /items/{id} 2xx"] {
             Router::new()
@@ -296,6 +318,93 @@ mirrors! {
             let inner = Router::new().route("/x", get(named)).fallback(named);
             Router::new().nest("/api", inner).reset_fallback()
         }
+    methods_of_a_path_in_several_routers:
+        ["GET /x 2xx", "POST /x 2xx", "_OTHER /x 4xx", "PUT /api/x 2xx"] {
+            let reads = Router::new().route("/x", get(named)).route("/y", get(named));
+            let writes = Router::new().route("/x", post(named)).route("/items/{id}", put(named));
+            let inner = Router::new().route("/x", delete(named)).merge(Router::new().route("/x", put(named)));
+            reads.merge(writes).nest("/api", inner)
+        }
+        ["GET /api/x 2xx", "POST /api/x 2xx"] {
+            let reads = Router::new().route("/x", get(named)).layer(mark!("a")).fallback(async || "own");
+            let writes = Router::new().route("/x", post(named).fallback(sorry)).layer(mark!("b"));
+            Router::new()
+                .nest("/api", writes.merge(reads))
+                .merge(Router::new().nest("/api", Router::new().route("/x", put(named))))
+                .layer(mark!("r"))
+        }
+        [] {
+            let reads = Router::new().route("/x", get(named).layer(mark!("a")));
+            let writes = Router::new().route("/x", post(named)).route_layer(mark!("b"));
+            Router::new()
+                .merge(reads)
+                .merge(writes)
+                .method_not_allowed_fallback(sorry)
+                .merge(Router::new().route("/x", patch(named)))
+                .route("/x", put(named).layer(mark!("c")))
+        }
+        [] {
+            Router::new().merge(Router::new().layer(mark!("a"))).merge(Router::new().layer(mark!("b")))
+        }
+    clones:
+        ["GET /api/x 2xx", "GET /y/x 2xx", "GET /x 2xx"] {
+            let part = Router::new().route("/x", get(named)).layer(mark!("p"));
+            let whole = part.clone().fallback(named);
+            Router::new().nest("/api", whole.clone()).nest("/y", part.clone()).merge(part)
+        }
+        ["GET /x 2xx", "GET /y 2xx", "_OTHER /y 4xx"] {
+            let methods = get(named).post(named).layer(mark!("m"));
+            Router::new().route("/x", methods.clone()).route("/y", methods)
+        }
+    routers_and_method_routers_as_services:
+        ["GET /api/{*rest} 2xx", "GET /api/{*rest} 4xx"] {
+            let inner = Router::new().route("/", get(named)).route("/x", get(named).post(named));
+            Router::new().nest_service("/api", inner.layer(mark!("i"))).layer(mark!("o"))
+        }
+        ["_OTHER _unmatched 2xx", "_OTHER _unmatched 4xx", "GET /y 2xx"] {
+            let inner = Router::new().route("/x", get(named)).route("/items/{id}", any(named));
+            Router::new().route("/y", get(named)).fallback_service(inner)
+        }
+        ["GET /api/{*rest} 2xx", "POST /x 2xx", "_OTHER _unmatched 2xx"] {
+            Router::new()
+                .nest_service("/api", get(named))
+                .route_service("/x", post(named).layer(mark!("m")))
+                .route("/y", get_service(get(named)).fallback_service(put(named)))
+                .route("/items/{id}", get(get(named)).fallback(any(named)))
+                .fallback(get(named).head(named))
+        }
+    errors_of_services_that_a_layer_handles:
+        ["GET /x 5xx", "GET /y 5xx", "PUT /y 2xx"] {
+            let failed = async |error: BoxError| (StatusCode::BAD_GATEWAY, error.to_string());
+            Router::new()
+                .route("/x", get_service(fails()).layer(HandleErrorLayer::new(failed)))
+                .route(
+                    "/y",
+                    any_service(fails()).put_service(fails()).handle_error(failed).merge(post(named)),
+                )
+        }
+    paths_as_axum_0_7_wrote_captures:
+        ["GET /:x 2xx", "GET /*y 2xx"] {
+            Router::new()
+                .without_v07_checks()
+                .route("/:x", get(named))
+                .route_service("/*y", service("star"))
+                .merge(Router::new().route("/x", get(named)))
+        }
+    slashes_captures_and_wildcards:
+        ["GET /api/ 2xx", "GET /api/x 2xx", "GET /{first}/{second} 2xx"] {
+            let inner = Router::new().route("/", get(named)).route("/x", get(named));
+            Router::new()
+                .nest("/api/", inner)
+                .route("/{first}/{second}", get(named))
+                .route("/x", get(named))
+                .route("/x/", get(async || "with a slash"))
+                .route("/files/{*path}", get(named).head(async || "a head of its own"))
+        }
+        [] {
+            let inner = Router::new().route("/{second}", get(named)).fallback(async || "inner");
+            Router::new().nest("/items/{id}", inner).route("/{*all}", any(named))
+        }
     state_and_extensions:
         [] {
             let hello = async |State(name): State<&'static str>, Extension(n): Extension<u8>| {
@@ -311,11 +420,247 @@ mirrors! {
         }
 }
 
+/// The message of a panic, if there is one.
+fn message_of<T>(declare: impl FnOnce() -> T) -> Option<String> {
+    let panic = catch_unwind(AssertUnwindSafe(declare)).err()?;
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    Some(text.unwrap_or_else(|| *panic.downcast::<String>().unwrap()))
+}
+
+/// Declarations that are refused by axum and by Talea's router with the same message.
+macro_rules! refused {
+    ($($name:ident { $($declaration:tt)* })*) => {$(
+        #[test]
+        fn $name() {
+            let theirs = message_of(|| -> axum::Router {
+                #[allow(unused_imports)]
+                use axum::{Router, routing::*};
+                $($declaration)*
+            });
+            let ours = message_of(|| -> talea_http::axum::Router {
+                #[allow(unused_imports)]
+                use talea_http::axum::*;
+                $($declaration)*
+            });
+            assert!(theirs.is_some());
+            assert_eq!(ours, theirs);
+        }
+    )*};
+}
+
+refused! {
+    a_route_layer_before_all_routes_is_refused {
+        Router::new().fallback(named).route_layer(mark!("r"))
+    }
+    a_route_layer_before_all_methods_is_refused {
+        Router::new().route("/x", MethodRouter::new().fallback(named).route_layer(mark!("r")))
+    }
+    a_path_without_a_slash_is_refused { Router::new().route("x", get(named)) }
+    an_empty_path_is_refused { Router::new().route("", get(named)) }
+    a_capture_of_axum_0_7_is_refused { Router::new().route("/:x", get(named)) }
+    a_wildcard_of_axum_0_7_is_refused { Router::new().nest("/*x", Router::new()) }
+    a_check_of_the_outer_router_holds_for_those_it_merges {
+        Router::new().merge(Router::new().without_v07_checks().route("/:x", get(named)))
+    }
+    two_captures_of_one_place_are_refused {
+        Router::new().route("/{a}", get(named)).route("/{b}", get(named))
+    }
+    nesting_at_the_root_is_refused { Router::new().nest("/", Router::new()) }
+    nesting_a_service_at_the_root_is_refused { Router::new().nest_service("/", get(named)) }
+    nesting_at_a_wildcard_is_refused { Router::new().nest("/{*x}", Router::new()) }
+    a_method_that_is_declared_twice_is_refused { Router::new().route("/x", get(named).get(named)) }
+    a_service_that_is_declared_twice_is_refused {
+        Router::new().route("/x", any_service(service("a")).put_service(service("b")).put(named))
+    }
+    methods_that_merge_into_the_same_are_refused {
+        Router::new().route("/x", get(named).merge(get(named)))
+    }
+    fallbacks_of_methods_that_merge_are_refused {
+        Router::new().route("/x", get(named).fallback(named).merge(any(named)))
+    }
+    a_method_of_a_path_that_is_declared_twice_is_refused {
+        Router::new().route("/x", get(named)).route("/x", get(named))
+    }
+    a_method_of_a_path_in_two_routers_is_refused {
+        let one = Router::new().route("/x", get(named));
+        one.clone().merge(one)
+    }
+    fallbacks_of_a_path_in_two_routers_are_refused {
+        let one = |method: MethodRouter| Router::new().route("/x", method.fallback(named));
+        one(get(named)).merge(one(put(named)))
+    }
+    fallbacks_of_two_routers_are_refused {
+        Router::new().fallback(named).merge(Router::new().fallback(named))
+    }
+    a_router_as_the_service_of_a_route_is_refused {
+        Router::new().route_service("/x", Router::new())
+    }
+    a_nested_route_beside_the_same_is_refused {
+        Router::new().route("/api/x", get(named)).nest("/api", Router::new().route("/x", get(named)))
+    }
+}
+
 #[test]
-#[should_panic = "there is no route that a route layer could be put around"]
-fn a_route_layer_before_all_routes_is_refused() {
-    let router = talea_http::axum::Router::<()>::new().fallback(named);
-    drop(router.route_layer(mark!("r")).route("/x", talea_http::axum::get(named)));
+fn whether_there_are_routes_is_known_at_any_time() {
+    use talea_http::axum::{Router, get};
+    let empty = Router::<()>::new().fallback(named);
+    assert!(!empty.has_routes() && !empty.clone().merge(Router::new()).has_routes());
+    assert!(Router::new().nest("/api", empty.clone().route("/x", get(named))).has_routes());
+    assert!(!empty.has_routes());
+}
+
+/// Axum's checks hold for what is added to the result, as they would without meters.
+#[test]
+fn a_metered_router_has_the_checks_of_its_declaration() {
+    use talea_http::axum::{Router, get};
+    let [strict, free] = [Router::new(), Router::new().without_v07_checks()]
+        .map(|router| router.route("/x", get(named)).metered(&registry()).unwrap());
+    let add = |router: axum::Router| message_of(|| router.route("/:x", axum::routing::get(named)));
+    assert!(add(strict).unwrap().contains("without_v07_checks"));
+    assert_eq!(add(free), None);
+}
+
+#[tokio::test]
+async fn a_router_without_meters_is_a_service_of_any_body() {
+    use talea_http::axum::{Router, get};
+    let mut router = Router::new().route("/x", get(named));
+    let request = || Request::builder().uri("/x").body(String::new()).unwrap();
+    let answer = router.as_service::<String>().oneshot(request()).await.unwrap();
+    assert_eq!(text(answer).await, "GET /x /x");
+    let answer = router.clone().into_service::<String>().oneshot(request()).await.unwrap();
+    assert_eq!(text(answer).await, "GET /x /x");
+    let answer = get(named).oneshot(request()).await.unwrap();
+    assert_eq!(text(answer).await, "GET none /x");
+}
+
+#[tokio::test]
+async fn a_clone_that_is_metered_is_metered_for_itself() {
+    use talea_http::axum::{Router, get};
+    let [first, second] = [registry(), registry()];
+    let router = Router::new().route("/x", get(async || "x"));
+    let apps = [&first, &second].map(|registry| router.clone().metered(registry).unwrap());
+    for (asked, app) in apps.iter().enumerate() {
+        ask(app, "GET", "/x").await;
+        assert_eq!((recorded(&first), recorded(&second)), (1, asked as u64));
+    }
+}
+
+/// A step of a declaration.
+#[derive(Clone, Debug)]
+enum Step {
+    Route(&'static str, Answers),
+    RouteService(&'static str),
+    NestService(&'static str),
+    NestRouter(&'static str, Vec<Self>),
+    Nest(&'static str, Vec<Self>),
+    Merge(Vec<Self>),
+    Layer(&'static str),
+    RouteLayer(&'static str),
+    Fallback,
+    RefuseMethods,
+    ResetFallback,
+    WithoutChecks,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Answers {
+    Get,
+    Post,
+    LayeredPut,
+    DeleteOrFallback,
+    LayeredNothing,
+    Any,
+}
+
+macro_rules! declare_by {
+    ($name:ident $router:path, $routing:path) => {
+        fn $name(steps: &[Step]) -> $router {
+            use $router as Router;
+            use $routing::{MethodRouter, any, delete, get, post, put};
+            let mut router = Router::new();
+            for step in steps {
+                router = match step {
+                    Step::Route(path, answers) => {
+                        let methods: MethodRouter = match answers {
+                            Answers::Get => get(named),
+                            Answers::Post => post(named),
+                            Answers::LayeredPut => put(named).layer(mark!("m")),
+                            Answers::DeleteOrFallback => delete(named).fallback(sorry),
+                            Answers::LayeredNothing => MethodRouter::new().layer(mark!("l")),
+                            Answers::Any => any(named),
+                        };
+                        router.route(path, methods)
+                    }
+                    Step::RouteService(path) => router.route_service(path, service("routed")),
+                    Step::NestService(prefix) => router.nest_service(prefix, service("nested")),
+                    Step::NestRouter(prefix, steps) => router.nest_service(prefix, $name(steps)),
+                    Step::Nest(prefix, steps) => router.nest(prefix, $name(steps)),
+                    Step::Merge(steps) => router.merge($name(steps)),
+                    Step::Layer(mark) => router.layer(mark!(*mark)),
+                    Step::RouteLayer(mark) => router.route_layer(mark!(*mark)),
+                    Step::Fallback => router.fallback(async |uri: Uri| format!("else {uri}")),
+                    Step::RefuseMethods => router.method_not_allowed_fallback(sorry),
+                    Step::ResetFallback => router.reset_fallback(),
+                    Step::WithoutChecks => router.without_v07_checks(),
+                };
+            }
+            router
+        }
+    };
+}
+declare_by!(by_axum axum::Router, axum::routing);
+declare_by!(by_talea talea_http::axum::Router, talea_http::axum);
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let path = prop::sample::select(vec!["/", "/x", "/x", "/y", "/items/{id}", "/{*all}", "/:x"]);
+    // Not a single capture: axum itself answers by another router's fallback there, see `Router`.
+    let prefix = || prop::sample::select(vec!["/api", "/api", "/api/", "/x", "/items/{id}"]);
+    let mark = || prop::sample::select(vec!["a", "b", "c", "d"]);
+    let answers = prop::sample::select(vec![
+        Answers::Get,
+        Answers::Post,
+        Answers::LayeredPut,
+        Answers::DeleteOrFallback,
+        Answers::LayeredNothing,
+        Answers::Any,
+    ]);
+    let leaf = prop_oneof![
+        6 => (path.clone(), answers).prop_map(|(path, answers)| Step::Route(path, answers)),
+        1 => path.prop_map(Step::RouteService),
+        1 => prefix().prop_map(Step::NestService),
+        2 => mark().prop_map(Step::Layer),
+        1 => mark().prop_map(Step::RouteLayer),
+        1 => Just(Step::Fallback),
+        1 => Just(Step::RefuseMethods),
+        1 => Just(Step::ResetFallback),
+        1 => Just(Step::WithoutChecks),
+    ];
+    let tree = leaf.prop_recursive(3, 24, 5, move |step| {
+        let steps = prop::collection::vec(step, 0..5);
+        prop_oneof![
+            3 => steps.clone().prop_map(Step::Merge),
+            3 => (prefix(), steps.clone()).prop_map(|(prefix, steps)| Step::Nest(prefix, steps)),
+            1 => (prefix(), steps).prop_map(|(prefix, steps)| Step::NestRouter(prefix, steps)),
+        ]
+    });
+    prop::collection::vec(tree, 1..7)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_declaration_is_refused_or_answers_as_by_axum(steps in steps()) {
+        // axum tries the routes of a router that it adds in the order of a hash table, so it may name
+        // another of several faults.
+        let refused = message_of(|| by_axum(&steps)).is_some();
+        prop_assert_eq!(message_of(|| by_talea(&steps)).is_some(), refused);
+        if !refused {
+            let routers = (by_axum(&steps), by_talea(&steps), by_talea(&steps).unmetered());
+            let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+            runtime.block_on(assert_equal(routers));
+        }
+    }
 }
 
 #[tokio::test]

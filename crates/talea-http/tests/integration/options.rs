@@ -9,7 +9,7 @@ use axum::extract::Path;
 use axum::http::StatusCode;
 use axum::response::Redirect;
 use talea::{Counter, Opts as MetricOpts};
-use talea_http::axum::{Layer, Router, any, get, post};
+use talea_http::axum::{Layer, Router, any, get};
 use talea_http::{Convention, Opts, StatusLabel};
 
 use crate::support::counts::{lines, recorded, registry, requests};
@@ -129,14 +129,6 @@ async fn exact_codes_are_bounded_too() {
         assert_eq!(requests(&registry, "GET", route, status), None, "{status}");
     }
     assert_eq!(recorded(&registry), 1600);
-}
-
-#[test]
-#[should_panic(expected = "both routers declare /x")]
-fn two_routers_that_declare_one_path_cannot_be_merged() {
-    let _ = Router::<()>::new()
-        .route("/x", get(async || ""))
-        .merge(Router::new().route("/x", post(async || "")));
 }
 
 #[tokio::test]
