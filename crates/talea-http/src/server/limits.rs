@@ -14,7 +14,9 @@ pub struct Limits {
     pub header_time: Duration,
     /// The time that a connection may stay open without a request. Default: 5 min.
     pub idle_time: Duration,
-    /// The time that a client may take none of the bytes that it is sent. Default: 30 s.
+    /// The time that a client may take none of the bytes that it is sent, and the time without
+    /// progress for which a client that has closed its half of the connection gets its response: it may
+    /// be gone. Default: 30 s.
     pub patience: Duration,
 }
 

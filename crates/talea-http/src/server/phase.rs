@@ -27,6 +27,9 @@ struct State {
     head: Option<Instant>,
     /// The time since which bytes wait for the client to take them.
     unsent: Option<Instant>,
+    /// The time since which the client has closed its half and taken nothing: it waits for its response,
+    /// or it is gone.
+    closed: Option<Instant>,
     responses: Vec<ResponseState>,
     next: u64,
     /// Whether unsent bytes are dropped when the connection ends.
@@ -54,6 +57,7 @@ impl Phase {
             idle: Instant::now(),
             head: None,
             unsent: None,
+            closed: None,
             responses: Vec::new(),
             next: 0,
             reset: false,
@@ -76,6 +80,11 @@ impl Phase {
                 state.head.get_or_insert_with(Instant::now);
             }
         }
+    }
+
+    /// Notes that the client has closed its half of the connection.
+    pub(super) fn note_closed(&self) {
+        self.state().closed.get_or_insert_with(Instant::now);
     }
 
     /// Notes that the bytes behind the head of an HTTP/1 request are its body, and that no other request
@@ -115,6 +124,9 @@ impl Phase {
         if state.untaken().is_some_and(|since| past(since, limits.patience)) {
             return Some(Reason::Unread);
         }
+        if state.closed.is_some_and(|since| past(since, limits.patience)) {
+            return Some(Reason::Unread);
+        }
         if state.head_due().is_some_and(|since| past(since, limits.header_time)) {
             return Some(Reason::Head);
         }
@@ -129,11 +141,11 @@ impl Phase {
     /// while many clients guess.
     pub(super) fn eviction_order(&self, now: Instant) -> Option<(bool, Instant)> {
         let state = self.state();
-        match state.untaken() {
-            None if !state.has_admitted() => Some((false, state.idle)),
-            Some(since) if now.saturating_duration_since(since) > STALLED => Some((true, since)),
-            _ => None,
+        if state.untaken().is_none() && !state.has_admitted() {
+            return Some((false, state.idle));
         }
+        let stalled = state.untaken().or(state.closed)?;
+        (now.saturating_duration_since(stalled) > STALLED).then_some((true, stalled))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -214,6 +226,9 @@ impl ResponseGuard {
     }
 
     pub(super) fn piece_taken(&self) {
+        let mut state = self.phase.state();
+        state.closed = state.closed.map(|_| Instant::now());
+        drop(state);
         self.note(|response| {
             response.pieces -= 1;
             let waits = response.pieces > 0 || !response.polled;
@@ -303,6 +318,21 @@ mod tests {
         guard.piece_given();
         guard.piece_taken();
         assert_eq!(exceeded(), Some(Reason::Unread), "one of two was taken");
+    }
+
+    #[test]
+    fn a_client_that_closed_its_half_has_patience_without_progress_and_makes_room() {
+        let Limits { patience, .. } = Limits::default();
+        let phase = connected();
+        let guard = ResponseGuard::begin(&phase);
+        guard.admitted();
+        assert_eq!(exceeded_after(&phase, patience * 2), None);
+        assert!(phase.eviction_order(Instant::now() + STALLED * 2).is_none());
+        phase.note_closed();
+        assert_eq!(exceeded_after(&phase, patience / 2), None);
+        assert_eq!(exceeded_after(&phase, patience * 2), Some(Reason::Unread));
+        assert!(phase.eviction_order(Instant::now()).is_none(), "it may wait for its response");
+        assert!(phase.eviction_order(Instant::now() + STALLED * 2).is_some());
     }
 
     #[test]

@@ -90,10 +90,12 @@ impl<S: AsyncRead + Unpin> AsyncRead for WatchedTransport<S> {
         cx: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
+        let (before, room) = (into.filled().len(), into.remaining());
         let read = Pin::new(&mut self.stream).poll_read(cx, into);
         if into.filled().len() > before {
             self.phase.note_read(&into.filled()[before..]);
+        } else if room > 0 && matches!(read, Poll::Ready(Ok(()))) {
+            self.phase.note_closed();
         }
         read
     }
