@@ -71,6 +71,18 @@ impl Oddity {
             )
     }
 
+    /// The short name of the finding.
+    pub(super) fn rule(self) -> &'static str {
+        match self {
+            Self::NoComma => "no-comma",
+            Self::LineFeed => "raw-line-feed",
+            Self::NoBlank => "no-blank",
+            Self::HelpQuote => "help-quote",
+            Self::EmptyName => "empty-name",
+            _ => "syntax",
+        }
+    }
+
     /// The text that the format's grammar requires; `None` if it allows the departure.
     pub(super) fn expected(self, syntax: Syntax) -> Option<&'static str> {
         let strict = syntax == Syntax::OpenMetrics;

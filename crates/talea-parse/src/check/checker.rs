@@ -215,10 +215,10 @@ impl<'a> Checker<'a> {
         Place { line, start, at }
     }
 
-    pub(super) fn expected(&mut self, expected: &str, at: usize) {
+    pub(super) fn expected(&mut self, rule: Rule, expected: &str, at: usize) {
         let place = self.place(at);
         let found = format!("found {}", named(&found(self.text, at)));
-        self.violation(place, "syntax", found, format!("expected {expected}"));
+        self.violation(place, rule, found, format!("expected {expected}"));
     }
 
     pub(super) fn violation(&mut self, place: Place, rule: Rule, found: String, instead: String) {

@@ -18,7 +18,7 @@ impl<'a> Checker<'a> {
                 self.violation(place, "eof", found, "end the text there".into());
             }
             match line {
-                Err(fault) => self.expected(fault.expected, fault.at),
+                Err(fault) => self.expected("syntax", fault.expected, fault.at),
                 Ok(line) => {
                     ended |= line == Some(Line::End);
                     self.departures();
@@ -77,7 +77,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             if let Some(expected) = departure.what.expected(self.syntax) {
-                self.expected(expected, departure.at);
+                self.expected(departure.what.rule(), expected, departure.at);
             } else if departure.what != Oddity::QuotedName {
                 if let Some(better) = departure.what.better(self.syntax) {
                     let place = self.place(departure.at);

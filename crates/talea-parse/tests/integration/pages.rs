@@ -26,27 +26,27 @@ const fn openmetrics(text: &'static str, read: &'static str, violations: &'stati
 
 pub(crate) const PAGES: &[Page] = &[
     // Label values: line feeds, other escapes, no commas.
-    text("x{a=\"b\nc\"} 1\ny 2\n", "x{a=\"b\\nc\"} 1;y 2;", "1:7"),
+    text("x{a=\"b\nc\"} 1\ny 2\n", "x{a=\"b\\nc\"} 1;y 2;", "1:7 raw-line-feed"),
     text(
         "x{a=\"b\n\n\nc\",__d=\"e\"} 1\n",
         "x{a=\"b\\n\\n\\nc\",__d=\"e\"} 1;",
-        "1:7, 4:4 reserved-label",
+        "1:7 raw-line-feed, 4:4 reserved-label",
     ),
     text("x{a=\"\\t\\z\\'\\é\"} 1\n", "x{a=\"\\\\t\\\\z\\\\'\\\\é\"} 1;", "1:6"),
     text("x{a=\"\\\\\\\"\\n\"} 1\n", "x{a=\"\\\\\\\"\\n\"} 1;", ""),
-    text("x{a=\"1\"b=\"2\" c=\"3\"} 1\n", "x{a=\"1\",b=\"2\",c=\"3\"} 1;", "1:8"),
-    text("{a=\"1\"\"b\"=\"2\"\"x\"} 1\n", "x{a=\"1\",b=\"2\"} 1;", "1:7, 1:14"),
+    text("x{a=\"1\"b=\"2\" c=\"3\"} 1\n", "x{a=\"1\",b=\"2\",c=\"3\"} 1;", "1:8 no-comma"),
+    text("{a=\"1\"\"b\"=\"2\"\"x\"} 1\n", "x{a=\"1\",b=\"2\"} 1;", "1:7 no-comma, 1:14"),
     text("x{a=\"1\",} 1\n", "x{a=\"1\"} 1;", ""),
-    text("x{\"a\nb\"=\"1\"} 1\n", "x{a\nb=\"1\"} 1;", "1:5"),
+    text("x{\"a\nb\"=\"1\"} 1\n", "x{a\nb=\"1\"} 1;", "1:5 raw-line-feed"),
     text("{\"a\\\\\\z\"} 1\n", "a\\\\z 1;", "1:6"),
     // Names without a character, which Prometheus drops when it has parsed them.
-    text("{\"\"} 1\n", " 1;", "1:2"),
-    text("x{\"\"=\"1\"} 1\n", "x{=\"1\"} 1;", "1:3"),
+    text("{\"\"} 1\n", " 1;", "1:2 empty-name"),
+    text("x{\"\"=\"1\"} 1\n", "x{=\"1\"} 1;", "1:3 empty-name"),
     // Values behind the name.
     text(
         "x+1\nx.5 7\nx-Inf\n",
         "x 1;x 0.5;x -inf;",
-        "1:2, 2:1 series-twice, 2:2, 3:1 series-twice, 3:2",
+        "1:2 no-blank, 2:1 series-twice, 2:2 no-blank, 3:1 series-twice, 3:2 no-blank",
     ),
     text("x{a=\"1\"}2\n", "x{a=\"1\"} 2;", ""),
     // Blanks before a name are a part of it.
@@ -58,7 +58,7 @@ pub(crate) const PAGES: &[Page] = &[
     text("# HELP x \t \n", "# x \"\";", ""),
     text("# HELP x z\r\n", "# x \"z\\r\";", "1:11"),
     text("# HELP x \\z \\\n", "# x \"\\\\z \\\\\";", "1:10"),
-    text("# HELP \"x\ny\" z\nx 1\n", "# x\ny \"z\";x 1;", "1:10"),
+    text("# HELP \"x\ny\" z\nx 1\n", "# x\ny \"z\";x 1;", "1:10 raw-line-feed"),
     // Types.
     text("# TYPE x-gauge\nx 1\n", "# x: gauge;x 1;", "1:9"),
     text("#\tTYPE \t x\tgauge\n", "# x: gauge;", ""),
@@ -82,8 +82,8 @@ pub(crate) const PAGES: &[Page] = &[
     openmetrics("x{a=\"1\",} 1\n# EOF\n", "x{a=\"1\"} 1;", "1:9"),
     openmetrics("{a=\"1\",\"x\"} 1\n# EOF\n", "x{a=\"1\"} 1;", "1:8"),
     openmetrics("x{a=\"\\t\\z\"} 1\n# EOF\n", "x{a=\"\\\\t\\\\z\"} 1;", ""),
-    openmetrics("x{\"a\nb\"=\"1\"} 1\n# EOF\n", "x{a\nb=\"1\"} 1;", "1:5"),
-    openmetrics("# HELP x \"y\"\n# EOF\n", "# x \"\\\"y\\\"\";", "1:10"),
+    openmetrics("x{\"a\nb\"=\"1\"} 1\n# EOF\n", "x{a\nb=\"1\"} 1;", "1:5 raw-line-feed"),
+    openmetrics("# HELP x \"y\"\n# EOF\n", "# x \"\\\"y\\\"\";", "1:10 help-quote"),
     openmetrics("# HELP x y\\\n# EOF\n", "# x \"y\\\\\";", ""),
     openmetrics("# HELP x y\r\n# EOF\n", "# x \"y\\r\";", "1:11"),
     openmetrics("# HELP x y\n\0# EOF\n", "# x \"y\\n\";", "1:11"),
