@@ -4,16 +4,48 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use talea::Escaping;
-use talea_parse::{FamilyRef, LabelsRef, SampleRef, Syntax};
+use talea_parse::{FamilyRef, Finding, LabelsRef, SampleRef, Severity, Syntax, check};
 
-/// The families of a page, in the form that `Region.families` has.
+/// The families of a page, in the form that `Region.families` has. A page is refused if Prometheus
+/// refuses it, or the official client's parser for the format does.
 #[pyfunction]
 pub(crate) fn parse<'py>(
     py: Python<'py>,
     page: &str,
     is_openmetrics: bool,
 ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-    families(py, page, if is_openmetrics { Syntax::OpenMetrics } else { Syntax::Text })
+    let syntax = if is_openmetrics { Syntax::OpenMetrics } else { Syntax::Text };
+    let read = families(py, page, syntax)?;
+    match check(page, syntax).into_iter().find(|finding| is_refused(finding, syntax)) {
+        None => Ok(read),
+        Some(Finding { line, column, found, instead, .. }) => {
+            Err(PyValueError::new_err(format!("line {line}, column {column}: {found}; {instead}")))
+        }
+    }
+}
+
+/// Whether the official client's parser refuses a page with such a finding, or Prometheus drops it
+/// though its parser reads it.
+fn is_refused(finding: &Finding, syntax: Syntax) -> bool {
+    match syntax {
+        _ if finding.severity == Severity::Advice => false,
+        Syntax::Text => matches!(
+            finding.rule,
+            "empty-name"
+                | "label-twice"
+                | "no-blank"
+                | "no-comma"
+                | "raw-line-feed"
+                | "reserved-label"
+        ),
+        // The official parser enforces the specification, but for these.
+        Syntax::OpenMetrics => {
+            !matches!(
+                finding.rule,
+                "canonical-number" | "help-quote" | "reserved-name" | "series-twice"
+            ) && (finding.rule != "reserved-label" || finding.found.contains(" __"))
+        }
+    }
 }
 
 pub(crate) fn families<'py>(
@@ -47,6 +79,8 @@ fn tuple_of_family<'py>(
     let samples = samples.collect::<PyResult<Vec<_>>>()?;
     let kind = family.kind.as_str(syntax).unwrap_or("unknown");
     let help = family.help.as_deref().unwrap_or_default();
+    // In text the official client knows words, not their distance.
+    let help = if syntax == Syntax::Text { help.trim_matches([' ', '\t', '\r']) } else { help };
     (&*family.name, help, kind, family.unit.unwrap_or_default(), samples).into_pyobject(py)
 }
 

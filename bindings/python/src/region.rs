@@ -302,6 +302,9 @@ pub(crate) fn negotiate(accept: &str) -> String {
 fn content_type(format: Format, escaping: Escaping, accept: &str) -> String {
     let is_1 = |entry: &str| entry.contains("text/plain") && entry.contains("version=1.0.0");
     match (format, escaping) {
+        (Format::OpenMetrics, _) if !asks_for_a_version_of_openmetrics(accept) => {
+            "application/openmetrics-text; version=1.0.0; charset=utf-8".to_owned()
+        }
         (Format::Text, Escaping::Underscores) if !accept.split(',').any(is_1) => {
             TEXT_CONTENT_TYPE.to_owned()
         }
@@ -312,8 +315,19 @@ fn content_type(format: Format, escaping: Escaping, accept: &str) -> String {
     }
 }
 
+fn asks_for_a_version_of_openmetrics(accept: &str) -> bool {
+    let mut entries = accept.split(',').map(str::to_ascii_lowercase);
+    entries.any(|entry| entry.contains("openmetrics-text") && entry.contains("version"))
+}
+
 fn negotiated(accept: &str, is_binary: bool) -> (Format, Escaping) {
-    let (format, escaping) = Format::negotiate(accept);
+    let (format, escaping) = match Format::negotiate(accept) {
+        // To the official client OpenMetrics without a version is 1.0.0, without escaping.
+        (Format::OpenMetricsDraft, _) if !asks_for_a_version_of_openmetrics(accept) => {
+            (Format::OpenMetrics, Escaping::Underscores)
+        }
+        negotiated => negotiated,
+    };
     let is_text = is_binary || format != Format::Protobuf;
     (if is_text { format } else { Format::default() }, escaping)
 }

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import unittest.mock
 import urllib.error
 import urllib.request
 
@@ -233,6 +234,158 @@ def test_pages_are_read_as_by_the_official_parsers(ours, theirs, page):
     assert found(ours.text_string_to_metric_families(page)) == expected
     with pytest.raises(ValueError, match="line 2"):
         list(ours.text_fd_to_metric_families(io.StringIO("up 1\nup{ 1\n# EOF\n")))
+
+
+# Pages, and whether Prometheus or the official parser refuses them.
+TEXTS = [
+    ('x{a="1",a="2"} 3', True),
+    ('x{__name__="y"} 3', True),
+    ('x{__a="y"} 3', True),
+    ('x{a="1"b="2"} 3', True),
+    ('x{a="1\n"} 3', True),
+    ("x+1", True),
+    ('{""} 1', True),
+    ("\ufeffx 1", True),
+    ("x 1e999", True),
+    ('x{a="\\t\\z"} 3', False),
+    ("# HELP x y\\\nx 1", False),
+    ("# HELP x y\r\nx 1", False),
+    ("# HELP x  y \nx 1", False),
+    ("#HELP x y\nx 1", False),
+    ("x 1\nx 2", False),
+]
+OPENMETRICS_TEXTS = [
+    ('x{a="1",a="2"} 3', True),
+    ('x{__name__="y"} 3', True),
+    ("# UNIT x seconds\nx 3", True),
+    ('x{a="1",} 3', True),
+    ("# TYPE x gauge\nx 1 # {} 1", True),
+    ("# TYPE x counter\nx_total -1", True),
+    ("# TYPE x gauge\n# TYPE x gauge\nx 1", True),
+    ("x 1\n# HELP x y", True),
+    ('# TYPE x histogram\nx_bucket{le="1.0"} 1', True),
+    ('# TYPE x summary\nx{quantile="2"} 1', True),
+    ("x 1 2\nx 1 1", True),
+    ("# TYPE x counter\n# TYPE x_total gauge", True),
+    ("x 1\n\ny 1", True),
+    ("# x\nx 1", True),
+    ('x{a="\\t\\z"} 3', False),
+    ("# HELP x y\\\nx 1", False),
+    ('# HELP x "y"\nx 1', False),
+    ("_x 1", False),
+    ('x{_a="1"} 1', False),
+]
+
+
+@pytest.mark.parametrize(
+    "ours, theirs, page, is_refused",
+    [(parser, their_parser, f"{text}\n", is_refused) for text, is_refused in TEXTS]
+    + [
+        (openmetrics_parser, their_openmetrics, f"{text}\n# EOF\n", is_refused)
+        for text, is_refused in OPENMETRICS_TEXTS
+    ],
+)
+def test_a_page_is_refused_if_the_official_parser_or_prometheus_refuses_it(ours, theirs, page, is_refused):
+    def read(parser):
+        families = list(parser.text_string_to_metric_families(page))
+        samples = [sample[:3] for family in families for sample in family.samples]
+        return families[0].documentation, samples
+
+    if is_refused:
+        with pytest.raises(ValueError, match="line 1|line 2|line 3"):
+            read(ours)
+    elif page.startswith("#HELP"):
+        # To the official parser alone that is no comment.
+        assert read(ours) == ("", [("x", {}, 1)])
+    else:
+        assert read(ours)[1] == read(theirs)[1]
+
+
+def test_a_custom_collector_shows_no_native_histogram_as_a_number(registry):
+    from talea_metrics.samples import NativeHistogram
+
+    family = talea_metrics.Metric("nh", "Native.", "histogram")
+    native = NativeHistogram(1, 1, 3, 0.0, 0)
+    family.add_sample("nh", {}, 0, native_histogram=native)
+
+    class Native:
+        def collect(self):
+            return [family]
+
+    registry.register(Native())
+    for page in [talea_metrics.generate_latest, generate_openmetrics]:
+        lines = page(registry).decode().splitlines()
+        assert "# TYPE nh histogram" in lines
+        assert not [line for line in lines if line.startswith("nh")]
+
+
+@pytest.mark.parametrize("kind, name", [("gauge", "x"), ("summary", "x_count"), ("histogram", "x_sum")])
+def test_an_exemplar_of_what_has_none_is_an_error(registry, kind, name):
+    family = talea_metrics.Metric("x", "X.", kind)
+    family.add_sample(name, {}, 1, exemplar=talea_metrics.samples.Exemplar({"a": "b"}, 1.0))
+
+    class Wrong:
+        def collect(self):
+            return [family]
+
+    registry.register(Wrong())
+    with pytest.raises(ValueError, match="not a histogram bucket or counter"):
+        generate_openmetrics(registry)
+
+
+@pytest.mark.parametrize(
+    "time, text, in_openmetrics",
+    [
+        (talea_metrics.samples.Timestamp(1, 1_000_000), "1001", "1.001000000"),
+        (talea_metrics.samples.Timestamp(1_700_000_000, 123_456_789), "1700000000123", "1700000000.123456789"),
+        (1.001, "1001", "1.001"),
+        (1_700_000_000.123, "1700000000123", "1700000000.123"),
+        (0.0035, "4", "0.0035"),
+        (12, "12000", "12"),
+    ],
+)
+def test_a_timestamp_of_a_custom_collector_keeps_its_digits(registry, time, text, in_openmetrics):
+    family = talea_metrics.Metric("x", "X.", "gauge")
+    family.add_sample("x", {}, 1, timestamp=time)
+
+    class Timed:
+        def collect(self):
+            return [family]
+
+    registry.register(Timed())
+    assert f"x 1.0 {text}\n" in talea_metrics.generate_latest(registry).decode()
+    assert f"x 1.0 {in_openmetrics}\n" in generate_openmetrics(registry).decode()
+
+
+def test_a_mock_is_a_collector(registry):
+    collector = unittest.mock.MagicMock()
+    collector.collect.return_value = [GaugeMetricFamily("mocked", "M.", 1)]
+    registry.register(collector)
+    assert b"mocked 1.0" in talea_metrics.generate_latest(registry)
+
+
+@pytest.mark.parametrize(
+    "accept, content_type",
+    [
+        ("application/openmetrics-text", "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+        (
+            "application/openmetrics-text; escaping=allow-utf-8, text/plain",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        ),
+        (
+            "application/openmetrics-text; version=1.0.0; escaping=allow-utf-8",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=allow-utf-8",
+        ),
+        ("text/plain; version=0.0.4", "text/plain; version=0.0.4; charset=utf-8"),
+    ],
+)
+def test_openmetrics_without_a_version_is_1_0_0(registry, accept, content_type):
+    assert talea_metrics.exposition.choose_encoder(accept)[1] == content_type
+    assert prometheus_client.exposition.choose_encoder(accept)[1] == content_type
+    talea_metrics.Gauge("x", "X.", registry=registry).set(1)
+    page, found = talea_metrics.exposition.page(registry, accept)
+    assert found == content_type
+    assert page.endswith(b"# EOF\n") == content_type.startswith("application/openmetrics-text")
 
 
 def test_created_samples_can_be_left_out(registry):

@@ -41,6 +41,25 @@ def _help(text: str) -> str:
     return text.rstrip("\r").replace("\\", r"\\").replace("\n", r"\n")
 
 
+def _milliseconds(timestamp: Any) -> int:
+    if hasattr(timestamp, "nsec"):
+        # A float has not all digits of it. Those below a millisecond are cut off.
+        return (int(timestamp.sec) * 10**9 + int(timestamp.nsec)) // 10**6
+    # The float nearest to a number of milliseconds can be below it.
+    return round(float(timestamp) * 1000)
+
+
+def _may_have_an_exemplar(family: Metric, sample: Sample) -> bool:
+    if family.type == "counter":
+        return sample.name.endswith("_total")
+    return family.type in ("histogram", "gaugehistogram") and sample.name.endswith("_bucket")
+
+
+def _classic(family: Metric) -> list[Sample]:
+    """The samples that a text format has: it has no native histograms."""
+    return [one for one in family.samples if getattr(one, "native_histogram", None) is None]
+
+
 class _Names:
     """How names are shown that are not plain: in quotes, or with underscores."""
 
@@ -85,7 +104,7 @@ def text(families: Iterable[Metric], quoted: bool = False) -> str:
     lines: list[str] = []
 
     def line(sample: Sample) -> str:
-        time = "" if sample.timestamp is None else f" {int(float(sample.timestamp) * 1000)}"
+        time = "" if sample.timestamp is None else f" {_milliseconds(sample.timestamp)}"
         return f"{names.series(sample)} {number(sample.value)}{time}"
 
     def head(name: str, documentation: str, kind: str) -> None:
@@ -96,7 +115,7 @@ def text(families: Iterable[Metric], quoted: bool = False) -> str:
         kind = _TEXT_TYPES.get(family.type, family.type)
         head(family.name + _TEXT_ENDINGS.get(family.type, ""), family.documentation, kind)
         apart: dict[str, list[str]] = {}
-        for sample in family.samples:
+        for sample in _classic(family):
             ending = sample.name[len(family.name) :]
             if ending in _OPENMETRICS_ALONE and sample.name.startswith(family.name):
                 apart.setdefault(ending, []).append(line(sample))
@@ -129,9 +148,13 @@ def openmetrics(families: Iterable[Metric], quoted: bool = False) -> str:
         lines.append(f"# TYPE {name} {family.type}")
         if family.unit:
             lines.append(f"# UNIT {name} {family.unit}")
-        for sample in family.samples:
+        for sample in _classic(family):
             time = "" if sample.timestamp is None else f" {sample.timestamp}"
             line = f"{names.series(sample)} {number(sample.value)}{time}"
+            if sample.exemplar and not _may_have_an_exemplar(family, sample):
+                raise ValueError(
+                    f"Metric {family.name} has exemplars, but is not a histogram bucket or counter"
+                )
             lines.append(line + (exemplar(sample.exemplar) if sample.exemplar else ""))
 
     _each(families, write)

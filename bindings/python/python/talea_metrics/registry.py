@@ -188,7 +188,8 @@ class CollectorRegistry:
 
     def register(self, collector: Any) -> None:
         """Adds a collector. A DuplicateTimeseries, which is a ValueError, if a name of it is taken."""
-        if getattr(collector, "_is_ended", False):
+        # A mock has any attribute, and is true.
+        if getattr(collector, "_is_ended", False) is True:
             raise ValueError(f"{collector!r} was unregistered, and its series are gone; make the metric anew")
         names = self._get_names(collector)
         with self._lock:
