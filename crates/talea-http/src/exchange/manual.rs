@@ -186,10 +186,12 @@ mod tests {
         let registry = Registry::for_test().unwrap();
         let endpoints = Endpoints::new(&registry).unwrap();
         let in_flight = || {
-            let of = |route| [("method", "GET"), ("route", route)];
             let snapshot = registry.snapshot();
-            let of = |route| snapshot.value("http_requests_in_flight", &of(route)).unwrap_or(0.0);
-            (of("_unmatched"), of("/x"))
+            let at = |method, route| {
+                let labels = [("method", method), ("route", route)];
+                snapshot.value("http_requests_in_flight", &labels).unwrap_or(0.0)
+            };
+            (at("_OTHER", "_unmatched"), at("GET", "/x"))
         };
         let unmatched = endpoints.unmatched();
 
