@@ -137,6 +137,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	scripts/python sdist
 	scripts/python wheels
 	scripts/python free-threaded
+	scripts/python official
 	scripts/publishable install
 	$(MAKE) php
 	scripts/php zts
