@@ -10,7 +10,7 @@ use pyo3::types::{PyDict, PyTuple};
 use talea::{FloatCounter, FloatGauge, fork_generation};
 
 use crate::callable;
-use crate::family::HeldByObject;
+use crate::held_by_object::HeldByObject;
 use crate::region::Region;
 
 /// Wraps a function, so that each call of it runs within the block.

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
 use talea::{DynamicLabels, Family, HeldSeries, Hold, Metric};
 
+use crate::held_by_object::HeldByObject;
 use crate::region::Region;
 
 /// The definition of a metric, which it shares with its children.
@@ -51,12 +52,6 @@ pub(crate) struct Parts<M: Metric> {
     /// False in memory that is zero. A class with a `__dict__` gets its dict, and thereby perhaps a garbage
     /// collection, before PyO3 writes to the object's memory.
     is_made: bool,
-}
-
-/// A series as another object than its child uses it.
-pub(crate) struct HeldByObject<M> {
-    pub(crate) metric: M,
-    _hold: Option<Arc<Hold>>,
 }
 
 impl<M: Metric> Default for Parts<M> {
@@ -211,7 +206,7 @@ impl<M: Metric + Clone> Parts<M> {
 
     /// The series, and what has it stay.
     pub(crate) fn held(&self) -> PyResult<HeldByObject<M>> {
-        Ok(HeldByObject { metric: self.series()?.clone(), _hold: self.hold.get().cloned() })
+        Ok(HeldByObject::new(self.series()?.clone(), self.hold.get().cloned()))
     }
 
     /// Drops the children whose series is removed, or idle and hidden, if any was since the last time;

@@ -15,6 +15,7 @@ mod blocks;
 mod callable;
 mod exchange;
 mod family;
+mod held_by_object;
 mod http;
 mod lock;
 mod metrics;

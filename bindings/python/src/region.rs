@@ -15,7 +15,7 @@ use talea::{
 };
 use talea_parse::Syntax;
 
-use crate::family::HeldByObject;
+use crate::held_by_object::HeldByObject;
 use crate::parse;
 use crate::private_region::{Emptied, PrivateRegion};
 use crate::sorted_labels::sort_labels;

@@ -7,6 +7,12 @@ use anyhow::Result;
 #[cfg(unix)]
 const OTHERS: u64 = 64;
 
+/// The number of the agent's connections that may be open at once.
+pub(crate) const CONNECTIONS: u64 = 1024;
+/// The remedy if descriptors are few.
+pub(crate) const RAISE_LIMIT: &str =
+    "raise the limit (`ulimit -n`, or LimitNOFILE= of the service)";
+
 /// Makes sure that this process, and a child that inherits its limit, can hold `clients`
 /// connections. Raises the soft limit to the hard one where it is too low.
 ///

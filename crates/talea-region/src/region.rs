@@ -12,7 +12,7 @@ use crate::files::beside::Beside;
 use crate::layout::*;
 use crate::memory::Memory;
 use crate::memory::path::{self, AddPath};
-use crate::series::holds::Holds;
+use crate::series::hold_counts::Holds;
 use crate::usage::{self, Usage};
 
 /// A mapped region. It is never unmapped, so handles into it are `'static`.

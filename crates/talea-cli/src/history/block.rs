@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::{Read, Write};
+use std::time::Duration;
 
 use flate2::Compression;
 use flate2::read::DeflateDecoder;
@@ -9,6 +10,9 @@ use flate2::write::DeflateEncoder;
 
 use super::codec::{Bytes, put_number};
 use super::record::{Time, time_of};
+
+/// The steps of the two stores.
+pub(super) const STEPS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
 /// The kinds of records, by their first byte: the first tick of a block, a later one, or a whole block. The last
 /// has the lengths of its records, and then these, compressed by DEFLATE (RFC 1951).

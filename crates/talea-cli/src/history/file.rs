@@ -14,8 +14,7 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, OFlags, flock};
 use talea::outside::Reader;
 
-use super::STEPS;
-use super::block::{LATER, PACKED};
+use super::block::{LATER, PACKED, STEPS};
 use crate::screen::note;
 
 const BEGINS: &[u8; 16] = b"talea history 1\n";

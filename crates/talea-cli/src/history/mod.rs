@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 
+use self::block::STEPS;
 use self::file::HistoryFile;
 pub(crate) use self::record::Time;
 use self::store::Store;
@@ -33,9 +34,6 @@ pub(crate) struct Extent {
     /// The most bytes of each of the two; the oldest go first.
     pub(crate) bytes: usize,
 }
-
-/// The steps of the two stores.
-const STEPS: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(60)];
 
 /// How long a file that cannot be used is left alone.
 const TRY_AGAIN_AFTER: Duration = Duration::from_secs(60);

@@ -9,12 +9,11 @@ use std::time::Instant;
 use talea::outside::{Look, Standing};
 use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 
-use super::command::{CONNECTIONS, RAISE_LIMIT};
 use super::meters::{AgentMetrics, PathLabels, ProcessMeters, RegionLabel};
 use super::region::{Processes, Region};
 use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
 use super::sources::{Sources, Unlisted};
-use crate::descriptors::Shares;
+use crate::descriptors::{CONNECTIONS, RAISE_LIMIT, Shares};
 use crate::page::{Process, now};
 use crate::printable::printable;
 use crate::region_place::RegionPlace;

@@ -14,18 +14,13 @@ use super::recorder::Recorder;
 use super::routes::routes;
 use super::{Agent, Sources, connections};
 use crate::arguments::ServeArguments;
-use crate::descriptors::{self, Shares};
+use crate::descriptors::{self, CONNECTIONS, RAISE_LIMIT, Shares};
 use crate::ending::Ending;
 use crate::history::{Extent, History};
 use crate::page::Feed;
 use crate::screen::note;
 use crate::web::{Hosts, Web};
 
-/// The number of connections that may be open at once.
-pub(super) const CONNECTIONS: u64 = 1024;
-/// The remedy if descriptors are few.
-pub(super) const RAISE_LIMIT: &str =
-    "raise the limit (`ulimit -n`, or LimitNOFILE= of the service)";
 /// How often regions are looked for without a scrape.
 const EVERY: Duration = Duration::from_secs(1);
 /// How long scrapes may take to their end once it is to stop. A scraper asks again; a user

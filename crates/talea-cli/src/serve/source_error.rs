@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use talea::{Error, OpenError};
 
-use super::command::RAISE_LIMIT;
+use crate::descriptors::RAISE_LIMIT;
 use crate::printable::printable;
 use crate::region_place::region_reason;
 use crate::screen::note;

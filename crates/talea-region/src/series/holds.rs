@@ -15,11 +15,8 @@
 //! 3. The lock is held while no other code of the caller runs. In a child, the counts are those of the
 //!    parent, as its objects are; the child must not be forked while another thread makes or drops a hold.
 
-use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, SeqCst};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::error::Overflow;
 use crate::layout::SERIES_HEAD;
@@ -28,32 +25,6 @@ use crate::primitive::fence;
 use crate::region::Region;
 use crate::series::cell::Cell;
 use crate::series::record::{self, Head, PUBLISHED, Series};
-
-/// How many holds of this process each series has, by the number of its record.
-#[derive(Default)]
-pub(crate) struct Holds {
-    counts: Mutex<HashMap<u32, u64>>,
-    /// Whether this process ever held a series. One that only keeps them takes no lock.
-    any: AtomicBool,
-}
-
-impl Holds {
-    fn counts(&self) -> MutexGuard<'_, HashMap<u32, u64>> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether this process holds a series, and does not keep it for ever.
-    pub(crate) fn holds(&self, id: u32) -> bool {
-        self.any.load(SeqCst) && self.counts().contains_key(&id)
-    }
-
-    /// Notes that this process keeps a series until it ends. Its note is there already.
-    pub(crate) fn keep_for_ever(&self, id: u32) {
-        if self.any.load(SeqCst) {
-            self.counts().remove(&id);
-        }
-    }
-}
 
 /// Keeps a series until it is dropped: its cells belong to it, also after it was removed. What is added
 /// to a series that was removed is discarded.
@@ -73,8 +44,7 @@ impl Hold {
     pub fn of(cell: Cell) -> Result<Option<Self>, Overflow> {
         let series = cell.series();
         let Series { region, id } = series;
-        region.holds.any.store(true, SeqCst);
-        let mut counts = region.holds.counts();
+        let mut counts = region.holds.begin();
         match counts.get_mut(&id) {
             Some(count) => *count += 1,
             None if series.set_pin().ok_or(Overflow::Full)? => {

@@ -12,6 +12,7 @@ pub(crate) mod exemplars;
 pub(crate) mod extension;
 pub(crate) mod family;
 pub(crate) mod groups;
+pub(crate) mod hold_counts;
 pub(crate) mod holds;
 pub(crate) mod incarnation;
 pub(crate) mod index;

@@ -3,7 +3,7 @@
 use super::number::{write_canonical, write_seconds};
 use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
-use super::untyped::Part;
+use super::text_format::Part;
 use crate::definition::names::{is_plain, is_plain_label};
 use crate::labels::{LabelText, pairs};
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Shown};

@@ -10,6 +10,7 @@ mod pages;
 mod protobuf;
 mod shown_names;
 mod text;
+mod text_format;
 mod untyped;
 mod writer;
 
@@ -22,4 +23,4 @@ pub(crate) use number::write_float;
 pub(crate) use openmetrics::unit;
 pub(crate) use pages::Pages;
 pub use text::CONTENT_TYPE as TEXT_CONTENT_TYPE;
-pub(crate) use untyped::TextFormat;
+pub(crate) use text_format::TextFormat;

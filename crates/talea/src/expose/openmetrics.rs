@@ -19,7 +19,8 @@ use super::lines::{Bounds, Lines, push};
 use super::number::{write_canonical, write_float, write_seconds};
 use super::pages::Family;
 use super::shown_names::ShownNames;
-use super::untyped::{Part, Untyped};
+use super::text_format::{Part, bare_name};
+use super::untyped::Untyped;
 use super::writer::Writer;
 use crate::definition::kind::Kind;
 use crate::histogram::native_buckets::NativeBuckets;
@@ -153,16 +154,6 @@ impl Writer for OpenMetrics {
     fn end(&mut self, out: &mut Vec<u8>) {
         push(out, &["# EOF\n"]);
     }
-}
-
-/// A family's name without what its type adds to it.
-pub(super) fn bare_name(kind: Kind, name: &str) -> &str {
-    match kind {
-        Kind::Counter => name.strip_suffix("_total"),
-        Kind::Info => name.strip_suffix("_info"),
-        Kind::Gauge | Kind::Histogram | Kind::StateSet | Kind::Summary => None,
-    }
-    .unwrap_or(name)
 }
 
 /// The unit that a family's name ends in, with or without what its type adds to it.

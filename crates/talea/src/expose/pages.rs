@@ -1,6 +1,6 @@
 //! Families as an encoder visits them: of one snapshot, or of a page of several.
 
-use super::untyped::TextFormat;
+use super::text_format::TextFormat;
 use crate::snapshot::{FamilySnapshot, Snapshot};
 
 /// The input of an encoder: entries in the order of the families' names, those of one name and one

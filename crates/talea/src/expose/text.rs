@@ -3,10 +3,10 @@
 
 use super::lines::{Bounds, Lines};
 use super::number::{write_bound, write_canonical};
-use super::openmetrics::bare_name;
 use super::pages::Family;
 use super::shown_names::ShownNames;
-use super::untyped::{Part, Untyped};
+use super::text_format::{Part, bare_name};
+use super::untyped::Untyped;
 use super::writer::Writer;
 use crate::definition::kind::Kind;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot, Shown};

@@ -2,7 +2,8 @@
 
 use super::pages::Family;
 use super::shown_names::ShownNames;
-use super::untyped::{Part, Untyped};
+use super::text_format::Part;
+use super::untyped::Untyped;
 use crate::snapshot::{FamilySnapshot, SeriesSnapshot};
 
 /// Writes families and series in one format, in their order.

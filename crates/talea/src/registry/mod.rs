@@ -23,10 +23,12 @@ use talea_region::{Region, Usage};
 
 use self::bounds::Bounds;
 use self::field::Field;
-use self::refreshing::Refreshers;
+use self::refreshing::{Failures, Refreshers};
+use crate::definition::opts::Opts;
 use crate::histogram::kept_windows::KeptWindows;
 use crate::samples::{own_name, owner_of};
 use crate::snapshot::Snapshot;
+use crate::snapshot::observed::FAILURES;
 
 /// A region and the metrics in it. Clones are the same registry, and cheap. Any number
 /// of threads may use one at once; registering takes a lock, metrics and snapshots do
@@ -43,10 +45,16 @@ pub struct Registry {
     pub(crate) field: Option<Arc<Field>>,
 }
 
+/// Registers the counter of panics; `None` if the region has no room.
+fn failures_in(region: &'static Region) -> Option<Failures> {
+    let help = "Panics of functions that read observable values.";
+    Registry::of(region).family(Opts::new(FAILURES, help), &["family"]).ok()
+}
+
 impl Registry {
     pub(crate) fn of(region: &'static Region) -> Self {
         let (bounds, kept) = Default::default();
-        let refreshers = Arc::new(Refreshers::of(region));
+        let refreshers = Arc::new(Refreshers::new(region, failures_in));
         Self { region, refreshers, bounds, kept, field: None }
     }
 

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use super::Registry;
-use super::observed::Values;
+use super::observed::{Observed, Values};
 use crate::definition::names;
 use crate::definition::opts::Opts;
 use crate::error::Error;
@@ -163,7 +163,7 @@ impl Registry {
     ) {
         let ending = M::shape(opts).map_or("", |shape| shape.ending);
         let name = names::completed(&self.name_of(opts), ending);
-        self.refreshers.begin(refresh, Some(self.observed(name, values)));
+        self.refreshers.begin(refresh, Some(Observed::of(self.region, name, values)));
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::process;
 
-use talea_region::{Cell, Combine, FamilySpec, boot_nanos};
+use talea_region::{Cell, Combine, FamilySpec, Region, boot_nanos};
 
-use super::Registry;
 use crate::labels::LabelText;
 use crate::metric::FloatGauge;
 use crate::snapshot::observed::{KIND, NAME, Reading};
@@ -25,23 +24,21 @@ pub(super) enum Values {
     Gauges,
 }
 
-impl Registry {
+impl Observed {
     /// Observable values of a family, given by its name as samples have it.
-    pub(super) fn observed(&self, family: String, values: Values) -> Observed {
+    pub(super) fn of(region: &'static Region, family: String, values: Values) -> Self {
         let spec = FamilySpec {
             name: NAME.as_bytes(),
             kind: KIND,
             combine: Combine::Latest,
             ..FamilySpec::default()
         };
-        let readings = self.region.family(spec).ok();
+        let readings = region.family(spec).ok();
         let text = LabelText::one("family", &family);
         let cells = readings.and_then(|all| all.family.permanent_series(text.as_bytes()).ok());
-        Observed { family, reading: cells.map(|cells| cells.at(0)), values }
+        Self { family, reading: cells.map(|cells| cells.at(0)), values }
     }
-}
 
-impl Observed {
     pub(super) fn family(&self) -> &str {
         &self.family
     }

@@ -22,8 +22,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 use std::{process, thread};
 
-use super::refreshing::Refreshers;
-
 /// How long a pass waits for one function before it goes on with the next.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a snapshot waits for its pass at most.
@@ -32,6 +30,18 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 thread_local! {
     /// The registries whose functions this thread runs, by the address of their refreshers.
     static INSIDE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Functions that are called one after the other. Further ones may be added at the end.
+pub(super) trait Functions: Send + Sync {
+    /// Their passes.
+    fn passes(&self) -> &Passes;
+
+    /// Whether there is one at this place.
+    fn has(&self, n: usize) -> bool;
+
+    /// Calls the one at this place, unless a thread still runs it.
+    fn call(&self, n: usize);
 }
 
 /// The passes of a process, and those of its child made by `fork`, which has none of its threads and may
@@ -80,9 +90,9 @@ impl Passes {
 
     /// Returns after a pass that began after this call, or after [`LONGEST_WAIT`]; at once in a function of
     /// these refreshers.
-    pub(super) fn make(&self, refreshers: &Arc<Refreshers>) {
+    pub(super) fn make(&self, refreshers: &Arc<dyn Functions>) {
         let mut inside = INSIDE.with_borrow(Vec::clone);
-        let own = Arc::as_ptr(refreshers) as usize;
+        let own = Arc::as_ptr(refreshers).cast::<()>() as usize;
         if inside.contains(&own) {
             return;
         }
@@ -90,7 +100,7 @@ impl Passes {
         self.of_this_process().wait_for_pass(refreshers, &inside);
     }
 
-    fn wait_for_pass(&self, refreshers: &Arc<Refreshers>, inside: &[usize]) {
+    fn wait_for_pass(&self, refreshers: &Arc<dyn Functions>, inside: &[usize]) {
         let began = Instant::now();
         let mut state = self.lock();
         let own = state.begun + 1;
@@ -100,7 +110,7 @@ impl Passes {
             if !run(&mut state, refreshers, inside, 0) {
                 state.ended = state.begun;
                 drop(state);
-                run_here(refreshers, inside);
+                run_here(&**refreshers, inside);
                 return;
             }
         }
@@ -126,13 +136,13 @@ impl Passes {
 
     /// Calls the functions from one on, as runner, until a pass is at its end and no thread wants another, or
     /// this runner is set aside.
-    fn run(&self, refreshers: &Refreshers, runner: u64, first: usize) {
+    fn run(&self, refreshers: &dyn Functions, runner: u64, first: usize) {
         let mut n = first;
         let mut state = self.lock();
         while state.runner == runner {
-            let next = refreshers.nth(n);
-            state.calls = next.is_some().then(|| (n, Instant::now()));
-            let Some(next) = next else {
+            let is_there = refreshers.has(n);
+            state.calls = is_there.then(|| (n, Instant::now()));
+            if !is_there {
                 state.ended = state.begun;
                 self.changed.notify_all();
                 if state.wanted == state.begun {
@@ -140,9 +150,9 @@ impl Passes {
                 }
                 (state.begun, n) = (state.wanted, 0);
                 continue;
-            };
+            }
             drop(state);
-            refreshers.call(&next);
+            refreshers.call(n);
             n += 1;
             state = self.lock();
         }
@@ -153,7 +163,7 @@ impl Passes {
 
 /// Sets the runner aside, with the function that it calls. Another takes its place, if the system gives a
 /// thread.
-fn set_aside(state: &mut State, refreshers: &Arc<Refreshers>, inside: &[usize], n: usize) {
+fn set_aside(state: &mut State, refreshers: &Arc<dyn Functions>, inside: &[usize], n: usize) {
     let (runner, pass) = (state.runner, state.begun);
     state.calls = None;
     if run(state, refreshers, inside, n + 1) {
@@ -164,7 +174,7 @@ fn set_aside(state: &mut State, refreshers: &Arc<Refreshers>, inside: &[usize], 
 }
 
 /// Makes a runner, which begins with a function; false if the system gives no thread.
-fn run(state: &mut State, refreshers: &Arc<Refreshers>, inside: &[usize], first: usize) -> bool {
+fn run(state: &mut State, refreshers: &Arc<dyn Functions>, inside: &[usize], first: usize) -> bool {
     state.runner += 1;
     let (runner, refreshers, inside) = (state.runner, Arc::clone(refreshers), inside.to_vec());
     // Miri takes a thread that outlives the program's first one for a mistake.
@@ -172,18 +182,18 @@ fn run(state: &mut State, refreshers: &Arc<Refreshers>, inside: &[usize], first:
     let made = (!cfg!(miri)).then(|| {
         thread.spawn(move || {
             INSIDE.set(inside);
-            refreshers.passes().of_this_process().run(&refreshers, runner, first);
+            refreshers.passes().of_this_process().run(&*refreshers, runner, first);
         })
     });
     made.is_some_and(|made| made.is_ok())
 }
 
 /// Calls all functions on this thread.
-fn run_here(refreshers: &Refreshers, inside: &[usize]) {
+fn run_here(refreshers: &dyn Functions, inside: &[usize]) {
     let before = INSIDE.replace(inside.to_vec());
     let mut n = 0;
-    while let Some(next) = refreshers.nth(n) {
-        refreshers.call(&next);
+    while refreshers.has(n) {
+        refreshers.call(n);
         n += 1;
     }
     INSIDE.set(before);

@@ -12,15 +12,12 @@ use std::time::Duration;
 
 use talea_region::Region;
 
-use super::Registry;
 use super::observed::Observed;
-use super::passes::Passes;
-use crate::definition::opts::Opts;
+use super::passes::{Functions, Passes};
 use crate::family::Family;
 use crate::family::values::DynamicLabels;
 use crate::metric::Counter;
 use crate::notice::notice;
-use crate::snapshot::observed::FAILURES;
 
 /// The functions that read them. A child that is forked while a thread holds the read lock can read
 /// too: for it the lock stays read-locked for ever.
@@ -29,8 +26,12 @@ pub(crate) struct Refreshers {
     all: RwLock<Vec<Arc<Refresher>>>,
     passes: Passes,
     /// How often functions panicked; made at the first panic.
-    failures: OnceLock<Option<Family<DynamicLabels, Counter>>>,
+    failures: OnceLock<Option<Failures>>,
+    make_failures: fn(&'static Region) -> Option<Failures>,
 }
+
+/// Counts panics, by the label `family`.
+pub(super) type Failures = Family<DynamicLabels, Counter>;
 
 /// A function that refreshes values.
 pub(crate) struct Refresher {
@@ -42,9 +43,12 @@ pub(crate) struct Refresher {
 }
 
 impl Refreshers {
-    pub(crate) fn of(region: &'static Region) -> Self {
+    pub(super) fn new(
+        region: &'static Region,
+        make_failures: fn(&'static Region) -> Option<Failures>,
+    ) -> Self {
         let (all, passes, failures) = Default::default();
-        Self { region, all, passes, failures }
+        Self { region, all, passes, failures, make_failures }
     }
 
     /// Calls `refresh` now, and adds it.
@@ -69,20 +73,17 @@ impl Refreshers {
     /// Calls all of them, and returns when they have returned, or after a bounded time: see `passes.rs`.
     pub(crate) fn refresh(self: &Arc<Self>) {
         if self.nth(0).is_some() {
-            self.passes.make(self);
+            let functions: Arc<dyn Functions> = Arc::clone(self) as _;
+            self.passes.make(&functions);
         }
     }
 
-    pub(super) fn passes(&self) -> &Passes {
-        &self.passes
-    }
-
-    pub(super) fn nth(&self, n: usize) -> Option<Arc<Refresher>> {
+    fn nth(&self, n: usize) -> Option<Arc<Refresher>> {
         self.all.read().unwrap_or_else(PoisonError::into_inner).get(n).cloned()
     }
 
     /// Calls one of them, unless a thread still runs it.
-    pub(super) fn call(&self, refresher: &Refresher) {
+    fn call(&self, refresher: &Refresher) {
         let process = process::id();
         let claimed = refresher
             .running_in
@@ -104,11 +105,22 @@ impl Refreshers {
     }
 
     fn count_failure(&self, family: &str) {
-        let failures = self.failures.get_or_init(|| {
-            let help = "Panics of functions that read observable values.";
-            Registry::of(self.region).family(Opts::new(FAILURES, help), &["family"]).ok()
-        });
+        let failures = self.failures.get_or_init(|| (self.make_failures)(self.region));
         failures.iter().for_each(|failures| failures.with_values(&[family]).inc());
+    }
+}
+
+impl Functions for Refreshers {
+    fn passes(&self) -> &Passes {
+        &self.passes
+    }
+
+    fn has(&self, n: usize) -> bool {
+        self.nth(n).is_some()
+    }
+
+    fn call(&self, n: usize) {
+        self.nth(n).iter().for_each(|refresher| Self::call(self, refresher));
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 
 use talea_region::{OneCell, Snapshot};
 
-use super::observed::AGE;
 use crate::definition::Definition;
 use crate::definition::kind::Kind;
 use crate::definition::names::{PID, is_plain_label};
@@ -76,6 +75,9 @@ pub(crate) fn dropped(raw: &mut Snapshot) {
     };
     raw.add_family(DROPPED, definition.encode(), Kind::Counter as u8, series);
 }
+
+/// How old observable values are that were not read in the last seconds.
+pub(super) const AGE: &str = "talea_observable_age_seconds";
 
 /// The families that a snapshot leaves out.
 const HIDDEN: &str = "talea_families_hidden";

@@ -82,7 +82,7 @@ impl Snapshot {
         copy(&mut self.raw);
         self.constants.read(&self.raw);
         let ages = observed::Ages::of(&self.raw);
-        if wants(observed::AGE) {
+        if wants(derived_series::AGE) {
             ages.add_to(&mut self.raw);
         }
         derived_series::by_process(&mut self.raw);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use talea_region::{OneCell, Snapshot, boot_nanos};
 
-use super::derived_series::of_family;
+use super::derived_series::{AGE, of_family};
 use crate::definition::Definition;
 use crate::definition::kind::Kind;
 use crate::labels::pairs;
@@ -20,9 +20,6 @@ pub(crate) const NAME: &str = " observed";
 
 /// Counts the panics of functions that read observable values.
 pub(crate) const FAILURES: &str = "talea_observable_failures";
-
-/// How old values are that were not read in the last seconds.
-pub(crate) const AGE: &str = "talea_observable_age_seconds";
 
 /// From which age on that is shown.
 const SHOWN_FROM: Duration = Duration::from_secs(10);
