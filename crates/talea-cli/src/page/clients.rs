@@ -74,7 +74,7 @@ mod tests {
         let page = snapshot.chunks(Format::Protobuf, Escaping::default(), usize::MAX);
         let families = families::read(&page.collect::<Vec<_>>().concat()).unwrap();
         let counts = clients_grown(None, &clients(&families).unwrap());
-        assert_eq!(counts.times.durations.count, 10.0);
+        assert_eq!(counts.times.count, 10.0);
         let p99 = counts.times.quantiles().p99_ms.unwrap();
         assert!(p99.high.unwrap() >= 1_000.0, "{p99:?}");
         let statuses = [("answered", 9.0), ("failed", 1.0)].map(|(name, n)| (name.to_owned(), n));
