@@ -93,8 +93,7 @@ impl Protocols {
         let AcceptedConnection { transport, http2 } = accepted;
         let transport = transport.watched(phase.clone());
         let requests = self.requests.clone();
-        let service =
-            service_fn(move |request| requests.clone().answer(request, client, phase.clone()));
+        let service = service_fn(move |request| requests.clone().answer(request, client, &phase));
         #[cfg(feature = "http2")]
         let protocol = if http2 { &self.any } else { &self.http1 };
         #[cfg(not(feature = "http2"))]
@@ -122,7 +121,7 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
 fn builder() -> Builder {
     let mut builder = Builder::new();
     // The watch over the phases limits times.
-    builder.header_read_timeout(None).max_buf_size(HEAD as usize).half_close(true);
+    builder.header_read_timeout(None).max_buf_size(HEAD as usize);
     builder
 }
 
@@ -130,7 +129,7 @@ fn builder() -> Builder {
 fn builder() -> Builder {
     let mut builder = Builder::new(hyper_util::rt::TokioExecutor::new());
     // The watch over the phases limits times.
-    builder.http1().header_read_timeout(None).max_buf_size(HEAD as usize).half_close(true);
+    builder.http1().header_read_timeout(None).max_buf_size(HEAD as usize);
     builder
         .http2()
         .max_header_list_size(HEAD)

@@ -1,6 +1,7 @@
 //! The phase of one connection: the step that it waits for, and since when.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -30,6 +31,8 @@ struct State {
     /// The time since which the client has closed its half and taken nothing: it waits for its response,
     /// or it is gone.
     closed: Option<Instant>,
+    /// Waits for the end of the responses to be informed that the client has closed its half.
+    reader: Option<Waker>,
     responses: Vec<ResponseState>,
     next: u64,
     /// Whether unsent bytes are dropped when the connection ends.
@@ -58,6 +61,7 @@ impl Phase {
             head: None,
             unsent: None,
             closed: None,
+            reader: None,
             responses: Vec::new(),
             next: 0,
             reset: false,
@@ -82,9 +86,17 @@ impl Phase {
         }
     }
 
-    /// Notes that the client has closed its half of the connection.
-    pub(super) fn note_closed(&self) {
-        self.state().closed.get_or_insert_with(Instant::now);
+    /// Notes that the client has closed its half of the connection. Pending as long as it waits for a
+    /// response, so that hyper is not informed before that has ended.
+    pub(super) fn poll_closed(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let mut state = self.state();
+        state.closed.get_or_insert_with(Instant::now);
+        let is_http1 = matches!(state.heads, HeadTracker::Http1(_) | HeadTracker::Body);
+        if !is_http1 || state.is_answered() {
+            return Poll::Ready(());
+        }
+        state.reader = Some(cx.waker().clone());
+        Poll::Pending
     }
 
     /// Notes that the bytes behind the head of an HTTP/1 request are its body, and that no other request
@@ -100,6 +112,7 @@ impl Phase {
         let mut state = self.state();
         if all {
             state.unsent = None;
+            state.wake_reader();
         } else {
             state.unsent.get_or_insert_with(Instant::now);
         }
@@ -166,6 +179,16 @@ impl State {
             (HeadTracker::Http2(_), _) => self.head,
             (_, true) => self.head.map(|since| since.max(self.idle)),
             (_, false) => None,
+        }
+    }
+
+    fn is_answered(&self) -> bool {
+        self.responses.is_empty() && self.unsent.is_none()
+    }
+
+    fn wake_reader(&mut self) {
+        if self.is_answered() {
+            self.reader.take().into_iter().for_each(Waker::wake);
         }
     }
 
@@ -250,6 +273,7 @@ impl Drop for ResponseGuard {
         state.responses.retain(|response| response.id != self.id);
         if state.responses.is_empty() {
             state.idle = Instant::now();
+            state.wake_reader();
         }
     }
 }
@@ -328,11 +352,18 @@ mod tests {
         guard.admitted();
         assert_eq!(exceeded_after(&phase, patience * 2), None);
         assert!(phase.eviction_order(Instant::now() + STALLED * 2).is_none());
-        phase.note_closed();
+        phase.note_read(b"GET / HTTP/1.1\r\n\r\n");
+        let closed = || phase.poll_closed(&mut Context::from_waker(Waker::noop()));
+        assert!(closed().is_pending());
         assert_eq!(exceeded_after(&phase, patience / 2), None);
         assert_eq!(exceeded_after(&phase, patience * 2), Some(Reason::Unread));
         assert!(phase.eviction_order(Instant::now()).is_none(), "it may wait for its response");
         assert!(phase.eviction_order(Instant::now() + STALLED * 2).is_some());
+        phase.note_sent(false);
+        drop(guard);
+        assert!(closed().is_pending(), "bytes wait for the client");
+        phase.note_sent(true);
+        assert!(closed().is_ready());
     }
 
     #[test]

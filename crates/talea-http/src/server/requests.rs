@@ -27,24 +27,27 @@ pub(super) struct Requests {
 impl Requests {
     /// Answers one request. Its body is dropped unread, so that it takes no memory. Over HTTP/1 it is
     /// the last request of its connection then: where the next one begins would depend on that body.
-    pub(super) async fn answer(
+    pub(super) fn answer(
         self: Arc<Self>,
         request: Request<Incoming>,
         client: SocketAddr,
-        phase: Arc<Phase>,
-    ) -> Result<Response<WatchedBody>, Infallible> {
-        let guard = ResponseGuard::begin(&phase);
+        phase: &Arc<Phase>,
+    ) -> impl Future<Output = Result<Response<WatchedBody>, Infallible>> + use<> {
+        // At once, before hyper reads on.
+        let guard = ResponseGuard::begin(phase);
         let is_last = request.version() < Version::HTTP_2 && !request.body().is_end_stream();
         if is_last {
             phase.ends_with_body();
         }
         let request = request.map(|_| Body::empty());
-        let mut response = self.respond(request, client, &guard).await;
-        self.gate.add_headers(response.headers_mut());
-        if is_last {
-            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        async move {
+            let mut response = self.respond(request, client, &guard).await;
+            self.gate.add_headers(response.headers_mut());
+            if is_last {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok(response.map(|body| WatchedBody::new(body, guard)))
         }
-        Ok(response.map(|body| WatchedBody::new(body, guard)))
     }
 
     async fn respond(

@@ -95,7 +95,9 @@ impl<S: AsyncRead + Unpin> AsyncRead for WatchedTransport<S> {
         if into.filled().len() > before {
             self.phase.note_read(&into.filled()[before..]);
         } else if room > 0 && matches!(read, Poll::Ready(Ok(()))) {
-            self.phase.note_closed();
+            // hyper would take the client as gone. With its own `half_close` it would not read at all
+            // during a response, and not see a reset either.
+            return self.phase.poll_closed(cx).map(Ok);
         }
         read
     }

@@ -22,9 +22,13 @@ use crate::support::client::{loopback, serve};
 use crate::support::counts::registry;
 use crate::support::wait::{LONGEST, until};
 
+/// More than the buffers of a connection.
+const LARGE: usize = 4 << 20;
+
 fn routes() -> Router {
     Router::new()
         .route("/", get(async || "root\n"))
+        .route("/large", get(async || "x".repeat(LARGE)))
         .route("/sent", post(async |_: String| "sent\n"))
 }
 
@@ -170,13 +174,18 @@ async fn a_refused_host_is_named_with_what_to_send() {
 async fn a_client_that_closes_its_half_gets_the_whole_response() {
     let registry = registry();
     let _orders: Counter = registry.register(Opts::new("orders", "Orders.")).unwrap();
-    let server = MetricsServer::bind(loopback(), &registry).unwrap();
+    let server = MetricsServer::builder(Exposition::new(&registry)).routes(routes());
+    let server = server.bind(loopback()).unwrap();
     for version in ["1.0", "1.1"].repeat(25) {
         let text = format!("GET /metrics HTTP/{version}\r\nhost: x\r\n\r\n");
         let answer = exchange(server.local_addr(), text.as_bytes(), true).await;
         assert_eq!(statuses(&answer), [200]);
         assert!(answer.ends_with("\norders_total 0\n"), "{answer}");
     }
+    let ask = b"GET /large HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\n\r\n";
+    let answer = exchange(server.local_addr(), ask, true).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.len() > LARGE, "{}", answer.len());
+    assert!(answer.ends_with("root\n"), "the pipelined one too");
     until("all connections are closed", || server.counts().open() == 0).await;
 }
 
