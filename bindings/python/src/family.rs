@@ -210,7 +210,7 @@ impl<M: Metric + Clone> Parts<M> {
     }
 
     /// Drops the children whose series is removed, or idle and hidden, if any was since the last time;
-    /// false if none was. Whoever has such a child may use it; the next call of `labels` makes another.
+    /// false if none was. Code that has such a child may use it; the next call of `labels` makes another.
     pub(crate) fn drop_hidden(&self, py: Python<'_>) -> PyResult<bool> {
         let (Some(children), Some(defined)) = (self.children.get(), self.defined.get()) else {
             return Ok(false);
