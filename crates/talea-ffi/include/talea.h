@@ -57,10 +57,8 @@
 // then take no digits from those that are recorded after it.
 #define TALEA_FAMILY_UNSTRIPED 128
 
-/**
- * This process may register other definitions of the name too, as one that runs several versions of a
- * program does. Each counts by itself.
- */
+// This process may register other definitions of the name too, as one that runs several versions of a
+// program does. Each counts by itself.
 #define TALEA_FAMILY_ALLOW_OTHERS 256
 
 // The `group` of talea_open_options may read a new file.

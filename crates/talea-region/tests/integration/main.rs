@@ -1,6 +1,6 @@
-//! The tests of the region in one binary. `cpus` and `late` are binaries of their own: the first turns
-//! off restartable sequences and takes a signal for the whole process, the second loads a library into
-//! it and unloads it.
+//! The tests of the region in one binary. `cpus`, `late` and `holds` are binaries of their own: the first
+//! turns off restartable sequences and takes a signal for the whole process, the second loads a library
+//! into it and unloads it, and the third counts what is held, also by children that are forked.
 
 #[macro_use]
 #[path = "../support/mod.rs"]
@@ -22,8 +22,6 @@ mod file;
 mod fork;
 #[cfg(target_os = "linux")]
 mod guards;
-#[cfg(target_os = "linux")]
-mod holds;
 #[cfg(target_os = "linux")]
 mod kept;
 #[cfg(target_os = "linux")]

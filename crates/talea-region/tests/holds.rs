@@ -1,4 +1,9 @@
-//! Claims about series that a process holds for some time and lets go.
+//! Claims about series that a process holds for some time and lets go. They are a binary of their own:
+//! a child that another test forks holds what its parent holds, until it ends.
+#![cfg(target_os = "linux")]
+
+#[macro_use]
+mod support;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
