@@ -161,10 +161,15 @@ fn memory(what: &str) -> u64 {
     line.trim_matches([':', '\t', ' ', 'k', 'B']).parse::<u64>().unwrap() * 1024
 }
 
-/// The lines of a region that nobody damaged.
+/// The samples of a region that nobody damaged, sorted and without exemplars: those of a family that
+/// loses its type, since the damaged one has its name for another type, stand elsewhere and have none.
 fn of_good(text: &str) -> Vec<&str> {
     let is_own = |line: &&str| line.contains("region=\"good\"");
-    text.lines().filter(is_own).filter(|line| !line.starts_with("talea_agent")).collect()
+    let own = text.lines().filter(is_own).filter(|line| !line.starts_with("talea_agent"));
+    let mut own: Vec<&str> =
+        own.map(|line| line.split_once(" # ").map_or(line, |(sample, _)| sample)).collect();
+    own.sort_unstable();
+    own
 }
 
 /// Whether the sample of a line is on the page in another line too: its record stands in two places.
@@ -232,7 +237,8 @@ fn whatever_a_region_says_the_page_can_be_read_and_the_others_are_in_it() {
             let mut violations = sample.iter().filter(|one| one.severity == Severity::Violation);
             let is_allowed = |found: &Finding| {
                 OF_VALUES.contains(&found.rule)
-                    || found.rule == "bucket-order" && is_twice(page, found.line)
+                    || ["bucket-order", "quantile-order"].contains(&found.rule)
+                        && is_twice(page, found.line)
             };
             let wrong = violations.find(|found| !is_allowed(found));
             assert!(wrong.is_none(), "{wrong:?}: {damage_done}\n{page}");

@@ -44,6 +44,19 @@ pub(crate) struct Recent {
     pub(crate) sampled: bool,
 }
 
+impl Recent {
+    /// The most quantiles of a summary.
+    pub(crate) const MOST: usize = 100;
+
+    /// Whether its quantiles are some that a summary can show.
+    pub(crate) fn is_sound(&self) -> bool {
+        let quantiles = &self.quantiles;
+        quantiles.len() <= Self::MOST
+            && quantiles.iter().all(|q| (0.0..=1.0).contains(q))
+            && quantiles.is_sorted_by(|a, b| a < b)
+    }
+}
+
 /// A family's definition; `None` if Talea did not write it.
 pub(crate) fn of_family(family: &FamilyCopy) -> Option<Definition> {
     Definition::decode(&family.definition, Numbers::of(family.number))
@@ -110,6 +123,9 @@ impl Definition {
             }
             _ => return None,
         };
+        if recent.as_ref().is_some_and(|recent| !recent.is_sound()) {
+            return None;
+        }
         let layout = Layout { numbers, per_unit, thresholds, native };
         let states = (0..count(&mut bytes)?).map(|_| text(&mut bytes)).collect::<Option<_>>()?;
         let help = text(&mut bytes)?;
@@ -273,5 +289,16 @@ mod tests {
         }
         assert_eq!(Definition::decode(&[whole, vec![0]].concat(), Numbers::Whole), None);
         assert_eq!(Definition::decode(&[0xFF; 64], Numbers::Whole), None);
+    }
+    #[test]
+    fn quantiles_that_no_summary_can_show_are_no_definition() {
+        let too_many = (0..=100).map(|n| f64::from(n) / 200.0).collect();
+        for quantiles in
+            [vec![1.5], vec![-0.5], vec![f64::NAN], vec![0.9, 0.5], vec![0.5, 0.5], too_many]
+        {
+            let mut some = some();
+            some.recent.as_mut().unwrap().quantiles.clone_from(&quantiles);
+            assert_eq!(Definition::decode(&some.encode(), Numbers::Whole), None, "{quantiles:?}");
+        }
     }
 }

@@ -542,20 +542,22 @@ fn native(opts: &Opts<'_>) -> Result<Option<NativeLayout>, String> {
 
 /// The quantiles and the window that the options ask for, or the fault in these.
 pub(super) fn recent(opts: &Opts<'_>, quantiles: &[f64]) -> Result<Recent, String> {
-    let fits = quantiles.iter().all(|q| (0.0..=1.0).contains(q));
-    if !fits || !quantiles.is_sorted_by(|a, b| a < b) || quantiles.len() > 100 {
+    let seconds = match u32::try_from(opts.window.as_secs()) {
+        Ok(seconds) if seconds > 0 && opts.window.subsec_nanos() == 0 => seconds,
+        _ => {
+            return Err(format!(
+                "its window is {:?}; expected whole seconds, 1 to {}",
+                opts.window,
+                u32::MAX
+            ));
+        }
+    };
+    let recent = Recent { seconds, quantiles: quantiles.to_vec(), sampled: opts.sampled };
+    if !recent.is_sound() {
         return Err(format!(
-            "its quantiles are {quantiles:?}; expected at most 100 from 0 to 1, ascending"
+            "its quantiles are {quantiles:?}; expected at most {} from 0 to 1, ascending",
+            Recent::MOST
         ));
     }
-    match u32::try_from(opts.window.as_secs()) {
-        Ok(seconds) if seconds > 0 && opts.window.subsec_nanos() == 0 => {
-            Ok(Recent { seconds, quantiles: quantiles.to_vec(), sampled: opts.sampled })
-        }
-        _ => Err(format!(
-            "its window is {:?}; expected whole seconds, 1 to {}",
-            opts.window,
-            u32::MAX
-        )),
-    }
+    Ok(recent)
 }
