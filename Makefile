@@ -91,7 +91,7 @@ test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's clie
 	$(if $(CRATE),,$(CARGO) test --locked $(CRATES) $(TRACING) --test traces)
 
 # Before a commit. The examples are built too, since tests run them.
-LIBRARIES := -p talea-region -p talea-derive -p talea-parse -p talea -p talea-http -p talea-collectors -p shop-axum
+LIBRARIES := -p talea-region -p talea-derive -p talea-page -p talea-parse -p talea -p talea-http -p talea-collectors -p shop-axum
 test-quick: ## Check the format and test the libraries: less than 3 minutes once they were built
 	$(CARGO) fmt --all --check
 	$(CARGO) test --locked $(LIBRARIES) --lib --bins --tests --examples

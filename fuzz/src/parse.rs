@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use talea_parse::{LabelsRef, Line, Reader, Severity, Syntax, check, families};
+use talea_parse::{LabelsRef, Line, Reader, Severity, Syntax, check, families, page};
 
 pub(crate) fn run(input: &[u8]) {
+    let _ = page(input);
     let text = String::from_utf8_lossy(input);
     for syntax in [Syntax::Text, Syntax::OpenMetrics] {
         let read: Vec<_> = Reader::new(&text, syntax).collect();

@@ -18,6 +18,8 @@
 //!   allow.
 //! - [`families`] groups samples with the metadata of their metric. [`text`] returns the
 //!   samples alone.
+//! - [`page`] reads the page of a service into the types of talea-page, from either text or, with the
+//!   feature `protobuf`, from protobuf.
 //! - [`check`] reports every line that the format's documentation forbids, and gives advice.
 //! - [`Syntax::of_content_type`] says whether Prometheus takes a Content-Type, and which format it
 //!   names.
@@ -32,6 +34,7 @@ mod lexer;
 mod line;
 mod metric_type;
 mod number;
+mod page;
 mod plain;
 mod reader;
 mod sample;
@@ -45,6 +48,7 @@ pub use families::{FamilyRef, families};
 pub use labels::LabelsRef;
 pub use line::Line;
 pub use metric_type::MetricType;
+pub use page::{PageError, page, utf8};
 pub use reader::{Reader, text};
 pub use sample::{ExemplarRef, Sample, SampleRef};
 pub use syntax::Syntax;

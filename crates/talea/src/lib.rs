@@ -78,7 +78,8 @@
 //!   a [`Snapshot`]: [`value`](Snapshot::value), [`total`](Snapshot::total),
 //!   [`histogram`](Snapshot::histogram), [`select`](Snapshot::select), and assertions
 //!   that show the nearest series when they fail.
-//! - **Scrapes** are [`Snapshot::to_text`], or [`Registry::scraper`], which reuses its buffers.
+//! - **Scrapes** are [`Snapshot::to_text`], or [`Registry::scraper`], which reuses its buffers;
+//!   [`Scraper::families`] gives the same values in the types of [`model`], without an encoding.
 //!
 //! No operation of a metric fails, blocks, panics or logs. Opening a registry and registering can
 //! fail; the [`Error`] says how to correct the fault.
@@ -141,6 +142,8 @@ pub use registry::register::Registrable;
 pub use samples::SampledSummary;
 pub use scraper::Scraper;
 pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Value};
+/// The model of a page, which [`Snapshot::to_families`] and [`Page::to_families`] fill.
+pub use talea_page as model;
 pub use talea_region::{AddPath, Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
 #[doc(hidden)]
 pub use talea_region::{Hold, fork_generation, forks};

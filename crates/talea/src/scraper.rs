@@ -128,6 +128,24 @@ impl<S: Scrapable> Scraper<S> {
         &self.out
     }
 
+    /// All values at this instant, as families of the [model of a page](crate::model).
+    ///
+    /// ```
+    /// # use talea::{Counter, Opts, Registry, model};
+    /// # let registry = Registry::for_test()?;
+    /// # let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
+    /// orders.add(3);
+    /// let families = registry.scraper().families();
+    /// assert_eq!(families[0].name, "orders_total");
+    /// assert_eq!(families[0].kind, model::Kind::Counter);
+    /// assert_eq!(families[0].series[0].value.number(), Some(3.0));
+    /// # Ok::<(), talea::Error>(())
+    /// ```
+    pub fn families(&mut self) -> Vec<crate::model::Family> {
+        self.take(&|_| true);
+        self.page.to_families()
+    }
+
     /// Takes the snapshot of a scrape that leaves in pieces, of the families whose names
     /// are wanted, as samples have them; [`write_some`](Self::write_some) writes it.
     ///

@@ -2,6 +2,7 @@
 
 mod encoder;
 mod escaping;
+mod families;
 mod format;
 mod lines;
 mod number;

@@ -25,6 +25,7 @@ mod memory;
 mod metric_names;
 mod metrics;
 mod migrating;
+mod model;
 mod native_exposition;
 mod negotiation;
 mod nesting;

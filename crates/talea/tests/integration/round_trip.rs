@@ -70,7 +70,7 @@ fn any_values() -> impl Strategy<Value = Of> {
 }
 
 #[derive(Clone, Debug)]
-struct Planned {
+pub(super) struct Planned {
     name: String,
     help: String,
     labels: Vec<String>,
@@ -79,7 +79,7 @@ struct Planned {
     of: Of,
 }
 
-fn any_family() -> impl Strategy<Value = Planned> {
+pub(super) fn any_family() -> impl Strategy<Value = Planned> {
     (any_name(), any_text(), btree_set(any_name(), 1..4), vec(any_text(), 12), any_values())
         .prop_map(|(name, help, labels, texts, of)| Planned {
             name,
@@ -110,7 +110,7 @@ fn fill<M: Metric, V>(
 }
 
 /// A registry of these, as far as they do not clash.
-fn filled(plan: &[Planned]) -> Registry {
+pub(super) fn filled(plan: &[Planned]) -> Registry {
     raise_limit();
     let registry = &registry();
     for planned in plan {

@@ -6,6 +6,7 @@
 pub(crate) mod descriptors;
 pub(crate) mod exact_buckets;
 pub(crate) mod metrics;
+pub(crate) mod model;
 pub(crate) mod pages;
 pub(crate) mod process;
 pub(crate) mod protobuf;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::metrics::{self, By, Users, opts, register, registry};
+use super::model::assert_protobuf_agrees;
 use super::protobuf;
 use talea::{
     Combine, Conflict, Count, Counter, Escaping, FloatGauge, Format, Gauge, Histogram, Info,
@@ -158,6 +159,7 @@ pub(crate) fn assert_nothing_is_lost(several: &Several) -> Vec<Conflict> {
     let mut expected: Vec<String> = several.all.iter().flat_map(of_one).collect();
     expected.sort();
     assert_eq!(series(&several.page(Format::Protobuf).0, None), expected);
+    assert_protobuf_agrees(several);
     several.conflicts()
 }
 
