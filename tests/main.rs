@@ -8,6 +8,7 @@ mod dashboard;
 mod members;
 mod native;
 mod promtool;
+mod push;
 mod python;
 mod report;
 mod rules;

@@ -46,17 +46,38 @@ impl Prometheus {
         features: &str,
         rules: &[&Path],
     ) -> Self {
-        let configuration = configuration(jobs, rules);
+        Self::start_configured(program, &configuration(jobs, rules), features, &[]).await
+    }
+
+    /// Starts a program that scrapes nothing and takes what is pushed.
+    pub async fn start_receiver(program: &str, features: &str) -> Self {
+        let flags = ["--web.enable-remote-write-receiver", "--web.enable-otlp-receiver"];
+        // Debian's version does not know the second one.
+        let flags = if program == "prometheus" { &flags[..1] } else { &flags[..] };
+        Self::start_configured(program, &configuration(&[], &[]), features, flags).await
+    }
+
+    async fn start_configured(
+        program: &str,
+        configuration: &str,
+        features: &str,
+        flags: &[&str],
+    ) -> Self {
         for _ in 0..5 {
             // Another program may take the port before it does.
-            if let Some(started) = Self::try_start(program, &configuration, features).await {
+            if let Some(started) = Self::try_start(program, configuration, features, flags).await {
                 return started;
             }
         }
         panic!("prometheus finds no free port");
     }
 
-    async fn try_start(program: &str, configuration: &str, features: &str) -> Option<Self> {
+    async fn try_start(
+        program: &str,
+        configuration: &str,
+        features: &str,
+        flags: &[&str],
+    ) -> Option<Self> {
         let folder = TempDir::new().expect("a folder for Prometheus");
         let config = folder.path().join("prometheus.yml");
         fs::write(&config, configuration).expect("its configuration is written");
@@ -69,6 +90,7 @@ impl Prometheus {
             .arg(format!("--storage.tsdb.path={}", folder.path().join("data").display()))
             .arg(format!("--web.listen-address={address}"))
             .arg(format!("--enable-feature={features}"))
+            .args(flags)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -89,6 +111,11 @@ impl Prometheus {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         Some(started)
+    }
+
+    /// The address of its API.
+    pub fn address(&self) -> SocketAddr {
+        self.address
     }
 
     /// Its warnings and errors.

@@ -1,0 +1,318 @@
+//! Where to push, and within which bounds.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+use http::uri::Scheme;
+use http::{Uri, header};
+use talea_page::Label;
+
+/// A receiver, and how metrics are pushed to it.
+///
+/// ```
+/// use std::time::Duration;
+/// use talea_push::Config;
+///
+/// let config = Config::remote_write("https://prometheus.example/api/v1/write")?
+///     .label("job", "shop")
+///     .label("instance", "a1")
+///     .bearer_token_file("/run/secrets/token")
+///     .queue_in("/var/lib/shop/push")
+///     .interval(Duration::from_secs(30));
+/// # Ok::<(), talea_push::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) url: Uri,
+    pub(crate) labels: Vec<Label>,
+    pub(crate) headers: HeaderMap,
+    pub(crate) credentials: Credentials,
+    pub(crate) ca_file: Option<PathBuf>,
+    pub(crate) client_certificate: Option<(PathBuf, PathBuf)>,
+    pub(crate) interval: Duration,
+    pub(crate) timeout: Duration,
+    pub(crate) backoff: (Duration, Duration),
+    pub(crate) queue: Option<PathBuf>,
+    pub(crate) most_bytes: usize,
+    pub(crate) most_samples: u64,
+    pub(crate) max_age: Duration,
+    pub(crate) sends_native: bool,
+    pub(crate) sends_classic: bool,
+}
+
+/// What a request is authenticated by. Files are read for each request, so they may change.
+#[derive(Clone, Debug)]
+pub(crate) enum Credentials {
+    Anonymous,
+    Bearer(PathBuf),
+    Basic { user: String, password: PathBuf },
+}
+
+impl Config {
+    /// Prometheus remote-write: version 2.0, or 1.0 if the receiver knows no other.
+    ///
+    /// # Errors
+    /// The URL is not valid, or neither `http` nor `https`.
+    pub fn remote_write(url: &str) -> Result<Self, Error> {
+        Ok(Self {
+            url: url_of(url)?,
+            labels: Vec::new(),
+            headers: HeaderMap::new(),
+            credentials: Credentials::Anonymous,
+            ca_file: None,
+            client_certificate: None,
+            interval: Duration::from_secs(15),
+            timeout: Duration::from_secs(30),
+            backoff: (Duration::from_millis(100), Duration::from_secs(30)),
+            queue: None,
+            most_bytes: 64 << 20,
+            most_samples: 5_000,
+            max_age: Duration::from_secs(24 * 3600),
+            sends_native: true,
+            sends_classic: true,
+        })
+    }
+
+    /// A label for each series that does not have one of this name: `job` and `instance`, for example.
+    #[must_use]
+    pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.labels.push(Label::new(name, value));
+        self
+    }
+
+    /// A header of each request, such as a tenant's.
+    ///
+    /// # Errors
+    /// The name or the value is not one of HTTP.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
+        let found = || Error::Header(name.to_owned());
+        let name = HeaderName::try_from(name).map_err(|_| found())?;
+        let mut value = HeaderValue::try_from(value).map_err(|_| found())?;
+        value.set_sensitive(true);
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    /// A file with a bearer token, which is read for each request.
+    #[must_use]
+    pub fn bearer_token_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.credentials = Credentials::Bearer(path.into());
+        self
+    }
+
+    /// A user, and a file with its password, which is read for each request.
+    #[must_use]
+    pub fn basic_auth(
+        mut self,
+        user: impl Into<String>,
+        password_file: impl Into<PathBuf>,
+    ) -> Self {
+        self.credentials = Credentials::Basic { user: user.into(), password: password_file.into() };
+        self
+    }
+
+    /// A file in PEM with the certificates that the receiver's is signed by. Default: those that the
+    /// system trusts.
+    #[must_use]
+    pub fn ca_file(mut self, path: impl Into<PathBuf>) -> Self {
+        self.ca_file = Some(path.into());
+        self
+    }
+
+    /// Files in PEM with a certificate and its key, by which the receiver knows this client.
+    #[must_use]
+    pub fn client_certificate(
+        mut self,
+        certificate: impl Into<PathBuf>,
+        key: impl Into<PathBuf>,
+    ) -> Self {
+        self.client_certificate = Some((certificate.into(), key.into()));
+        self
+    }
+
+    /// The time from one collection to the next. Default: 15 seconds.
+    #[must_use]
+    pub fn interval(mut self, interval: Duration) -> Self {
+        self.interval = interval;
+        self
+    }
+
+    /// The longest time that a request takes, with its connection. Default: 30 seconds.
+    #[must_use]
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// The pauses before a request is repeated: the first, which doubles each time, and the longest.
+    /// Each is shortened by up to a half at random. Default: 100 milliseconds and 30 seconds.
+    #[must_use]
+    pub fn backoff(mut self, first: Duration, longest: Duration) -> Self {
+        self.backoff = (first, longest);
+        self
+    }
+
+    /// The folder for what is not sent yet, which then survives this process. It is made if it is not
+    /// there, and belongs to one pusher at a time. Default: memory. The bound becomes 1 GiB, unless
+    /// [`max_queue_bytes`](Self::max_queue_bytes) is called after this.
+    #[must_use]
+    pub fn queue_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.queue = Some(folder.into());
+        self.most_bytes = 1 << 30;
+        self
+    }
+
+    /// The most bytes that wait, compressed. Then the oldest go. Default: 64 MiB.
+    #[must_use]
+    pub fn max_queue_bytes(mut self, bytes: usize) -> Self {
+        self.most_bytes = bytes;
+        self
+    }
+
+    /// The most samples of a request. Default: 5,000.
+    #[must_use]
+    pub fn max_samples(mut self, samples: u64) -> Self {
+        self.most_samples = samples.max(1);
+        self
+    }
+
+    /// The age at which what waits is dropped. Default: a day.
+    #[must_use]
+    pub fn max_age(mut self, age: Duration) -> Self {
+        self.max_age = age;
+        self
+    }
+
+    /// Whether native histograms are sent. Without them, a histogram has its classic buckets alone. Some
+    /// old receivers refuse requests with native histograms as a whole. Default: true.
+    #[must_use]
+    pub fn native_histograms(mut self, sends: bool) -> Self {
+        self.sends_native = sends;
+        self
+    }
+
+    /// Whether histograms that are sent with native buckets are sent with their classic buckets too.
+    /// Default: true.
+    #[must_use]
+    pub fn classic_beside_native(mut self, sends: bool) -> Self {
+        self.sends_classic = sends;
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        for (n, Label { name, .. }) in self.labels.iter().enumerate() {
+            let is_twice = self.labels[..n].iter().any(|other| other.name == *name);
+            if name.is_empty() || name.starts_with("__") || is_twice {
+                return Err(Error::Label(name.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    /// The receiver, as metrics and messages name it: without credentials and query.
+    pub(crate) fn target(&self) -> String {
+        let host = self.url.host().unwrap_or_default();
+        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{host}{port}{}", self.url.path())
+    }
+}
+
+impl Credentials {
+    /// The header of a request, if there is one.
+    pub(crate) fn header(&self) -> Result<Option<HeaderValue>, Error> {
+        let text = match self {
+            Self::Anonymous => return Ok(None),
+            Self::Bearer(path) => format!("Bearer {}", secret(path)?),
+            Self::Basic { user, password } => {
+                use base64::Engine;
+                let pair = format!("{user}:{}", secret(password)?);
+                format!("Basic {}", base64::prelude::BASE64_STANDARD.encode(pair))
+            }
+        };
+        let mut value = HeaderValue::try_from(text)
+            .map_err(|_| Error::Header(header::AUTHORIZATION.to_string()))?;
+        value.set_sensitive(true);
+        Ok(Some(value))
+    }
+}
+
+fn secret(path: &Path) -> Result<String, Error> {
+    let text = std::fs::read_to_string(path).map_err(|error| Error::file(path, error))?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn url_of(url: &str) -> Result<Uri, Error> {
+    let found = || Error::Url(url.to_owned());
+    let parsed: Uri = url.parse().map_err(|_| found())?;
+    let is_known = [Some(&Scheme::HTTP), Some(&Scheme::HTTPS)].contains(&parsed.scheme());
+    let has_user = parsed.authority().is_some_and(|it| it.as_str().contains('@'));
+    if !is_known || has_user || parsed.host().is_none_or(str::is_empty) {
+        return Err(found());
+    }
+    Ok(parsed)
+}
+
+/// The reason why nothing can be pushed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// This URL is not one of a receiver.
+    Url(String),
+    /// This name of a label cannot be used, or is there twice.
+    Label(String),
+    /// This header has a name or a value that HTTP does not have.
+    Header(String),
+    /// A file or a folder cannot be used.
+    File(PathBuf, std::io::Error),
+    /// The TLS configuration cannot be made.
+    Tls(String),
+    /// The metrics about pushing cannot be registered.
+    Metrics(talea::Error),
+    /// No thread or runtime can be started.
+    Thread(std::io::Error),
+}
+
+impl Error {
+    pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
+        Self::File(path.to_owned(), error)
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(found) => write!(
+                f,
+                "cannot push to {found:?}: expected a URL such as \
+                 https://prometheus.example/api/v1/write, without a user and a password in it"
+            ),
+            Self::Label(name) => write!(
+                f,
+                "cannot add the label {name:?} to what is pushed: expected a name that is not empty, \
+                 does not begin with \"__\" and is there once"
+            ),
+            Self::Header(name) => {
+                write!(
+                    f,
+                    "cannot send the header {name:?}: its name or its value is not valid in HTTP"
+                )
+            }
+            Self::File(path, error) => write!(f, "cannot use {}: {error}", path.display()),
+            Self::Tls(reason) => write!(f, "cannot set up TLS: {reason}"),
+            Self::Metrics(error) => write!(f, "cannot register the metrics about pushing: {error}"),
+            Self::Thread(error) => write!(f, "cannot start a thread to push from: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::File(_, error) | Self::Thread(error) => Some(error),
+            Self::Metrics(error) => Some(error),
+            _ => None,
+        }
+    }
+}

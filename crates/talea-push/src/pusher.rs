@@ -1,0 +1,273 @@
+//! The pusher: a thread that collects and sends.
+
+use std::process;
+use std::sync::mpsc as std_mpsc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime};
+
+use talea::{Registry, Scrapable, Scraper};
+use tokio::sync::mpsc;
+use tokio::time::{MissedTickBehavior, interval, timeout};
+
+use crate::client::Client;
+use crate::clock::Clock;
+use crate::config::{Config, Error};
+use crate::metrics::Metrics;
+use crate::queue::Queue;
+use crate::record::{Collection, Record};
+use crate::remote_write::{Collector, Version, millis};
+use crate::sender::{Notices, Sender};
+
+/// Pushes the metrics of a registry to a receiver, on a thread of its own, until it is dropped.
+///
+/// When it is dropped it collects once more, and marks all series as ended; what the receiver does not take
+/// in time is lost, unless the queue has a [folder](Config::queue_in). [`stop`](Self::stop) waits for the
+/// receiver.
+///
+/// In a child made by `fork` there is no such thread: nothing is pushed from there, and the parent goes on.
+#[derive(Debug)]
+pub struct Pusher {
+    commands: Option<mpsc::UnboundedSender<Command>>,
+    thread: Option<JoinHandle<()>>,
+    /// The id of the process that has the thread.
+    process: u32,
+}
+
+/// How long a pusher that is dropped goes on sending.
+const LAST_ATTEMPT: Duration = Duration::from_secs(1);
+
+enum Command {
+    /// Collects, and says whether nothing waits any more within a time.
+    Flush(Duration, std_mpsc::Sender<bool>),
+    /// The last such.
+    Stop(Duration, std_mpsc::Sender<bool>),
+}
+
+impl Pusher {
+    /// Pushes the metrics of a registry. The metrics about pushing, `talea_push_…`, are in it too.
+    ///
+    /// ```no_run
+    /// use talea_push::{Config, Pusher};
+    ///
+    /// let registry = talea::Registry::new()?;
+    /// let config = Config::remote_write("http://localhost:9090/api/v1/write")?.label("job", "shop");
+    /// let _pusher = Pusher::start(&registry, config)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The configuration cannot be used, as the [`Error`] says. A receiver that cannot be reached is no
+    /// error.
+    pub fn start(registry: &Registry, config: Config) -> Result<Self, Error> {
+        Self::start_for(registry, registry, config)
+    }
+
+    /// Pushes what any source of scrapes has, such as an agent that joins several regions. The metrics about
+    /// pushing are in `registry`.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_for<S: Scrapable>(
+        source: &S,
+        registry: &Registry,
+        config: Config,
+    ) -> Result<Self, Error> {
+        config.check()?;
+        let client = Client::new(&config)?;
+        let (queue, damaged) = Queue::open(config.queue.as_deref(), config.most_bytes)?;
+        if damaged > 0 {
+            talea::notice(format_args!(
+                "{damaged} files of the queue were damaged, and are removed: what they held is lost"
+            ));
+        }
+        let metrics = Metrics::new(registry, config.target())?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .thread_name("talea-resolve")
+            .build()
+            .map_err(Error::Thread)?;
+        let (commands, receiver) = mpsc::unbounded_channel();
+        let scraper = Scraper::new(source);
+        let work = Work { scraper, config, queue, metrics, clock: Clock::new() };
+        let thread = thread::Builder::new()
+            .name("talea-push".to_owned())
+            .spawn(move || {
+                runtime.block_on(work.run(client, receiver));
+                // A name may be looked up still.
+                runtime.shutdown_background();
+            })
+            .map_err(Error::Thread)?;
+        Ok(Self { commands: Some(commands), thread: Some(thread), process: process::id() })
+    }
+
+    /// Collects now, and waits until nothing waits to be sent, at most for a time. Returns whether that is so:
+    /// what the receiver refused for good does not wait. Do not call it on a thread of an async runtime.
+    pub fn flush(&self, limit: Duration) -> bool {
+        self.command(Command::Flush, limit)
+    }
+
+    /// Collects for the last time, marks all series as ended, and waits until nothing waits to be sent, at most
+    /// for a time. Returns whether that is so. Do not call it on a thread of an async runtime.
+    pub fn stop(mut self, limit: Duration) -> bool {
+        let sent = self.command(Command::Stop, limit);
+        self.commands = None;
+        sent
+    }
+
+    fn command(
+        &self,
+        command: fn(Duration, std_mpsc::Sender<bool>) -> Command,
+        limit: Duration,
+    ) -> bool {
+        if self.process != process::id() {
+            return false;
+        }
+        let (reply, replies) = std_mpsc::channel();
+        let Some(commands) = &self.commands else { return false };
+        commands.send(command(limit, reply)).is_ok() && replies.recv().unwrap_or(false)
+    }
+}
+
+impl Drop for Pusher {
+    fn drop(&mut self) {
+        if self.process != process::id() {
+            // A child made by `fork` has no such thread, and to join it panics.
+            return std::mem::forget((self.commands.take(), self.thread.take()));
+        }
+        drop(self.commands.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread works with.
+struct Work<S: Scrapable> {
+    scraper: Scraper<S>,
+    config: Config,
+    queue: Queue,
+    metrics: Metrics,
+    clock: Clock,
+}
+
+impl<S: Scrapable> Work<S> {
+    async fn run(self, client: Client, commands: mpsc::UnboundedReceiver<Command>) {
+        let Self { scraper, config, queue, metrics, clock } = self;
+        let mut sender = Sender {
+            client,
+            config: &config,
+            queue: &queue,
+            metrics: &metrics,
+            clock: &clock,
+            version: Version::V2,
+            notices: Notices::default(),
+        };
+        let labels = config.labels.clone();
+        let collector =
+            Collector::new(labels, config.sends_classic, config.sends_native, config.most_samples);
+        let mut source = Source {
+            scraper,
+            collector,
+            queue: &queue,
+            metrics: &metrics,
+            clock: &clock,
+            last: i64::MIN,
+        };
+        tokio::select! {
+            () = sender.run() => {}
+            () = source.run(config.interval, commands) => {}
+        }
+    }
+}
+
+/// Collects values at intervals.
+struct Source<'a, S: Scrapable> {
+    scraper: Scraper<S>,
+    collector: Collector,
+    queue: &'a Queue,
+    metrics: &'a Metrics,
+    clock: &'a Clock,
+    /// The time of the last collection.
+    last: i64,
+}
+
+impl<S: Scrapable> Source<'_, S> {
+    /// Collects until it is stopped.
+    async fn run(&mut self, every: Duration, mut commands: mpsc::UnboundedReceiver<Command>) {
+        let mut ticks = interval(every.max(Duration::from_millis(1)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let command = tokio::select! {
+                // Dropping it counts as a command.
+                command = commands.recv() => command,
+                _ = ticks.tick() => {
+                    self.collect();
+                    continue;
+                }
+            };
+            let (limit, reply) = match command {
+                Some(Command::Flush(limit, reply)) => {
+                    self.collect();
+                    let _ = reply.send(self.empty(limit).await);
+                    continue;
+                }
+                Some(Command::Stop(limit, reply)) => (limit, Some(reply)),
+                None => (LAST_ATTEMPT, None),
+            };
+            self.collect();
+            self.end();
+            let sent = self.empty(limit).await;
+            if !sent {
+                self.say_what_waits();
+            }
+            if let Some(reply) = reply {
+                let _ = reply.send(sent);
+            }
+            return;
+        }
+    }
+
+    /// Waits until nothing waits, at most for a time.
+    async fn empty(&self, limit: Duration) -> bool {
+        timeout(limit, self.queue.empty()).await.is_ok()
+    }
+
+    fn time(&mut self) -> i64 {
+        self.last = self.clock.next(millis(SystemTime::now()), self.last);
+        self.last
+    }
+
+    fn collect(&mut self) {
+        let families = self.scraper.families();
+        let time = self.time();
+        let records = self.collector.collect(&families, time);
+        self.metrics.duplicates(self.collector.twice());
+        self.push(time, records);
+    }
+
+    fn end(&mut self) {
+        let time = self.time();
+        let records = self.collector.end(time);
+        self.push(time, records);
+    }
+
+    fn push(&self, time: i64, records: Vec<Record>) {
+        if records.is_empty() {
+            return;
+        }
+        let pushed = self.queue.push(Collection { time, records });
+        for (reason, counts) in pushed.dropped {
+            self.metrics.dropped(reason, counts);
+        }
+        if let Some(error) = pushed.error {
+            self.metrics.queue_error();
+            talea::notice(format_args!("the queue is not on disk: {error}"));
+        }
+        self.metrics.load(self.queue.load_now(), time);
+    }
+
+    fn say_what_waits(&self) {
+        let waiting = self.queue.load_now().counts.values();
+        talea::notice(format_args!("pushing ends while {waiting} samples wait"));
+    }
+}

@@ -1,0 +1,6 @@
+//! Claims about pushing, to a receiver that answers as it is told.
+
+mod delivery;
+mod receiver;
+mod registry;
+mod series;
