@@ -40,7 +40,7 @@ DEMO_SQLITE := -USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS -USQLITE_EN
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 demo: setup ## Build, run the study on an embedded database, print its table
 	@echo 'demo: building the talea program and the service, two minutes on two cores the first time'
-	@LIBSQLITE3_FLAGS='$(DEMO_SQLITE)' $(CARGO) build --profile demo --locked --no-default-features -p talea-cli -p items-api
+	@LIBSQLITE3_FLAGS='$(DEMO_SQLITE)' $(CARGO) build --profile demo --locked --no-default-features -p talea-tools -p items-api
 	@echo 'demo: running the study, half a minute'
 	@$(TARGET)/demo/talea study --live
 
@@ -59,7 +59,7 @@ study-agent: build ## Compare the items API alone and beside the agent (ROUNDS=2
 		--ab 'scripts/items-outside alone 4310' 'scripts/items-outside scraped 4310'
 
 build: setup ## Build the talea program and the items API
-	@$(CARGO) build --release --locked -p talea-cli -p items-api
+	@$(CARGO) build --release --locked -p talea-tools -p items-api
 
 # A model checker (loom) tries the region's code in every order of events. The bound is on how
 # often a thread is interrupted.
@@ -102,16 +102,16 @@ test-models: setup ## Check the region's lock-free code with loom
 # Those beside the agent take the talea program that `test-rust` built, if that ran before.
 DEBUG := $(TARGET)/debug
 test-php: setup-test ## Build and test the extension for PHP
-	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-cli
+	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-tools
 	PROFILE=debug scripts/php --exclude-group slow
 
 test-python: setup-test ## Build and test the package for Python
-	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-cli
+	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-tools
 	PROFILE=debug scripts/python
 
 # In Chromium too, beside the programs that `test-rust` built.
 test-web: setup-test ## Test the live page: types, units, in Chromium, and that the committed page is current
-	@[ -x $(DEBUG)/talea ] && [ -x $(DEBUG)/items-api ] || $(CARGO) build --locked --quiet -p talea-cli -p items-api
+	@[ -x $(DEBUG)/talea ] && [ -x $(DEBUG)/items-api ] || $(CARGO) build --locked --quiet -p talea-tools -p items-api
 	PROFILE=debug scripts/web
 
 test-packages: setup ## Pack the library crates, build them with the oldest Rust
@@ -126,10 +126,10 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 		$(CARGO) test --release --locked -p talea-region
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea --test integration killed_observers
 	TALEA_KILLS=300 $(CARGO) test --release --locked -p talea-tests -- native::
-	TALEA_MUTATIONS=10000 $(CARGO) test --release --locked -p talea-cli --test serve_damaged
-	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-cli --test everything_at_once
+	TALEA_MUTATIONS=10000 $(CARGO) test --release --locked -p talea-tools --test serve_damaged
+	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-tools --test everything_at_once
 	$(CARGO) build --release --locked -p items-api
-	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-cli --test integration study_of_databases
+	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-tools --test integration study_of_databases
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
 		-- check:: current:: dashboard::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
@@ -158,11 +158,11 @@ test-dist: dist ## Install, run and remove the packages where there is nothing e
 bench: setup ## Compare Talea with other libraries (ONLY=counter-kept: one group; BASE=revision)
 	@$(if $(BASE),scripts/bench-base $(BASE))
 	@scripts/setup --bench || echo 'bench: the counts of instructions are left out' >&2
-	@$(CARGO) build --release --locked --quiet -p talea-bench -p talea-cli
+	@$(CARGO) build --release --locked --quiet -p talea-bench -p talea-tools
 	$(CARGO) run --release --locked -p talea-bench -- $(if $(ONLY),--only $(ONLY)) $(if $(BASE),--base target/bench-base/talea-bench)
 
 bench-http: setup ## Measure services under load, metered or not (short: ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0)
-	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
+	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-tools
 	scripts/bench-http $(or $(ROUNDS),20) $(or $(SECONDS),3) $(or $(REFERENCE_ROUNDS),7)
 
 bench-build: setup ## Measure what metrics cost an axum service to compile, beside other libraries
@@ -170,7 +170,7 @@ bench-build: setup ## Measure what metrics cost an axum service to compile, besi
 
 bench-load: setup ## Compare the load generator with wrk (short: ROUNDS=2 SECONDS=1)
 	@scripts/setup --wrk
-	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-cli
+	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-tools
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
 
 # Without rustup it leaves out the subject with musl.
@@ -182,7 +182,7 @@ bench-scale: setup ## Measure one counter that more and more threads add to (THR
 		$$(ls target/musl/x86_64-unknown-linux-musl/release/talea-bench-scale 2>/dev/null | sed 's/^/--musl /')
 
 bench-live: setup ## Measure the agent's processor time while pages are open (SECONDS=60)
-	@$(CARGO) build --release --locked --quiet -p talea-cli -p talea-bench-live
+	@$(CARGO) build --release --locked --quiet -p talea-tools -p talea-bench-live
 	$(TARGET)/release/talea-bench-live $(if $(SECONDS),--seconds $(SECONDS))
 
 bench-python: setup ## Compare the package for Python with prometheus_client (ROUNDS=7)
@@ -204,7 +204,7 @@ bench-php: setup ## Compare the extension for PHP with promphp's storages (PROMP
 
 php: setup ## Build the extension for PHP, test it beside the agent and under Valgrind
 	@scripts/setup --php
-	@$(CARGO) build --release --locked --quiet -p talea-cli
+	@$(CARGO) build --release --locked --quiet -p talea-tools
 	@scripts/php
 	@scripts/php valgrind
 

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { Plugin } from 'vite';
 import { defineConfig } from 'vitest/config';
 
-const page = fileURLToPath(new URL('../crates/talea-cli/page', import.meta.url));
+const page = fileURLToPath(new URL('../crates/talea-agent/page', import.meta.url));
 
 /** The licences of what the script contains, at its beginning. */
 function licences(): Plugin {

@@ -21,7 +21,7 @@ impl Agent {
         let mut process =
             command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().with_context(|| {
                 let program = program.display();
-                format!("starting {program}; cargo build --release -p talea-cli makes it")
+                format!("starting {program}; cargo build --release -p talea-tools makes it")
             })?;
         let stderr = process.stderr.take().context("the agent has no standard error")?;
         let mut stderr = BufReader::new(stderr).lines();

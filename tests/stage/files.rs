@@ -21,7 +21,7 @@ pub fn built(program: &str) -> PathBuf {
     let path = folder.join(program);
     assert!(
         path.is_file(),
-        "no {program} at {}: run `cargo build -p talea-cli -p items-api` with the same profile first",
+        "no {program} at {}: run `cargo build -p talea-tools -p items-api` with the same profile first",
         path.display()
     );
     path

@@ -15,7 +15,7 @@ const TYPES = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
 };
-export const PAGE = fileURLToPath(new URL('../../crates/talea-cli/page/', import.meta.url));
+export const PAGE = fileURLToPath(new URL('../../crates/talea-agent/page/', import.meta.url));
 
 /**
  * Options: `port`, `page` (the folder of the built page), `upstream` (a server that has the data), `run`, `title`, `study` (a Study, or a function

@@ -30,7 +30,7 @@ final class DebianTest extends TestCase
             self::markTestSkipped("Debian's PHP has no threads");
         }
         if (!is_executable(getenv('TALEA_PROGRAM') ?: '')) {
-            self::markTestSkipped('the agent is not built: cargo build --release -p talea-cli');
+            self::markTestSkipped('the agent is not built: cargo build --release -p talea-tools');
         }
     }
 

@@ -304,7 +304,7 @@ final class FpmTest extends RegionTestCase
     {
         $program = getenv('TALEA_PROGRAM') ?: '';
         if (!is_executable($program)) {
-            self::markTestSkipped('the agent is not built: cargo build --release -p talea-cli');
+            self::markTestSkipped('the agent is not built: cargo build --release -p talea-tools');
         }
         $unit = self::example('talea-agent.conf', ['/dev/shm/shop.talea' => $this->region]);
         self::assertSame(1, preg_match('~^ExecStart=/usr/local/bin/talea (.+)$~m', $unit, $command));

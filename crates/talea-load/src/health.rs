@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use talea::HistogramSnapshot;
 
-use crate::figures::{counted, measured};
+use talea_statistics::figures::{counted, measured};
 
 /// How a load's generator fared.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use fastrand::Rng;
 
 use crate::duration::parse_duration;
-use crate::figures::{counted, measured};
+use talea_statistics::figures::{counted, measured};
 
 /// When requests are made.
 #[derive(Clone, Debug, PartialEq)]

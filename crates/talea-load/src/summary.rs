@@ -5,13 +5,13 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::figures::{bytes, counted, measured, measured_or_none, whole};
 use crate::outcome::{Outcome, Phases, in_ms};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::steps::StepSummary;
 use crate::tally::Failure;
 use crate::times::LowerBounds;
+use talea_statistics::figures::{bytes, counted, measured, measured_or_none, whole};
 
 /// The summary that `talea load` prints; as JSON with `--json`.
 #[derive(Clone, Debug, Serialize)]

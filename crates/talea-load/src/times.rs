@@ -11,7 +11,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use talea::HistogramSnapshot;
 
-use crate::figures::{NONE, measured};
+use talea_statistics::figures::{NONE, measured};
 
 /// Times, and lower bounds of others.
 #[derive(Clone, Debug)]

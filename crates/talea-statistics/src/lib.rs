@@ -1,6 +1,9 @@
-//! Means, medians and ratios over the rounds of an experiment, with their intervals.
+//! Means, medians and ratios over the rounds of an experiment, with their intervals; [`figures`] writes
+//! numbers as people read them.
 //!
 //! An interval holds the true value in 95 of 100 such experiments.
+
+pub mod figures;
 
 use std::fmt;
 

@@ -1,0 +1,365 @@
+//! Readings, as browsers get them.
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use bytes::Bytes;
+use rustix::time::{ClockId, clock_gettime};
+use serde::Serialize;
+use serde_json::json;
+use talea_http::turns::{Client, Turn, Turns};
+use tokio::sync::broadcast;
+
+use super::clients::{Clients, clients, clients_grown};
+use super::numbering::Numbering;
+use super::point::{InFlight, Point};
+use crate::history::{History, Stretch, Time};
+use crate::live::{Kind, Mark, Moment, Reading, Step, Watch, unix_millis};
+use talea_view::families::protobuf::MetricFamily;
+
+/// How many events a browser may be behind, which takes memory for as many pages.
+const BEHIND: usize = 8;
+/// How many marks are kept, and how many processes that died.
+const MARKS: usize = 200;
+const DEAD: usize = 20;
+/// How many faults are sent.
+const FAULTS: usize = 50;
+/// How long a request for the past waits for others, of which one is answered at a time.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How many wait at most.
+const WAITING: usize = 64;
+
+/// The data of a live page. Readings are added by one thread, and given to any number of browsers.
+#[derive(Debug)]
+pub struct Feed {
+    /// Of which service, for people.
+    title: String,
+    /// Distinguishes this feed from those before and after it.
+    run: String,
+    history: Mutex<History>,
+    state: Mutex<State>,
+    events: broadcast::Sender<Event>,
+    is_closed: AtomicBool,
+    /// Reading the past takes a core.
+    past: Turns,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    numbering: Numbering,
+    /// The numbers that all browsers have.
+    announced: (usize, usize),
+    /// The latest reading; `None` while nobody looks.
+    last: Option<Moment>,
+    last_clients: Option<Clients>,
+    watch: Watch,
+    marks: VecDeque<Mark>,
+    processes: Vec<Process>,
+    /// What is not shown, or not as it is defined, in words.
+    faults: Vec<String>,
+    /// The state of a study or load, as JSON.
+    study: Option<serde_json::Value>,
+    latest: Latest,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Latest {
+    pub(super) unix_millis: i64,
+    /// By the clock that is never set.
+    pub(super) steady: Duration,
+    pub(super) families: Arc<Vec<MetricFamily>>,
+}
+
+/// All that is known at one time.
+#[derive(Debug)]
+pub struct Recorded {
+    pub time: Time,
+    /// All values are of an instant between these.
+    pub began: Instant,
+    pub ended: Instant,
+    pub families: Vec<MetricFamily>,
+    pub processes: Vec<Process>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Process {
+    pub(crate) region: String,
+    pub(crate) pid: u64,
+    /// Since the machine booted: it says which process it is, whatever the wall clock says.
+    #[serde(skip)]
+    pub(crate) started_boot_nanos: u64,
+    /// In milliseconds since 1970.
+    #[serde(rename = "started")]
+    pub(crate) started_unix_millis: i64,
+    pub(crate) alive: bool,
+    #[serde(rename = "died")]
+    pub(crate) died_unix_millis: Option<i64>,
+}
+
+impl Process {
+    fn is(&self, other: &Self) -> bool {
+        let key = |of: &Self| (of.pid, of.started_boot_nanos);
+        self.region == other.region && key(self) == key(other)
+    }
+}
+
+/// A message to browsers.
+#[derive(Clone, Debug)]
+pub(super) enum Event {
+    /// An event of the stream.
+    Text(Bytes),
+    /// A point, as an event of the stream, and the page that it is of.
+    Point { text: Bytes, latest: Latest },
+    /// The server stops.
+    End,
+}
+
+/// An event of the stream: its name, and JSON.
+pub(super) fn event(name: &str, data: &impl Serialize) -> Bytes {
+    // JSON has no line breaks but those within texts, which are escaped.
+    let data = serde_json::to_string(data).unwrap_or_default();
+    Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
+}
+
+impl Feed {
+    pub fn new(title: String, history: History) -> Arc<Self> {
+        Arc::new(Self {
+            title,
+            run: format!("{:016x}", fastrand::u64(..)),
+            history: Mutex::new(history),
+            state: Mutex::default(),
+            events: broadcast::Sender::new(BEHIND),
+            is_closed: AtomicBool::new(false),
+            past: Turns::new(1, WAITING),
+        })
+    }
+
+    /// Adds a reading, and gives it to the browsers that look. An error says that the file of the history
+    /// could not be written; memory has it.
+    pub fn add(&self, recorded: Recorded) -> Result<()> {
+        let Recorded { time, began, ended, families, processes } = recorded;
+        let clients = clients(&families);
+        let written = self.history().add(time, &families);
+        let mut state = self.state();
+        let marks = state.watch.next(time.unix_millis, &families);
+        state.marks.extend(marks.iter().cloned());
+        let surplus = state.marks.len().saturating_sub(MARKS);
+        state.marks.drain(..surplus);
+        if let Some(changed) = state.note_processes(processes, time.unix_millis) {
+            self.send(Event::Text(changed));
+        }
+        let Time { unix_millis, steady } = time;
+        let reading = Reading { began, ended, unix_millis, families, processes: None };
+        let is_watched = self.events.receiver_count() > 0;
+        let moment = is_watched.then(|| Moment::of(&reading, state.last.as_ref()));
+        let latest = Latest { unix_millis, steady, families: Arc::new(reading.families) };
+        state.latest = latest.clone();
+        let clients_before = std::mem::replace(&mut state.last_clients, clients.clone());
+        let clients_grown = clients.map(|now| clients_grown(clients_before.as_ref(), &now));
+        let before = std::mem::replace(&mut state.last, moment);
+        if let (Some(before), Some(now)) = (before, &state.last) {
+            let step = Step::between(&before, now);
+            let mut in_flight = InFlight::of(&before);
+            let State { numbering, announced, .. } = &mut *state;
+            let mut point = Point::of(
+                time.unix_millis,
+                (1, &step),
+                clients_grown.as_ref(),
+                numbering,
+                &mut in_flight,
+            );
+            (point.new_endpoints, point.new_buckets) = numbering.since(*announced);
+            *announced = numbering.len();
+            point.marks = marks;
+            self.send(Event::Point { text: event("point", &point), latest });
+        }
+        written
+    }
+
+    /// Says what is not shown, or not as it is defined. There may be many; a page has room for some.
+    pub(crate) fn set_faults(&self, mut faults: Vec<String>) {
+        faults.truncate(FAULTS);
+        let mut state = self.state();
+        if state.faults != faults {
+            self.send(Event::Text(event("faults", &faults)));
+            state.faults = faults;
+        }
+    }
+
+    /// Says how far a study or load is.
+    pub fn set_study(&self, study: &impl Serialize) {
+        let study = serde_json::to_value(study).ok();
+        let mut state = self.state();
+        if state.study != study {
+            self.send(Event::Text(event("study", &study)));
+            state.study = study;
+        }
+    }
+
+    /// Whether all that is recorded is written to a file; `None` if that is not wanted.
+    pub(crate) fn is_in_file(&self) -> Option<bool> {
+        self.history().is_in_file()
+    }
+
+    /// The bytes of the history's file that could not be read.
+    pub(crate) fn lost_history_bytes(&self) -> u64 {
+        self.history().lost_bytes()
+    }
+
+    pub(crate) fn history_bytes(&self) -> usize {
+        self.history().bytes()
+    }
+
+    /// Ends all streams.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.send(Event::End);
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// The first event of a stream, and those that follow.
+    pub(super) fn subscribe(&self) -> (Bytes, broadcast::Receiver<Event>) {
+        let oldest = self.history().oldest();
+        let [seconds, minutes] = self.history().kept();
+        let state = self.state();
+        // While nothing can be added in between.
+        let events = self.events.subscribe();
+        let (endpoints, buckets) = state.numbering.since((0, 0));
+        let hello = json!({
+            "version": 1,
+            "run": self.run,
+            "program": concat!("talea ", env!("CARGO_PKG_VERSION")),
+            "title": self.title,
+            "step": 1,
+            "seconds": seconds.as_secs(),
+            "minutes": minutes.as_secs(),
+            "oldest": oldest,
+            "now": state.latest.unix_millis,
+            "endpoints": endpoints,
+            "buckets": buckets,
+            "processes": state.processes,
+            "marks": state.marks,
+            "faults": state.faults,
+            "study": state.study,
+            "history": true,
+        });
+        (event("hello", &hello), events)
+    }
+
+    pub(super) fn run(&self) -> &str {
+        &self.run
+    }
+
+    pub(super) fn latest(&self) -> Latest {
+        self.state().latest.clone()
+    }
+
+    /// The ticks between two times, and the tick before.
+    pub(super) fn between(&self, from: i64, to: i64) -> Stretch {
+        self.history().between(from, to)
+    }
+
+    /// The region in which a process died last, as far as this feed saw it.
+    pub(crate) fn last_death(&self) -> Option<String> {
+        let state = self.state();
+        // In the order of readings: the wall clock may be set back.
+        let mut deaths = state.marks.iter().filter(|mark| mark.kind != Kind::Started);
+        deaths.next_back().map(|mark| mark.of.clone())
+    }
+
+    /// Waits for the turn to read the past, which one request has at a time, in turns among client addresses; `None`
+    /// if others take too long, or too many wait.
+    pub(crate) async fn turn(&self, client: IpAddr) -> Option<Turn> {
+        let turn = self.past.turn(Client::new(Some(client), ""));
+        tokio::time::timeout(PATIENCE, turn).await.ok()?.ok()
+    }
+
+    /// All seconds that are kept.
+    pub(crate) fn seconds(&self) -> Stretch {
+        self.history().last_seconds(Duration::MAX)
+    }
+
+    /// Makes points with the numbers that browsers have.
+    pub(super) fn with_numbers<T>(&self, make: impl FnOnce(&mut Numbering) -> T) -> T {
+        make(&mut self.state().numbering)
+    }
+
+    fn send(&self, event: Event) {
+        // Nobody may look.
+        let _ = self.events.send(event);
+    }
+
+    fn history(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes the processes that live now: an event if they are others than before. One that is found again, as after
+    /// its region could not be read, has not died.
+    fn note_processes(&mut self, living: Vec<Process>, unix_millis: i64) -> Option<Bytes> {
+        let is_known = |process: &Process| living.iter().any(|found| found.is(process));
+        let died = self.processes.iter().any(|it| it.alive && !is_known(it));
+        let is_new = |found: &&Process| !self.processes.iter().any(|it| it.alive && it.is(found));
+        let started: Vec<Process> = living.iter().filter(is_new).cloned().collect();
+        if !died && started.is_empty() {
+            return None;
+        }
+        for process in self.processes.iter_mut().filter(|it| it.alive && !is_known(it)) {
+            (process.alive, process.died_unix_millis) = (false, Some(unix_millis));
+        }
+        self.processes.retain(|it| it.alive || !is_known(it));
+        self.processes.extend(started);
+        let dead = self.processes.iter().filter(|it| !it.alive).count();
+        let mut surplus = dead.saturating_sub(DEAD);
+        self.processes.retain(|process| {
+            let is_surplus = !process.alive && surplus > 0;
+            surplus -= usize::from(is_surplus);
+            !is_surplus
+        });
+        Some(event("processes", &self.processes))
+    }
+}
+
+/// Now, on both clocks.
+pub fn now() -> Time {
+    let steady = clock_gettime(ClockId::Boottime).try_into().unwrap_or_default();
+    Time { unix_millis: unix_millis(), steady }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_is_the_same_after_its_region_was_unreadable_or_the_clock_was_set() {
+        let process = |pid, started_unix_millis| Process {
+            region: "shop".to_owned(),
+            pid,
+            started_boot_nanos: pid * 1_000_000_000,
+            started_unix_millis,
+            alive: true,
+            died_unix_millis: None,
+        };
+        let mut state = State::default();
+        assert!(state.note_processes(vec![process(1, 1_000), process(2, 2_000)], 3_000).is_some());
+        let set = vec![process(1, 3_601_000), process(2, 3_602_000)];
+        assert_eq!(state.note_processes(set.clone(), 3_604_000), None);
+        assert!(state.note_processes(Vec::new(), 3_605_000).is_some());
+        assert!(state.processes.iter().all(|process| !process.alive));
+        assert!(state.note_processes(set[..1].to_vec(), 3_606_000).is_some());
+        let found = state.processes.iter().map(|it| (it.pid, it.alive, it.died_unix_millis));
+        assert_eq!(found.collect::<Vec<_>>(), [(2, false, Some(3_605_000)), (1, true, None)]);
+    }
+}

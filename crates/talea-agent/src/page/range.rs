@@ -1,0 +1,235 @@
+//! The past, in bins.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::clients::{clients, clients_grown, is_of_clients};
+use super::feed::Feed;
+use super::numbering::{Bucket, Endpoint};
+use super::point::{InFlight, Point};
+use super::query::TimeRange;
+use crate::history::{Stretch, Time};
+use crate::live::{Counts, Mark, Moment, Reading, Step, Watch, is_of_live, is_of_marks};
+use talea_view::families::protobuf::MetricFamily;
+
+/// The most ticks that are looked at because counters fell there, beside the ends of bins.
+const MOST_FALLS: usize = 1_000;
+
+/// The answer to a request for a part of the past.
+#[derive(Debug, Serialize)]
+pub(super) struct Range {
+    run: String,
+    from: i64,
+    to: i64,
+    /// Seconds.
+    bin: i64,
+    points: Vec<Point>,
+    endpoints: Vec<Endpoint>,
+    buckets: Vec<Bucket>,
+    marks: Vec<Mark>,
+}
+
+impl Range {
+    /// Takes as long as to read the ticks of it, up to a second.
+    pub(super) fn of(feed: &Feed, span: TimeRange) -> Self {
+        let stretch = feed.between(span.from, span.to);
+        let (mut bins, mut marks): (Vec<Bin>, _) = (Vec::new(), Vec::new());
+        let (mut last, mut watch): (Option<Moment>, _) = (None, Watch::default());
+        let mut last_clients = None;
+        let mut in_flight = InFlight::default();
+        let is_wanted = |name: &str| is_of_live(name) || is_of_marks(name) || is_of_clients(name);
+        replay(&stretch, span, is_wanted, |tick, families| {
+            marks.extend(watch.next(tick.time.unix_millis, &families));
+            let seen = clients(&families);
+            let seen_before = std::mem::replace(&mut last_clients, seen.clone());
+            let clients = seen.map(|now| clients_grown(seen_before.as_ref(), &now));
+            let reading = Reading::recorded(tick.after, tick.time.unix_millis, families);
+            let now = Moment::of(&reading, last.as_ref());
+            if let Some(before) = last.replace(now.clone()) {
+                if bins.is_empty() {
+                    in_flight = InFlight::of(&before);
+                }
+                let step = Step::between(&before, &now);
+                let bin = span.bin_of(tick.time.unix_millis);
+                match bins.last_mut().filter(|last| last.number == bin) {
+                    Some(last) => last.extend(&tick, step, clients),
+                    None => bins.push(Bin {
+                        number: bin,
+                        unix_millis: tick.time.unix_millis,
+                        steps: tick.steps,
+                        step,
+                        clients,
+                    }),
+                }
+            }
+        });
+        // A wall clock that was set back shows times again.
+        bins.sort_by_key(|bin| bin.unix_millis);
+        let is_within = |bin: &&Bin| bin.unix_millis >= span.from;
+        feed.with_numbers(|numbering| {
+            let point = |bin: &Bin| {
+                let (clients, steps) = (bin.clients.as_ref(), (bin.steps, &bin.step));
+                Point::of(bin.unix_millis, steps, clients, numbering, &mut in_flight)
+            };
+            let points = bins.iter().filter(is_within).map(point).collect();
+            let (endpoints, buckets) = numbering.since((0, 0));
+            let TimeRange { from, to, bin } = span;
+            let run = feed.run().to_owned();
+            Self { run, from, to, bin: bin / 1000, points, endpoints, buckets, marks }
+        })
+    }
+}
+
+/// Steps that end in one bin.
+#[derive(Debug)]
+struct Bin {
+    number: i64,
+    /// When the last of them ended.
+    unix_millis: i64,
+    /// The number of ticks in them.
+    steps: u64,
+    step: Step,
+    /// The requests of a load as its clients saw them.
+    clients: Option<Counts>,
+}
+
+impl Bin {
+    fn extend(&mut self, tick: &Tick, step: Step, clients: Option<Counts>) {
+        if let Some(clients) = clients {
+            self.clients.get_or_insert_default().add(&clients);
+        }
+        self.unix_millis = tick.time.unix_millis;
+        self.steps += tick.steps;
+        self.step.extend(step);
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tick {
+    pub(super) time: Time,
+    /// The time since the first tick, by a clock that is never set, or by the other one where the machine was
+    /// booted in between.
+    pub(super) after: Duration,
+    /// How many ticks there are since the one shown before.
+    pub(super) steps: u64,
+}
+
+/// Hands the wanted families to `show` as they were at the last tick of each bin, and before and after each
+/// tick at which a counter fell, so that increases are exact.
+pub(super) fn replay(
+    stretch: &Stretch,
+    span: TimeRange,
+    is_wanted: impl Fn(&str) -> bool,
+    mut show: impl FnMut(Tick, Vec<MetricFamily>),
+) {
+    let times = stretch.times();
+    let mut looks = ends_of_bins(&times, span);
+    let mut falls = 0;
+    stretch.replay(|number, _, state| {
+        if state.fell() && falls < MOST_FALLS {
+            falls += 1;
+            looks.extend(number.checked_sub(1));
+            looks.insert(number);
+        }
+    });
+    let afters = stretch.afters();
+    let mut shown = None;
+    stretch.replay(|number, time, state| {
+        if looks.contains(&number) {
+            let steps = shown.map_or(0, |shown| (number - shown) as u64);
+            shown = Some(number);
+            let after = afters.get(number).copied().unwrap_or_default();
+            show(Tick { time, after, steps }, state.families_named(&is_wanted));
+        }
+    });
+}
+
+/// The last tick of each bin, and the last one before the first bin.
+fn ends_of_bins(times: &[Time], span: TimeRange) -> BTreeSet<usize> {
+    let bin = |number: usize| {
+        let unix_millis = times[number].unix_millis;
+        if unix_millis < span.from { i64::MIN } else { span.bin_of(unix_millis) }
+    };
+    let is_end = |number: &usize| number + 1 == times.len() || bin(*number) != bin(number + 1);
+    (0..times.len()).filter(is_end).collect()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::sync::Arc;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::history::{Extent, History};
+    use crate::live::CREATED;
+    use crate::page::feed::Recorded;
+    use talea_view::families::pages::{self, gauge, requests};
+
+    /// Readings, each with its second of the wall clock, and of the one that is never set.
+    pub(in super::super) fn feed(pages: impl IntoIterator<Item = (i64, u64, String)>) -> Arc<Feed> {
+        let hour = Duration::from_secs(3600);
+        let history = History::new(Extent { seconds: hour, minutes: hour, bytes: 1 << 20 });
+        let feed = Feed::new(String::new(), history);
+        for (second, steady, page) in pages {
+            let time = Time { unix_millis: second * 1000, steady: Duration::from_secs(steady) };
+            let (began, ended) = (Instant::now(), Instant::now());
+            let (families, processes) = (pages::read(&page), Vec::new());
+            feed.add(Recorded { time, began, ended, families, processes }).unwrap();
+        }
+        feed
+    }
+
+    #[test]
+    fn a_request_that_has_ended_is_not_in_flight_on_a_page_that_is_opened_later() {
+        let a = "method=\"GET\",route=\"/a\"";
+        let page = |in_flight: u64, aborted: u64| {
+            requests(&[(a, 1)])
+                + &gauge("http_requests_in_flight", &[(a, in_flight)])
+                + &pages::counter(
+                    "http_request_outcomes_total",
+                    &[(&*format!("{a},outcome=\"aborted\""), aborted)],
+                )
+        };
+        // A stream whose client leaves, one that stays, and a service that is gone with it.
+        let all = [page(0, 0), page(1, 0), page(0, 1), page(1, 1), String::new(), String::new()];
+        let seconds = (100..).zip(all);
+        let feed = feed(seconds.map(|(second, page)| (second, second as u64, page)));
+        let points = |from, to, bin| {
+            let span = TimeRange { from, to, bin };
+            let json = serde_json::to_value(Range::of(&feed, span)).unwrap();
+            let points = json["points"].as_array().unwrap().iter();
+            let of = |it: &serde_json::Value| match &it["e"][0] {
+                serde_json::Value::Null => "nothing".to_owned(),
+                endpoint => format!("{} {}", endpoint[3], endpoint[6]),
+            };
+            points.map(of).collect::<Vec<String>>()
+        };
+        let [open, left, gone] = ["1 {}", "0 {\"aborted\":1}", "null {}"];
+        assert_eq!(points(100_001, 106_000, 1_000), [open, left, open, gone, "nothing"]);
+        // Opened when it was in flight already.
+        assert_eq!(points(101_001, 102_000, 1_000), [left]);
+        assert_eq!(points(103_001, 106_000, 1_000), [gone, "nothing"]);
+        assert_eq!(points(100_001, 110_000, 10_000), ["null {\"aborted\":1}"]);
+    }
+
+    #[test]
+    fn one_bin_has_as_many_requests_as_its_seconds_also_if_a_region_was_replaced_in_it() {
+        // A region that was made at second 10, and one that took its place at second 102.
+        let pages = [(100, 10, 5), (101, 10, 7), (103, 102, 9), (104, 102, 12)];
+        let feed = feed(pages.map(|(second, created, count)| {
+            let page = gauge(CREATED, &[("region=\"shop\"", created)])
+                + &requests(&[("method=\"GET\",route=\"/a\"", count)]);
+            (second, second as u64, page)
+        }));
+        for bin in [1_000, 10_000] {
+            let span = TimeRange { from: 100_001, to: 105_000, bin };
+            let json = serde_json::to_value(Range::of(&feed, span)).unwrap();
+            let points = json["points"].as_array().unwrap().iter();
+            let endpoints = points.flat_map(|point| point["e"].as_array().unwrap());
+            let all: u64 = endpoints.map(|endpoint| endpoint[1].as_u64().unwrap()).sum();
+            assert_eq!(all, 2 + 9 + 3, "{json}");
+        }
+    }
+}

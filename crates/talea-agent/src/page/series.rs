@@ -1,0 +1,411 @@
+//! All families, and the series of one of them.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::feed::{Feed, Latest};
+use super::point::Number;
+use super::query::TimeRange;
+use super::range::replay;
+use crate::live::{KnownRegions, is_of_marks, region_of};
+use talea_view::families::protobuf::{Kind, LabelPair, Metric, MetricFamily, only_grows};
+
+/// The most series of a family that are shown.
+const MOST_SERIES: usize = 100;
+/// The most series of a family that are followed, and of which the latest values are kept.
+const MOST_READ: usize = 1_000;
+const MOST_KEPT: usize = 10_000;
+
+/// A family, as a list has it.
+#[derive(Debug, Serialize)]
+pub(super) struct FamilyFacts<'a> {
+    name: &'a str,
+    kind: &'static str,
+    help: &'a str,
+    series: usize,
+    labels: Vec<&'a str>,
+}
+
+/// The families of the latest page, by name.
+pub(super) fn families(latest: &Latest) -> Vec<FamilyFacts<'_>> {
+    let mut all: Vec<FamilyFacts<'_>> = latest.families.iter().map(facts).collect();
+    all.sort_by_key(|family| family.name);
+    all
+}
+
+fn facts(family: &MetricFamily) -> FamilyFacts<'_> {
+    let mut labels: Vec<&str> = Vec::new();
+    for pair in family.metric.iter().flat_map(|metric| &metric.label) {
+        if !labels.contains(&pair.name.as_str()) {
+            labels.push(&pair.name);
+        }
+    }
+    FamilyFacts {
+        name: &family.name,
+        kind: kind(family.kind),
+        help: &family.help,
+        series: family.metric.len(),
+        labels,
+    }
+}
+
+fn kind(number: i32) -> &'static str {
+    match Kind::try_from(number) {
+        Ok(Kind::Counter) => "counter",
+        Ok(Kind::Gauge) => "gauge",
+        Ok(Kind::Histogram) => "histogram",
+        Ok(Kind::Summary) => "summary",
+        _ => "untyped",
+    }
+}
+
+/// The value of a series; of a histogram, how much was observed.
+fn value(metric: &Metric) -> Option<f64> {
+    metric.value().or_else(|| Some(metric.histogram.as_ref()?.sample_count as f64))
+}
+
+/// How much a series grew; one that fell began anew from 0. Counts that its region had when it came to the page are no
+/// increase; a region that was made since the page before counts from 0.
+fn grown(last: Option<f64>, now: f64, labels: &[LabelPair], regions: &KnownRegions) -> f64 {
+    let region = region_of(labels);
+    if regions.old.have(region) {
+        return 0.0;
+    }
+    let before = last.filter(|_| !regions.new.have(region)).unwrap_or(0.0);
+    if now < before { now } else { now - before }
+}
+
+/// A number for a series, which is the same in any answer, and exact in a browser.
+fn number_of(labels: &[LabelPair]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    labels.hash(&mut hasher);
+    hasher.finish() >> 11
+}
+
+fn pairs(labels: &[LabelPair]) -> Vec<(&str, &str)> {
+    labels.iter().map(|pair| (pair.name.as_str(), pair.value.as_str())).collect()
+}
+
+/// The past of a family's series.
+#[derive(Debug, Serialize)]
+pub(super) struct SeriesRange {
+    family: String,
+    kind: &'static str,
+    /// Seconds.
+    bin: i64,
+    /// When bins ended, in milliseconds since 1970, and the seconds that they are of.
+    times: Vec<i64>,
+    lengths: Vec<Number>,
+    /// How many series are left out.
+    more: usize,
+    series: Vec<SeriesValues>,
+}
+
+#[derive(Debug, Serialize)]
+struct SeriesValues {
+    id: u64,
+    labels: Vec<(String, String)>,
+    values: Vec<Option<Number>>,
+}
+
+/// A series in the making.
+#[derive(Debug, Default)]
+struct Line {
+    labels: Vec<LabelPair>,
+    /// By the number of its bin.
+    values: BTreeMap<usize, f64>,
+    last: Option<f64>,
+}
+
+impl SeriesRange {
+    pub(super) fn of(feed: &Feed, name: &str, span: TimeRange) -> Self {
+        let stretch = feed.between(span.from, span.to);
+        let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
+        // The number, the end and the length of each bin.
+        let (mut bins, mut found): (Vec<(i64, i64, f64)>, _) = (Vec::new(), "untyped");
+        let (mut last_after, mut regions) = (None, KnownRegions::default());
+        replay(
+            &stretch,
+            span,
+            |family| family == name || is_of_marks(family),
+            |tick, families| {
+                let time = tick.time.unix_millis;
+                regions = KnownRegions::of(&families, time, Some(&regions));
+                let passed =
+                    last_after.replace(tick.after).map(|last| tick.after.saturating_sub(last));
+                if let Some(passed) = passed.filter(|_| time >= span.from) {
+                    let (number, seconds) = (span.bin_of(time), passed.as_secs_f64());
+                    match bins.last_mut().filter(|last| last.0 == number) {
+                        Some(last) => (last.1, last.2) = (time, last.2 + seconds),
+                        None => bins.push((number, time, seconds)),
+                    }
+                }
+                let bin = bins.len().checked_sub(1);
+                for family in families.iter().filter(|family| family.name == name) {
+                    found = kind(family.kind);
+                    family.metric.iter().for_each(|metric| {
+                        let line = lines.entry(number_of(&metric.label)).or_default();
+                        line.add(metric, only_grows(family.kind), &regions, passed.and(bin));
+                    });
+                }
+            },
+        );
+        let mut lines: Vec<(u64, Line)> =
+            lines.into_iter().filter(|it| !it.1.values.is_empty()).collect();
+        lines.sort_by(|one, other| other.1.size().total_cmp(&one.1.size()));
+        let more = lines.len().saturating_sub(MOST_SERIES);
+        lines.truncate(MOST_SERIES);
+        // A wall clock that was set back shows times again.
+        let mut order: Vec<usize> = (0..bins.len()).collect();
+        order.sort_by_key(|bin| bins[*bin].1);
+        let series = lines.into_iter().map(|(id, line)| line.series(id, &order)).collect();
+        Self {
+            family: name.to_owned(),
+            kind: found,
+            bin: span.bin / 1000,
+            times: order.iter().map(|bin| bins[*bin].1).collect(),
+            lengths: order.iter().map(|bin| Number(bins[*bin].2)).collect(),
+            more,
+            series,
+        }
+    }
+}
+
+impl Line {
+    /// Adds a value in a bin.
+    fn add(
+        &mut self,
+        metric: &Metric,
+        only_grows: bool,
+        regions: &KnownRegions,
+        bin: Option<usize>,
+    ) {
+        if self.labels.is_empty() {
+            self.labels.clone_from(&metric.label);
+        }
+        let Some(now) = value(metric) else { return };
+        let last = self.last.replace(now);
+        let Some(bin) = bin else { return };
+        if only_grows {
+            *self.values.entry(bin).or_default() += grown(last, now, &metric.label, regions);
+        } else {
+            self.values.insert(bin, now);
+        }
+    }
+
+    fn size(&self) -> f64 {
+        self.values.values().filter(|value| !value.is_nan()).map(|value| value.abs()).sum()
+    }
+
+    fn series(&self, id: u64, bins: &[usize]) -> SeriesValues {
+        let labels = pairs(&self.labels).into_iter();
+        SeriesValues {
+            id,
+            labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            values: bins.iter().map(|bin| self.values.get(bin).map(|it| Number(*it))).collect(),
+        }
+    }
+}
+
+/// A family's series as they change, for one browser.
+#[derive(Debug)]
+pub(super) struct Follower {
+    family: String,
+    only_grows: bool,
+    last: BTreeMap<u64, f64>,
+    began: bool,
+    regions: KnownRegions,
+    /// When they were read, by the clock that is never set.
+    at: Duration,
+}
+
+/// The changes that a follower found: the series that are new, and the values that changed.
+#[derive(Debug)]
+pub(super) struct News<'a> {
+    pub(super) series: Vec<NewSeries<'a>>,
+    pub(super) values: Values,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct NewSeries<'a> {
+    id: u64,
+    labels: Vec<(&'a str, &'a str)>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Values {
+    #[serde(rename = "t")]
+    unix_millis: i64,
+    #[serde(rename = "s")]
+    seconds: Number,
+    #[serde(rename = "v")]
+    values: Vec<(u64, Number)>,
+}
+
+impl Follower {
+    pub(super) fn new(family: String) -> Self {
+        let (last, regions) = (BTreeMap::new(), KnownRegions::default());
+        Self { family, only_grows: false, last, began: false, regions, at: Duration::ZERO }
+    }
+
+    /// The changes since the page before. Increases of series that only grow; values of others, NaN once they are
+    /// missing. Those of the first page are no increases.
+    pub(super) fn next<'a>(&mut self, latest: &'a Latest) -> News<'a> {
+        let (mut series, mut values) = (Vec::new(), Vec::new());
+        self.regions = KnownRegions::of(&latest.families, latest.unix_millis, Some(&self.regions));
+        // Series that only grow count on while they are missing.
+        let mut now = BTreeMap::new();
+        if self.only_grows && self.last.len() <= MOST_KEPT {
+            now.clone_from(&self.last);
+        }
+        for family in latest.families.iter().filter(|family| family.name == self.family) {
+            self.only_grows = only_grows(family.kind);
+            // The others are left out; their number is known from the list.
+            for metric in family.metric.iter().take(MOST_READ) {
+                let Some(value) = value(metric) else { continue };
+                let id = number_of(&metric.label);
+                let last = self.last.get(&id).copied();
+                now.insert(id, value);
+                if last.is_none() {
+                    series.push(NewSeries { id, labels: pairs(&metric.label) });
+                }
+                let (shown, is_news) = if self.only_grows {
+                    let grown = grown(last, value, &metric.label, &self.regions);
+                    (grown, self.began && grown != 0.0)
+                } else {
+                    (value, last != Some(value))
+                };
+                if is_news {
+                    values.push((id, Number(shown)));
+                }
+            }
+        }
+        if !self.only_grows {
+            let missing = self.last.keys().filter(|id| !now.contains_key(id));
+            values.extend(missing.map(|id| (*id, Number(f64::NAN))));
+        }
+        let passed = latest.steady.saturating_sub(self.at);
+        let seconds = if self.began { passed.as_secs_f64() } else { 0.0 };
+        (self.last, self.began, self.at) = (now, true, latest.steady);
+        let values = Values { unix_millis: latest.unix_millis, seconds: Number(seconds), values };
+        News { series, values }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::live::{CREATED, UP};
+    use crate::page::range::Range;
+    use crate::page::range::tests::feed;
+    use talea_view::families::pages::{self, counter, gauge, requests};
+
+    fn latest(second: u64, unix_millis: i64, page: &str) -> Latest {
+        let families = Arc::new(pages::read(page));
+        Latest { unix_millis, steady: Duration::from_secs(second), families }
+    }
+
+    #[test]
+    fn a_wall_clock_that_is_set_changes_no_rate() {
+        let mut follower = Follower::new("orders_total".to_owned());
+        for (second, unix_millis, length) in
+            [(5, 5_000, "0"), (6, 3_606_000, "1"), (8, 8_000, "2"), (9, 9_000, "1")]
+        {
+            let latest = latest(second, unix_millis, &counter("orders_total", &[("", second)]));
+            let Values { seconds, .. } = follower.next(&latest).values;
+            assert_eq!(serde_json::to_string(&seconds).unwrap(), length, "{second}");
+        }
+    }
+
+    #[test]
+    fn the_past_is_in_the_order_of_a_wall_clock_that_was_set_back() {
+        let page = |count: u64| requests(&[("method=\"GET\",route=\"/a\"", count)]);
+        let seconds = (0u64..).zip([100, 101, 3_702, 3_703, 104, 105]);
+        let feed = feed(seconds.map(|(steady, second)| (second, steady, page(steady * steady))));
+        let span = TimeRange { from: 100_001, to: 4_000_000, bin: 1_000 };
+        let range = serde_json::to_value(Range::of(&feed, span)).unwrap();
+        let points = range["points"].as_array().unwrap().iter();
+        let points: Vec<_> = points.map(|it| (&it["t"], &it["e"][0][1])).collect();
+        let series = SeriesRange::of(&feed, "http_request_duration_seconds", span);
+        let series = serde_json::to_value(series).unwrap();
+        let [times, values] = [&series["times"], &series["series"][0]["values"]];
+        let pairs = times.as_array().unwrap().iter().zip(values.as_array().unwrap());
+        assert_eq!(points, pairs.collect::<Vec<_>>());
+        assert_eq!(times, &serde_json::json!([101_000, 104_000, 105_000, 3_702_000, 3_703_000]));
+        assert_eq!(values, &serde_json::json!([1, 7, 9, 3, 5]));
+    }
+
+    #[test]
+    fn what_a_series_had_when_its_region_was_found_is_no_increase() {
+        let mut follower = Follower::new("orders_total".to_owned());
+        let of = |created: u32, count: u32| {
+            gauge(CREATED, &[("region=\"shop\"", created)])
+                + &counter("orders_total", &[("", count)])
+        };
+        for (created, expected) in [(50, vec![7.0]), (101, vec![1_000.0, 7.0])] {
+            let mut grown = Vec::new();
+            for (second, page) in
+                [(100, String::new()), (101, of(created, 1_000)), (102, of(created, 1_007))]
+            {
+                let latest = latest(second, second as i64 * 1000, &page);
+                grown.extend(follower.next(&latest).values.values.into_iter().map(|it| it.1.0));
+            }
+            assert_eq!(grown, expected);
+        }
+    }
+
+    #[test]
+    fn a_label_with_the_name_of_a_new_region_makes_no_increase() {
+        let mut follower = Follower::new("orders_total".to_owned());
+        let orders = counter("orders_total", &[("region=\"web\",upstream=\"api\"", 5_000)]);
+        let web = ("region=\"web\"", 50);
+        for created in [&[web][..], &[web, ("region=\"api\"", 101)]] {
+            let page = gauge(CREATED, created) + &orders;
+            let values = follower.next(&latest(102, 100_000, &page)).values.values;
+            assert!(values.is_empty(), "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_series_of_a_region_that_could_not_be_read_counts_on_from_what_it_had() {
+        let mut follower = Follower::new("orders_total".to_owned());
+        let unreadable = &gauge(UP, &[("", 0)]);
+        let of = |count| counter("orders_total", &[("", count)]);
+        let mut grown = Vec::new();
+        for page in [&of(1_000), unreadable, unreadable, &of(1_007)] {
+            let latest = latest(0, 0, page);
+            grown.extend(follower.next(&latest).values.values.into_iter().map(|it| it.1.0));
+        }
+        assert_eq!(grown, [7.0]);
+    }
+
+    #[test]
+    fn a_gauge_that_is_missing_or_no_number_has_no_value() {
+        let mut follower = Follower::new("level".to_owned());
+        let of = |value| gauge("level", &[("", value)]);
+        let mut next = |page: &str| {
+            let values = follower.next(&latest(0, 0, page)).values.values;
+            serde_json::to_string(&values.iter().map(|it| it.1).collect::<Vec<_>>()).unwrap()
+        };
+        assert_eq!(next(""), "[]");
+        for (value, expected) in [("0", "[0]"), ("2", "[2]"), ("2", "[]"), ("NaN", "[null]")] {
+            assert_eq!(next(&of(value)), expected);
+        }
+        assert_eq!([next(&of("2")), next(""), next("")], ["[2]", "[null]", "[]"]);
+    }
+
+    #[test]
+    fn a_value_that_is_no_number_makes_no_series_the_largest() {
+        let size = |values: [f64; 2]| {
+            let values = (0..).zip(values).collect();
+            Line { values, ..Line::default() }.size()
+        };
+        assert_eq!(size([f64::NAN, -2.0]), 2.0);
+        assert_eq!(size([f64::NEG_INFINITY, 1.0]), f64::INFINITY);
+    }
+}

@@ -1,5 +1,0 @@
-//! The `talea` program.
-
-fn main() -> std::process::ExitCode {
-    talea_cli::main()
-}

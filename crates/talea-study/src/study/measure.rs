@@ -1,0 +1,241 @@
+//! The measures that cases are compared by: a number for each round.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use talea_load::Meters;
+use talea_statistics::{Mean, Ratio, mean};
+
+use super::clients::Clients;
+use super::server::Server;
+
+/// A number that each round of a case has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// Requests sent a second.
+    Rate,
+    /// The clients' time, in seconds.
+    Time,
+    /// Mean response time at the clients, in milliseconds.
+    Mean,
+    P50,
+    /// 90th percentile of the response time at the clients.
+    P90,
+    P99,
+    P999,
+    P9999,
+    /// The server's processor time a request, in microseconds.
+    Cpu,
+    /// The most memory that the server had, in bytes.
+    Memory,
+    Failed,
+}
+
+/// A round's numbers.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measures {
+    #[serde(flatten)]
+    values: BTreeMap<Measure, f64>,
+    /// The measures whose numbers are lower bounds: they lie among requests that timed out or were cut off.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    at_least: BTreeSet<Measure>,
+    /// The share of the requests that failed without an answer, and count in no time.
+    #[serde(default, skip_serializing_if = "is_none")]
+    untimed: f64,
+}
+
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
+}
+
+/// A measure's numbers in some rounds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Values {
+    pub numbers: Vec<f64>,
+    /// Whether one of them is a lower bound, and so their mean.
+    pub at_least: bool,
+    /// The mean share of requests that count in no time.
+    pub untimed: f64,
+}
+
+impl Measures {
+    pub(crate) fn get(&self, measure: Measure) -> Option<f64> {
+        self.values.get(&measure).copied()
+    }
+}
+
+impl Values {
+    /// Whether a quantile may lie among the requests that count in no time, which are more than another's: the
+    /// number alone then makes the one of them look fast that failed more.
+    pub(crate) fn is_of_survivors(&self, measure: Measure, other: &Self) -> bool {
+        let share = measure.share();
+        self.untimed > other.untimed && share.is_some_and(|share| self.untimed >= 1.0 - share)
+    }
+}
+
+impl Measure {
+    /// All of them, with their names, their titles in a report, and their units.
+    pub(crate) const ALL: [(Self, &'static str, &'static str, &'static str); 11] = [
+        (Self::Rate, "rate", "Requests a second", ""),
+        (Self::Time, "time", "Client time", "s"),
+        (Self::Mean, "mean", "Mean response time", "ms"),
+        (Self::P50, "p50", "p50", "ms"),
+        (Self::P90, "p90", "p90", "ms"),
+        (Self::P99, "p99", "p99", "ms"),
+        (Self::P999, "p99.9", "p99.9", "ms"),
+        (Self::P9999, "p99.99", "p99.99", "ms"),
+        (Self::Cpu, "cpu", "Server CPU a request", "µs"),
+        (Self::Memory, "memory", "Server memory, peak", "bytes"),
+        (Self::Failed, "failed", "Failed requests", ""),
+    ];
+
+    fn names(self) -> (&'static str, &'static str, &'static str) {
+        let (_, name, title, unit) = Self::ALL[self as usize];
+        (name, title, unit)
+    }
+
+    /// Its title in a report.
+    pub(crate) fn title(self) -> &'static str {
+        self.names().1
+    }
+
+    /// Its unit; empty where it has none.
+    pub(crate) fn unit(self) -> &'static str {
+        self.names().2
+    }
+
+    /// The share of itself by which a value may be wrong, at most: quantiles come from buckets.
+    fn error(self) -> f64 {
+        match self {
+            Self::P50 | Self::P90 | Self::P99 | Self::P999 | Self::P9999 => Meters::QUANTILE_ERROR,
+            Self::Rate | Self::Time | Self::Mean | Self::Cpu | Self::Memory | Self::Failed => 0.0,
+        }
+    }
+
+    /// Of how many of the requests a response time says that they are no slower; all for the mean.
+    fn share(self) -> Option<f64> {
+        match self {
+            Self::P50 => Some(0.5),
+            Self::P90 => Some(0.9),
+            Self::P99 => Some(0.99),
+            Self::P999 => Some(0.999),
+            Self::P9999 => Some(0.9999),
+            Self::Mean => Some(1.0),
+            Self::Rate | Self::Time | Self::Cpu | Self::Memory | Self::Failed => None,
+        }
+    }
+
+    /// Its values in some rounds; none if a round does not have it, or there is no round.
+    pub fn of(self, rounds: &[Measures]) -> Option<Values> {
+        let numbers: Option<Vec<f64>> = rounds.iter().map(|round| round.get(self)).collect();
+        let untimed: Vec<f64> = rounds.iter().map(|round| round.untimed).collect();
+        Some(Values {
+            numbers: numbers.filter(|all| !all.is_empty())?,
+            at_least: rounds.iter().any(|round| round.at_least.contains(&self)),
+            untimed: mean(&untimed),
+        })
+    }
+
+    /// The mean of some rounds, with its interval; none of fewer than two.
+    pub fn mean(self, rounds: &[f64]) -> Option<Mean> {
+        Mean::of(rounds).map(|mean| mean.known_within(self.error()))
+    }
+
+    /// The ratio of some rounds to others, with its interval. Paired are rounds that were run side
+    /// by side.
+    pub(crate) fn ratio(self, of: &[f64], to: &[f64], paired: bool) -> Option<Ratio> {
+        let ratio = if paired { Ratio::paired(of, to) } else { Ratio::unpaired(of, to) };
+        ratio.map(|ratio| ratio.known_within(self.error()))
+    }
+
+    pub(crate) fn more_is_better(self) -> bool {
+        self == Self::Rate
+    }
+
+    /// The value of each measure in one case; unknown ones are left out.
+    pub(crate) fn all_of(client: &Clients, server: Option<&Server>) -> Measures {
+        let cpu = server.and_then(|server| server.cpu_seconds);
+        let memory = server.and_then(|server| server.peak_memory_bytes);
+        let of = |measure| match measure {
+            Self::Rate => client.mean_rate,
+            Self::Time => Some(client.seconds),
+            Self::Mean => client.mean_ms,
+            Self::P50 => client.p50_ms,
+            Self::P90 => client.p90_ms,
+            Self::P99 => client.p99_ms,
+            Self::P999 => client.p999_ms,
+            Self::P9999 => client.p9999_ms,
+            Self::Cpu => cpu
+                .filter(|_| client.requests_sent > 0)
+                .map(|seconds| seconds / client.requests_sent as f64 * 1e6),
+            Self::Memory => memory.map(|bytes| bytes as f64),
+            Self::Failed => Some(client.failed as f64),
+        };
+        let known = Self::ALL.into_iter().filter_map(|(measure, ..)| Some((measure, of(measure)?)));
+        let bounds = Self::ALL.into_iter().map(|(measure, ..)| measure);
+        let bounds = bounds.filter(|measure| client.at_least.contains(measure.field()));
+        Measures {
+            values: known.collect(),
+            at_least: bounds.collect(),
+            untimed: client.untimed_share(),
+        }
+    }
+
+    /// The field of [`Clients`] that has a response time; empty for other measures.
+    fn field(self) -> &'static str {
+        match self {
+            Self::Mean => "mean_ms",
+            Self::P50 => "p50_ms",
+            Self::P90 => "p90_ms",
+            Self::P99 => "p99_ms",
+            Self::P999 => "p999_ms",
+            Self::P9999 => "p9999_ms",
+            Self::Rate | Self::Time | Self::Cpu | Self::Memory | Self::Failed => "",
+        }
+    }
+}
+
+impl fmt::Display for Measure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.names().0)
+    }
+}
+
+impl FromStr for Measure {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = Self::ALL.into_iter().find(|(_, name, ..)| *name == text);
+        found.map(|(measure, ..)| measure).ok_or_else(|| {
+            let known = Self::ALL.map(|(_, name, ..)| name).join(", ");
+            format!("found {text:?}, expected one of {known}")
+        })
+    }
+}
+
+#[cfg(test)]
+impl Measures {
+    /// Of some numbers, or of lower bounds.
+    pub(crate) fn of_test(values: &[(Measure, f64)], at_least: bool, untimed: f64) -> Self {
+        let bounds = values.iter().filter(|_| at_least).map(|(measure, _)| *measure);
+        Self { values: values.iter().copied().collect(), at_least: bounds.collect(), untimed }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measure_is_known_by_its_name() {
+        for (n, (measure, name, ..)) in Measure::ALL.into_iter().enumerate() {
+            assert_eq!(measure as usize, n, "names() looks it up by its place");
+            assert_eq!(name.parse(), Ok(measure));
+            assert_eq!(measure.to_string(), name);
+        }
+        assert!("p98".parse::<Measure>().unwrap_err().contains("p99.9"));
+    }
+}

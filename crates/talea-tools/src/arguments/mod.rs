@@ -1,0 +1,405 @@
+//! The command line of `talea`.
+
+pub(crate) mod connection;
+mod quantity;
+#[cfg(target_os = "linux")]
+mod regions;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use talea_load::{Rate, Target};
+use talea_parse::Syntax;
+
+use crate::check::Source;
+use talea_study::compare::Condition;
+use talea_study::study::{Case, KNOWN, LONG};
+
+use self::connection::{Connection, Tls};
+use self::quantity::{address, at_least_one, duration};
+#[cfg(target_os = "linux")]
+pub(crate) use self::regions::{
+    ExpireArguments, InspectArguments, PostmortemArguments, RegionFamilies, RegionSource,
+    ServeArguments, TopArguments, WipeArguments,
+};
+
+/// Meter HTTP services, and find out how they behave as clients pile up.
+#[derive(Debug, Parser)]
+#[command(name = "talea", version, propagate_version = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Make load on a service, and count every request and answer
+    #[command(long_about = LOAD)]
+    Load(Box<LoadArguments>),
+    /// Run load cases against a service, sample its metrics, and write a report
+    #[command(long_about = STUDY)]
+    Study(Box<StudyArguments>),
+    /// Check a text of metrics against its format, with a correction for each finding
+    #[command(long_about = CHECK)]
+    Check(CheckArguments),
+    /// Look into the shared memory that a service counts in, from outside
+    #[cfg(target_os = "linux")]
+    #[command(long_about = regions::INSPECT)]
+    Inspect(InspectArguments),
+    /// Reset the counts of a service in shared memory to 0
+    #[cfg(target_os = "linux")]
+    #[command(long_about = regions::WIPE)]
+    Wipe(WipeArguments),
+    /// Remove idle series from shared memory
+    #[cfg(target_os = "linux")]
+    #[command(long_about = regions::EXPIRE)]
+    Expire(ExpireArguments),
+    /// Serve the metrics of regions from outside, also while their services are stopped or dead
+    #[cfg(target_os = "linux")]
+    #[command(long_about = regions::SERVE)]
+    Serve(ServeArguments),
+    /// Watch the endpoints of a service as it runs, in a terminal
+    #[cfg(all(target_os = "linux", feature = "top"))]
+    #[command(long_about = regions::TOP)]
+    Top(TopArguments),
+    /// Show what happened before a process died, from what the agent recorded and the region holds
+    #[cfg(target_os = "linux")]
+    #[command(long_about = regions::POSTMORTEM)]
+    Postmortem(PostmortemArguments),
+    /// Print what completes commands in a shell
+    #[cfg(feature = "completions")]
+    #[command(long_about = COMPLETIONS)]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the manual pages into a folder
+    #[cfg(feature = "completions")]
+    #[command(long_about = MAN)]
+    Man {
+        /// The folder, which is made if it is not there
+        folder: PathBuf,
+    },
+}
+
+#[cfg(feature = "completions")]
+const MAN: &str = "Write the manual pages into a folder.\n\n\
+        These are talea.1 and one for each command. `man` finds those in ~/.local/share/man/man1.";
+
+#[cfg(feature = "completions")]
+const COMPLETIONS: &str = "Print what completes commands in a shell.\n\n\
+        bash: talea completions bash > ~/.local/share/bash-completion/completions/talea\n\
+        zsh:  talea completions zsh > \"${fpath[1]}/_talea\"\n\
+        fish: talea completions fish > ~/.config/fish/completions/talea.fish";
+
+const LOAD: &str = "Make load on a service, and count every request and answer.\n\n\
+        Closed: --clients N run the scenario M times each (--iterations M), or for a time (--for). \
+        A client keeps one connection, waits for each answer and reads all of its body.\n\n\
+        Open: scenarios begin at a --rate, independent of earlier answers. Response times count \
+        from when a request was to be made, so that a server that stalls cannot hide it \
+        (coordinated omission).\n\n\
+        A request that fails, or is answered with another status than the scenario expects, is \
+        counted and shown; it is never sent again.";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 nothing failed, 1 a request failed or --fail-if holds, 2 usage or target not \
+        there, 130 stopped by a signal."
+)]
+pub(crate) struct LoadArguments {
+    /// The URL before the scenario's paths, such as http://127.0.0.1:4000/api/items
+    pub url: Target,
+    /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
+    #[arg(long, value_name = "FILE", default_value = "crud")]
+    pub scenario: String,
+    /// How many clients run at the same time; with --rate at most, 1000 by default
+    #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
+    pub clients: Option<u64>,
+    /// How many times each client runs the scenario
+    #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one, conflicts_with_all = ["during", "rate", "poisson"])]
+    pub iterations: Option<u64>,
+    /// For how long
+    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    pub during: Option<Duration>,
+    /// How many scenarios begin a second, such as 200; or stages, such as 100:10s,200:10s
+    #[arg(long, value_name = "RATE")]
+    pub rate: Option<Rate>,
+    /// At random times (a Poisson process) rather than evenly
+    #[arg(long, requires = "rate")]
+    pub poisson: bool,
+    #[command(flatten)]
+    pub connection: Connection,
+    /// Make load for a while before, which is not counted
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub warm_up: Option<Duration>,
+    /// Fail where this holds, such as 'p99 > 50ms', 'rate < 1000' or 'failed > 0'; over several rounds
+    /// where all of the interval lies beyond. Known are rate, time, mean, p50, p90, p99, p99.9, p99.99,
+    /// failed
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
+    /// How often the whole load is made; from two on with intervals over the rounds
+    #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
+    pub rounds: u64,
+    /// The seed of random values and arrivals: the same seed gives the same
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    /// Write a line of CSV for each request; response_us is the time that counts in quantiles, from when an
+    /// arrival was scheduled, and took_us the time from when it was sent
+    #[arg(long, value_name = "FILE")]
+    pub samples: Option<PathBuf>,
+    #[command(flatten)]
+    pub live: Live,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A live page of a load or a study.
+#[derive(Debug, Args)]
+pub(crate) struct Live {
+    /// Serve a live page meanwhile, which shows both sides as they run; on a free port of this machine, or
+    /// at an address
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "127.0.0.1:0",
+        value_parser = address
+    )]
+    pub live: Option<SocketAddr>,
+}
+
+const STUDY: &str = "Run load cases against a service, sample its metrics, and write a report.\n\n\
+        Without --url the service is the items API, in a child process on free ports, and before \
+        each case its database is emptied. While a case runs, the service's metrics are sampled \
+        every 100 ms. Server numbers come from the server's metrics, client numbers from the \
+        clients.";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed, they \
+        disagree or --fail-if holds, 2 the study could not be done, 130 stopped by a signal (no \
+        report is written).",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
+)]
+pub(crate) struct StudyArguments {
+    /// Cases to run, in this order: A (10x20), B (100x20), C (1000x20), D (20x100), E (20x1000);
+    /// clients x iterations, such as 500x5; clients for a time, such as 500x10s; or arrivals, such
+    /// as 200/s:10s
+    #[arg(long, value_name = "CASES", value_delimiter = ',', default_value = "A,B,C,D,E")]
+    pub cases: Vec<Case>,
+    /// Run cases of 10 s instead, long enough for a Prometheus that scrapes once a second: 10x10s,
+    /// 20x10s, 100x10s, 1000x10s
+    #[arg(long, conflicts_with = "cases")]
+    pub long: bool,
+    /// Folder for report.html and report.json
+    #[arg(long, value_name = "DIR", default_value = "target/study")]
+    pub out: PathBuf,
+    /// The URL of a service that runs already; the scenario's paths are appended to it
+    #[arg(long, value_name = "URL", conflicts_with = "api")]
+    pub url: Option<Target>,
+    /// Where that service has its metrics, in the Prometheus text format; so has each command line of --ab
+    #[arg(long, value_name = "URL", requires = "url", value_parser = Target::page)]
+    pub metrics_url: Option<Target>,
+    /// The names of its metrics: talea, phoenix (on Cowboy) or opentelemetry; otherwise as the
+    /// scenario says, or talea
+    #[arg(long, value_name = "NAMES")]
+    pub names: Option<String>,
+    /// A Prometheus that scrapes the service, to be asked too
+    #[arg(long, value_name = "URL")]
+    pub prometheus: Option<Target>,
+    /// Labels of the service's series there, such as job="server", where it is not alone
+    #[arg(long, value_name = "LABELS", requires = "prometheus", default_value = "")]
+    pub prometheus_labels: String,
+    /// Start a Prometheus that scrapes the service once a second, and ask it too
+    #[arg(
+        long,
+        value_name = "PROGRAM",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "prometheus",
+        conflicts_with_all = ["prometheus", "prometheus_labels"]
+    )]
+    pub with_prometheus: Option<PathBuf>,
+    /// A command for the shell before each case, such as one that empties the database; it cannot ask
+    /// anything at the terminal
+    #[arg(long, value_name = "COMMAND")]
+    pub before_case: Option<String>,
+    /// The items-api program; by default the one beside this program
+    #[arg(long, value_name = "PATH", conflicts_with = "metrics_url")]
+    pub api: Option<PathBuf>,
+    /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
+    #[arg(long, value_name = "FILE", default_value = "crud")]
+    pub scenario: String,
+    #[command(flatten)]
+    pub connection: Connection,
+    /// Make the load of each case for a while before it, which is not counted
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub warm_up: Option<Duration>,
+    /// How often all cases are run; from two on with intervals over the rounds [default: 1, with
+    /// --ab 5]
+    #[arg(long, value_name = "K", value_parser = at_least_one)]
+    pub rounds: Option<u64>,
+    /// Variants to run side by side, round by round, each compared with the first: environment and arguments of the items API ('ITEMS_METRICS=off', '--pool 5'), command
+    /// lines, or URLs of services, each with its metrics' ('http://… http://…')
+    #[arg(long, value_name = "VARIANT", num_args = 2..)]
+    pub ab: Vec<String>,
+    /// Fail where this holds of a case: 'p99 > 1.1x' of the first variant's, 'p99 > 50ms', 'C:
+    /// failed > 0'; with an interval, where all of it lies beyond. Known are rate, time, mean, p50,
+    /// p90, p99, p99.9, p99.99, cpu (a request), memory, failed
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
+    /// The seed of random values: the same seed gives the same
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
+    pub seed: u64,
+    #[command(flatten)]
+    pub live: Live,
+    /// Further options of a study.
+    #[command(subcommand)]
+    pub then: Option<StudyCommand>,
+}
+
+impl StudyArguments {
+    /// The cases to run, and a sentence that says which these are if they are a set of Talea's.
+    pub(crate) fn chosen_cases(&self) -> (Vec<Case>, Option<&'static str>) {
+        let parsed = |cases: &[&str]| cases.iter().filter_map(|case| case.parse().ok()).collect();
+        let default: Vec<Case> = parsed(&KNOWN.map(|(id, ..)| id));
+        match self.long {
+            true => (parsed(&LONG), Some("These are the long cases, of 10 s each.")),
+            false if self.cases == default => {
+                let words = "These are the short cases, of a fixed number of requests. With --long \
+                             they take 10 s each, so that a scrape a second sees them.";
+                (default, Some(words))
+            }
+            false => (self.cases.clone(), None),
+        }
+    }
+}
+
+/// Commands for studies that were made before.
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudyCommand {
+    /// Compare reports with the first of them
+    Compare(CompareArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read, has no case of the \
+                  first, or --fail-if cannot be judged."
+)]
+pub(crate) struct CompareArguments {
+    /// report.json of each study
+    #[arg(value_name = "REPORT", num_args = 2.., required = true)]
+    pub reports: Vec<PathBuf>,
+    /// Fail where this holds of a case, such as 'p99 > 1.1x' of the first report's
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
+    /// Print the comparison as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+const CHECK: &str = "Check a text of metrics against its format, with a correction for each finding.\n\n\
+        A violation is forbidden by the Prometheus text format 0.0.4 or OpenMetrics 1.0. Advice is \
+        recommended by them or by `promtool check metrics`: help, units, names. Each finding is a line, \
+        PATH:LINE:COLUMN: violation|advice: what was found; what to write instead.";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 no violations, 1 violations (with --strict also advice; an empty text \
+        is a violation), 2 the text cannot be read, 130 stopped by a signal."
+)]
+pub(crate) struct CheckArguments {
+    /// A file, or a URL such as http://127.0.0.1:9100/metrics; - is standard input
+    #[arg(value_name = "FILE|URL", default_value = "-")]
+    pub source: Source,
+    /// The text's format; by default that of a URL's Content-Type; otherwise a text with a line # EOF,
+    /// a unit or a type that text 0.0.4 does not have is OpenMetrics
+    #[arg(long, value_name = "FORMAT")]
+    pub format: Option<CheckedFormat>,
+    #[command(flatten)]
+    pub tls: Tls,
+    /// Fail on advice too
+    #[arg(long)]
+    pub strict: bool,
+    /// Print each finding as a line of JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// A format that can be checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum CheckedFormat {
+    /// The Prometheus text format 0.0.4
+    Text,
+    /// OpenMetrics text 1.0
+    #[value(name = "openmetrics")]
+    OpenMetrics,
+}
+
+impl From<CheckedFormat> for Syntax {
+    fn from(format: CheckedFormat) -> Self {
+        match format {
+            CheckedFormat::Text => Self::Text,
+            CheckedFormat::OpenMetrics => Self::OpenMetrics,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use talea_load::{Model, Until};
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent_and_help_says_more_of_a_command_than_its_line() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+        for command in Arguments::command().get_subcommands() {
+            let line = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+            assert!(long.len() > line.len(), "{}: {long:?}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn an_option_that_would_have_no_effect_is_refused() {
+        for words in [
+            "load http://a/ -n 1 -m 1 --poisson",
+            "study --api a --metrics-url http://a/",
+            "study --with-prometheus --prometheus-labels a",
+        ] {
+            let parsed = Arguments::try_parse_from(["talea"].into_iter().chain(words.split(' ')));
+            assert!(parsed.unwrap_err().to_string().contains("cannot be used with"), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_study_names_the_set_of_cases_that_it_runs() {
+        let chosen = |options: &[&str]| {
+            let words = ["talea", "study"].iter().chain(options);
+            let arguments = Arguments::try_parse_from(words).unwrap();
+            let Command::Study(study) = arguments.command else { panic!("a study") };
+            study.chosen_cases()
+        };
+        let (cases, words) = chosen(&[]);
+        assert_eq!(cases.iter().map(|case| &*case.id).collect::<String>(), "ABCDE");
+        assert!(words.unwrap().starts_with("These are the short cases"), "{words:?}");
+        let (cases, words) = chosen(&["--long"]);
+        assert!(cases.iter().map(|case| &*case.id).eq(talea_study::study::LONG));
+        let clients = cases.iter().map(|case| match case.model {
+            // Long enough for several scrapes, of one a second.
+            Model::Closed { clients, until: Until::Time(time) } if time.as_secs() == 10 => clients,
+            _ => panic!("{case:?}"),
+        });
+        assert_eq!(clients.collect::<Vec<_>>(), [10, 20, 100, 1000]);
+        assert!(words.unwrap().starts_with("These are the long cases"), "{words:?}");
+        assert_eq!(chosen(&["--cases", "A,5x1s"]).1, None);
+    }
+}

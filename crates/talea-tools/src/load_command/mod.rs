@@ -1,0 +1,172 @@
+//! `talea load`: checks, runs, prints.
+
+mod rounds;
+
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use talea_load::samples::SamplesFile;
+use talea_load::scenario::Scenario;
+use talea_load::stop::Stop;
+use talea_load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window};
+
+use self::rounds::Rounds;
+use crate::arguments::LoadArguments;
+use crate::ending::Ending;
+use crate::live_page::LivePage;
+use talea_load::descriptors;
+use talea_study::compare::{Condition, report_conditions};
+use talea_study::progress::Progress;
+use talea_study::study::{Case, CaseResult, Clients, Measures, Times};
+use talea_view::screen::{self, note};
+
+/// Runs the load and prints its summary to standard output.
+/// Fails when it cannot begin: no scenario, too few descriptors, or nothing at the URL.
+pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
+    if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
+        bail!("--fail-if {condition} compares, and there is nothing to compare with: give a limit");
+    }
+    let plan = plan(arguments)?;
+    let samples = arguments.samples.as_deref().map(SamplesFile::prepare).transpose()?;
+    descriptors::ensure(plan.model.clients())?;
+    let reached = tokio::select! {
+        reached = plan.target.clone().reached(arguments.connection.timeout) => reached,
+        () = stop.requested() => return Ok(Ending::Interrupted),
+    };
+    let target = reached.map_err(|error| unreachable(&arguments.url, &error))?;
+    let plan = Plan { target, ..plan };
+
+    let meters = Meters::new(plan.scenario.steps.len())?;
+    let live = LivePage::start(arguments.live.live, "load")?;
+    if let Some(watcher) = live.watcher() {
+        let round = |round: u64| ((round + 1).to_string(), plan.model.to_string());
+        let rounds = (0..arguments.rounds).map(round).collect();
+        watcher.begin_run(&plan.target.to_string(), rounds, &meters);
+    }
+    let warmed_up = match arguments.warm_up {
+        None => 0,
+        Some(time) => warm_up(&plan, time, &meters, &stop).await?,
+    };
+    let (mut rounds, mut measures) = (Vec::new(), Vec::new());
+    let mut kept = Vec::new();
+    for round in 0..arguments.rounds {
+        if stop.is_requested() {
+            break;
+        }
+        // Others in each round, the same in each repetition.
+        let plan = Plan { seed: plan.seed.wrapping_add(round << 32), ..plan.clone() };
+        let window = meters.window();
+        let number = usize::try_from(round)?;
+        if let Some(watcher) = live.watcher() {
+            watcher.begin_case(number, &window, &plan);
+        }
+        let mut outcome = one(&plan, &window, &stop).await?;
+        kept.push(std::mem::take(&mut outcome.samples));
+        let mut summary = Summary::new(&plan, &outcome);
+        summary.requests_of_warm_up = if round == 0 { warmed_up } else { 0 };
+        rounds.push(summary);
+        let case = Case { id: (round + 1).to_string(), model: plan.model.clone() };
+        let client = Clients::new(&plan, &outcome, Times::default());
+        let result = CaseResult::new(&case, client, None);
+        if let Some(watcher) = live.watcher() {
+            watcher.end_case(number, &result);
+        }
+        // A round that was cut short is no sample of a round, unless there is nothing else.
+        if !outcome.interrupted || measures.is_empty() {
+            measures.extend(result.rounds);
+        }
+    }
+    live.end(None);
+    if rounds.is_empty() {
+        note("stopped before a request was counted");
+        return Ok(Ending::Interrupted);
+    }
+    // Of the two neither is lost when the other cannot be written.
+    let printed = print(arguments, &rounds, &measures);
+    if let Some(file) = &samples {
+        file.write(&plan.scenario, &mut kept)?;
+    }
+    printed?;
+    let judge = |condition: &Condition| condition.judge_load(&measures).into_iter().collect();
+    let fails = report_conditions(&arguments.fail_if, judge);
+    let interrupted = stop.is_requested() && {
+        let all = rounds.len() as u64 == arguments.rounds;
+        !all || rounds.iter().any(|round| round.interrupted)
+    };
+    if interrupted {
+        return Ok(Ending::Interrupted);
+    }
+    let is_clean = !fails? && rounds.iter().all(|round| round.failed == 0);
+    Ok(if is_clean { Ending::Clean } else { Ending::Failures })
+}
+
+async fn one(plan: &Plan, window: &Window, stop: &Stop) -> Result<Outcome> {
+    let progress = Progress::begin(&plan.model.to_string(), plan.requests(), window.clone());
+    let outcome = talea_load::run(plan, window, stop.clone()).await;
+    progress.end();
+    outcome.map_err(|error| anyhow!(error))
+}
+
+async fn warm_up(plan: &Plan, time: Duration, meters: &Meters, stop: &Stop) -> Result<u64> {
+    let model = plan.model.only_for(time);
+    let plan = Plan { model, samples: false, seed: !plan.seed, ..plan.clone() };
+    let outcome = one(&plan, &meters.window(), stop).await.context("while warming up")?;
+    Ok(outcome.tally.sent)
+}
+
+fn print(arguments: &LoadArguments, rounds: &[Summary], measures: &[Measures]) -> Result<()> {
+    match rounds {
+        [only] if arguments.rounds == 1 => screen::print_as(arguments.json, only),
+        rounds => screen::print_as(arguments.json, &Rounds::new(rounds.to_vec(), measures)),
+    }
+}
+
+fn plan(arguments: &LoadArguments) -> Result<Plan> {
+    let protocol = arguments.connection.protocol();
+    let target = arguments.connection.tls.to(&arguments.url, protocol.alpn())?;
+    Ok(Plan {
+        target,
+        scenario: Arc::new(Scenario::of(&arguments.scenario)?),
+        model: model(arguments)?,
+        protocol,
+        timeout: arguments.connection.timeout,
+        seed: arguments.seed,
+        samples: arguments.samples.is_some(),
+    })
+}
+
+fn model(arguments: &LoadArguments) -> Result<Model> {
+    let time = arguments.during;
+    if let Some(rate) = &arguments.rate {
+        let stages = rate.stages(time).map_err(|error| anyhow!(error))?;
+        let arrivals = Arrivals { stages, poisson: arguments.poisson };
+        return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(MAX_CONCURRENT) });
+    }
+    let clients = arguments.clients.context("how many clients? say --clients N, or --rate R")?;
+    let until = match (arguments.iterations, time) {
+        (Some(iterations), None) => Until::Iterations(iterations),
+        (None, Some(time)) => Until::Time(time),
+        _ => bail!("for how long? say --iterations M, or --for TIME"),
+    };
+    Ok(Model::Closed { clients, until })
+}
+
+/// How many may be under way at once in an open model.
+const MAX_CONCURRENT: u64 = 1000;
+
+fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
+    let what_to_do = match error.kind() {
+        ErrorKind::ConnectionRefused => {
+            "Nothing listens there: start the service, or correct the URL."
+        }
+        ErrorKind::TimedOut => "No connection in time: is the host up, or a firewall in between?",
+        ErrorKind::InvalidData => {
+            "Is it served over TLS? Name its certificate's issuer with --ca FILE, or take any with \
+             --insecure."
+        }
+        _ => "Check the URL's host and port.",
+    };
+    anyhow!("{url} cannot be reached: {error}.\n{what_to_do}")
+}

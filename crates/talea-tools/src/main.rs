@@ -1,0 +1,5 @@
+//! The `talea` program.
+
+fn main() -> std::process::ExitCode {
+    talea_tools::main()
+}
