@@ -82,7 +82,7 @@ pub(crate) fn run(input: &[u8]) {
     assert_eq!(of("sales_total", None), [before + 1.0]);
     let sizes = of("sizes_count", None);
     assert_eq!(sizes, [before + 1.0]);
-    assert_eq!(of("sizes_bucket", Some(("le", "10"))), sizes);
+    assert_eq!(of("sizes_bucket", Some(("le", "10.0"))), sizes);
     assert_eq!(of("sizes_bucket", Some(("le", "+Inf"))), sizes);
 }
 

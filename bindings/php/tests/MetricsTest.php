@@ -60,8 +60,8 @@ final class MetricsTest extends RegionTestCase
         }
         $expected = <<<'END'
             size_bucket{part="a",le="0.1"} 1
-            size_bucket{part="a",le="5"} 3
-            size_bucket{part="a",le="100"} 4
+            size_bucket{part="a",le="5.0"} 3
+            size_bucket{part="a",le="100.0"} 4
             size_bucket{part="a",le="+Inf"} 5
             size_sum{part="a"} 1015.1
             size_count{part="a"} 5
@@ -74,7 +74,7 @@ final class MetricsTest extends RegionTestCase
         $registry = $this->registry();
         $registry->registerHistogram('', 'size', 'Sizes.')->observe(1);
         preg_match_all('/le="([^"]+)"/', $registry->render(), $found);
-        $buckets = explode(' ', '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1 2.5 5 7.5 10 +Inf');
+        $buckets = explode(' ', '0.005 0.01 0.025 0.05 0.075 0.1 0.25 0.5 0.75 1.0 2.5 5.0 7.5 10.0 +Inf');
         self::assertSame($buckets, $found[1]);
     }
 

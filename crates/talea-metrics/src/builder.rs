@@ -23,7 +23,7 @@ use crate::settings::Settings;
 ///     .label("service", "shop")
 ///     .build(&registry)?;
 /// metrics::with_local_recorder(&recorder, || metrics::histogram!("sent_bytes").record(42.0));
-/// let line = r#"sent_bytes_bucket{service="shop",le="1000"} 1"#;
+/// let line = r#"sent_bytes_bucket{service="shop",le="1000.0"} 1"#;
 /// assert!(registry.snapshot().to_text().contains(line));
 /// # Ok::<(), talea_metrics::Error>(())
 /// ```

@@ -112,6 +112,8 @@ pub use definition::opts::{Bucketing, Opts};
 pub use definition::unit::{Bytes, Count, Floats, Seconds, Unit};
 pub use error::{Error, SeriesError};
 pub use exemplar::{Exemplar, ExemplarError};
+#[doc(hidden)]
+pub use expose::write_canonical;
 pub use expose::{Escaping, Format, TEXT_CONTENT_TYPE};
 pub use family::lazy::Lazy;
 pub use family::timers::Labelled;

@@ -103,8 +103,7 @@ impl<S: Scrapable> Scraper<S> {
         self.encoder.show_created();
     }
 
-    /// Writes whole numbers as `1.0` in both text formats, thresholds too, as clients do whose numbers are
-    /// all floats, until [`format`](Self::format) is called again. Parsers read the same number; a text that is
+    /// Writes whole numbers as `1.0` in both text formats, as clients do whose numbers are all floats, until [`format`](Self::format) is called again. Parsers read the same number; a text that is
     /// compared does not differ. A page takes about twice as long.
     ///
     /// ```

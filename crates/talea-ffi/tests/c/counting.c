@@ -189,7 +189,7 @@ static void histograms(const talea_registry *registry) {
     OK(talea_record(drift, up, 1, OBSERVE, talea_double(0.75)));
     OK(talea_record(drift, up, 1, OBSERVE, talea_unsigned(3)));
     CHECK(shows(registry, "drift_sum{method=\"up\"} 3.5"));
-    CHECK(shows(registry, "drift_bucket{method=\"up\",le=\"0\"} 1"));
+    CHECK(shows(registry, "drift_bucket{method=\"up\",le=\"0.0\"} 1"));
     CHECK(shows(registry, "drift_bucket{method=\"up\",le=\"1e+06\"} 3"));
 
     options = options_of(TALEA_KIND_HISTOGRAM, "pricing", NULL, 0);

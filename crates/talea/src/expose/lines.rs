@@ -432,11 +432,7 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    pub(crate) fn begin(
-        &mut self,
-        bounds: impl Iterator<Item = f64> + Clone,
-        write: fn(&mut Vec<u8>, f64),
-    ) {
+    pub(crate) fn begin(&mut self, bounds: impl Iterator<Item = f64> + Clone) {
         let Self { bounds: known, text, ends } = self;
         if known.iter().map(|x| x.to_bits()).eq(bounds.clone().map(f64::to_bits)) {
             return;
@@ -446,7 +442,7 @@ impl Bounds {
         ends.clear();
         for bound in bounds {
             known.push(bound);
-            write(text, bound);
+            write_canonical(text, bound);
             text.push(b'"');
             ends.push(text.len());
         }

@@ -18,6 +18,7 @@ mod writer;
 pub(crate) use encoder::Encoder;
 pub use escaping::Escaping;
 pub use format::Format;
+pub use number::write_canonical;
 pub(crate) use number::write_float;
 #[cfg(target_os = "linux")]
 #[cfg(all(target_os = "linux", feature = "outside"))]

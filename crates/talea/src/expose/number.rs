@@ -63,9 +63,19 @@ fn whole(x: f64) -> Option<i64> {
     is_whole.then_some(whole)
 }
 
-/// An upper bound as Go writes floats, so that `le` is the same text from any writer:
-/// with an exponent from a million on, and below a ten-thousandth.
-pub(crate) fn write_bound(out: &mut Vec<u8>, x: f64) {
+/// A float as OpenMetrics requires it of thresholds: `10.0` rather than `10`. Thresholds and quantiles are
+/// written so in both text formats, since they are part of a series' name. Source: "Canonical Numbers" in the
+/// OpenMetrics specification, 1.0.0.
+pub fn write_canonical(out: &mut Vec<u8>, x: f64) {
+    let from = out.len();
+    write_as_go(out, x);
+    if x.is_finite() && !out[from..].iter().any(|byte| matches!(byte, b'.' | b'e')) {
+        out.extend_from_slice(b".0");
+    }
+}
+
+/// A float as Go writes it: with an exponent from a million on, and below a ten-thousandth.
+fn write_as_go(out: &mut Vec<u8>, x: f64) {
     let is_usual = x == 0.0 || (1e-4..1e6).contains(&x.abs());
     if is_usual || !x.is_finite() {
         return write_float(out, x);
@@ -75,16 +85,6 @@ pub(crate) fn write_bound(out: &mut Vec<u8>, x: f64) {
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let sign = if exponent < 0 { '-' } else { '+' };
     out.extend_from_slice(format!("{digits}e{sign}{:02}", exponent.abs()).as_bytes());
-}
-
-/// A float as OpenMetrics requires it of upper bounds: `10.0` rather than `10`. Source: "Canonical
-/// Numbers" in the OpenMetrics specification, 1.0.0.
-pub(crate) fn write_canonical(out: &mut Vec<u8>, x: f64) {
-    let from = out.len();
-    write_bound(out, x);
-    if x.is_finite() && !out[from..].iter().any(|byte| matches!(byte, b'.' | b'e')) {
-        out.extend_from_slice(b".0");
-    }
 }
 
 /// Nanoseconds since 1970 in seconds, to the last of them.
@@ -151,29 +151,28 @@ mod tests {
 
     #[test]
     fn floats_are_written_as_prometheus_reads_them() {
-        for (x, shown, bound, canonical) in [
-            (0.0, "0", "0", "0.0"),
-            (-0.0, "-0.0", "-0.0", "-0.0"),
-            (10.0, "10", "10", "10.0"),
-            (-2.0, "-2", "-2", "-2.0"),
-            (0.005, "0.005", "0.005", "0.005"),
-            (262_144.0, "262144", "262144", "262144.0"),
-            (1e6, "1000000", "1e+06", "1e+06"),
-            (1_048_576.0, "1048576", "1.048576e+06", "1.048576e+06"),
-            (0.000_05, "0.00005", "5e-05", "5e-05"),
-            (0.000_1, "0.0001", "0.0001", "0.0001"),
-            (1e300, "1e300", "1e+300", "1e+300"),
-            (5e-324, "5e-324", "5e-324", "5e-324"),
-            (f64::INFINITY, "+Inf", "+Inf", "+Inf"),
-            (f64::NEG_INFINITY, "-Inf", "-Inf", "-Inf"),
-            (f64::NAN, "NaN", "NaN", "NaN"),
+        for (x, shown, canonical) in [
+            (0.0, "0", "0.0"),
+            (-0.0, "-0.0", "-0.0"),
+            (10.0, "10", "10.0"),
+            (-2.0, "-2", "-2.0"),
+            (0.005, "0.005", "0.005"),
+            (262_144.0, "262144", "262144.0"),
+            (1e6, "1000000", "1e+06"),
+            (1_048_576.0, "1048576", "1.048576e+06"),
+            (0.000_05, "0.00005", "5e-05"),
+            (0.000_1, "0.0001", "0.0001"),
+            (1e300, "1e300", "1e+300"),
+            (5e-324, "5e-324", "5e-324"),
+            (f64::INFINITY, "+Inf", "+Inf"),
+            (f64::NEG_INFINITY, "-Inf", "-Inf"),
+            (f64::NAN, "NaN", "NaN"),
         ] {
             assert_eq!(text(|out| write_float(out, x)), shown);
             let mut line = [b'x'; 30];
             let end = put_float(&mut line, 3, x).unwrap();
             assert_eq!(line[3..end], *shown.as_bytes());
             assert_eq!(put_float(&mut line[..3], 3, x), None);
-            assert_eq!(text(|out| write_bound(out, x)), bound);
             assert_eq!(text(|out| write_canonical(out, x)), canonical);
         }
         for x in [0.1, 1.0 / 3.0, f64::MAX, f64::MIN_POSITIVE, 123_456_789.125, 2f64.powi(60)] {

@@ -16,7 +16,7 @@
 use talea_region::Exemplar;
 
 use super::lines::{Bounds, Lines, push};
-use super::number::{write_canonical, write_float, write_seconds};
+use super::number::{write_float, write_seconds};
 use super::pages::Family;
 use super::shown_names::ShownNames;
 use super::text_format::{Part, bare_name};
@@ -76,10 +76,9 @@ impl Writer for OpenMetrics {
     fn part(&mut self, label: &str, family: &FamilySnapshot<'_>) {
         let Self { lines, thresholds, quantiles, .. } = self;
         lines.part(label);
-        let write = write_canonical;
         match (family.kind(), family.recent()) {
-            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
-            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
+            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied()),
+            (Kind::Histogram, None) => thresholds.begin(family.bounds()),
             _ => {}
         }
         self.goes_below_zero = goes_below_zero(family);

@@ -2,7 +2,6 @@
 //! the Prometheus documentation.
 
 use super::lines::{Bounds, Lines};
-use super::number::{write_bound, write_canonical};
 use super::pages::Family;
 use super::shown_names::ShownNames;
 use super::text_format::{Part, bare_name};
@@ -64,10 +63,9 @@ impl Writer for Text {
     fn part(&mut self, label: &str, family: &FamilySnapshot<'_>) {
         let Self { lines, thresholds, quantiles, .. } = self;
         lines.part(label);
-        let write = if lines.decimals { write_canonical } else { write_bound };
         match (family.kind(), family.recent()) {
-            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied(), write),
-            (Kind::Histogram, None) => thresholds.begin(family.bounds(), write),
+            (_, Some(recent)) => quantiles.begin(recent.quantiles.iter().copied()),
+            (Kind::Histogram, None) => thresholds.begin(family.bounds()),
             _ => {}
         }
     }

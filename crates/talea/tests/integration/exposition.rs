@@ -1,12 +1,13 @@
 //! Claims about the formats that a scraper can ask for.
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 use crate::support::metrics::{self, By, Users, opts, register, registry};
-use crate::support::pages::{Circuit, alone, escaped, scraped};
+use crate::support::pages::{Circuit, Several, TEXTS, alone, escaped, scraped};
 use crate::support::protobuf::{self, MetricFamily, Time};
 use talea::{
-    Combine, Counter, Escaping, FloatCounter, FloatGauge, Format, Gauge, Histogram, Info, Opts,
-    Registry, Seconds, StateSet, UpDownCounter,
+    Combine, Counter, Escaping, FloatCounter, FloatGauge, Floats, Format, Gauge, Histogram, Info,
+    Opts, Registry, Seconds, StateSet, Summary, UpDownCounter,
 };
 
 const FORMATS: [Format; 4] =
@@ -90,11 +91,48 @@ fn the_text_format_shows_what_it_does_not_know_as_gauges() {
         "# TYPE build_info gauge\nbuild_info{user=\"ci\"} 1\n",
         "# HELP calls_total Calls \\\\ of\\n\"all\" kinds.\n# TYPE calls_total counter\n",
         "circuit{circuit=\"closed\"} 0\ncircuit{circuit=\"open\"} 1\n",
-        "wait_seconds_bucket{le=\"1\"} 1\nwait_seconds_bucket{le=\"+Inf\"} 2\n",
+        "wait_seconds_bucket{le=\"1.0\"} 1\nwait_seconds_bucket{le=\"+Inf\"} 2\n",
     ] {
         assert!(text.contains(line), "{line}\n{text}");
     }
     assert!(!text.contains("_created") && !text.contains("EOF") && !text.contains("trace_id"));
+}
+
+/// The names and labels of samples that have a threshold or a quantile.
+fn with_bounds(text: &str) -> BTreeSet<&str> {
+    let samples = text.lines().filter_map(|line| line.split_once("} "));
+    let names = samples.map(|(name, _)| name);
+    names.filter(|name| name.contains("le=\"") || name.contains("quantile=\"")).collect()
+}
+
+#[test]
+fn a_bucket_and_a_quantile_have_one_name_in_all_text_formats() {
+    let registry = one_of_each();
+    let thresholds = [-1e7, -2.0, 0.0, 1e-5, 0.1, 1.0, 250.0, 1e6];
+    let sizes = opts("sizes").buckets(&thresholds).quantiles(&[0.0, 1.0]);
+    registry.register::<Histogram<Floats>>(sizes).unwrap().observe(3.0);
+    let prices = opts("prices").quantiles(&[0.0, 0.5, 1.0]);
+    registry.register::<Summary<Floats>>(prices).unwrap().observe(3.0);
+    let text = alone(&registry, Format::Text);
+    let expected = with_bounds(&text);
+    // Each has the threshold +Inf too.
+    assert_eq!(expected.len(), 3 + thresholds.len() + 1 + 2 + 3, "{text}");
+    for name in ["sizes_bucket{le=\"-2.0\"", "sizes_bucket{le=\"1e+06\"", "prices{quantile=\"1.0\""]
+    {
+        assert!(expected.contains(name), "{name}\n{text}");
+    }
+    for format in [Format::Text, Format::OpenMetrics, Format::OpenMetricsDraft] {
+        assert_eq!(with_bounds(&alone(&registry, format)), expected, "{format:?}");
+        let mut scraper = registry.scraper();
+        scraper.format(format, Escaping::default());
+        scraper.write_decimals();
+        let text = String::from_utf8_lossy(scraper.scrape()).into_owned();
+        assert_eq!(with_bounds(&text), expected, "{format:?}");
+    }
+    let several = Several::new([("b", registry.clone()), ("a", registry)]);
+    let [text, openmetrics] = TEXTS.map(|(format, _)| several.text(format));
+    assert_eq!(with_bounds(&text).len(), 2 * expected.len());
+    assert_eq!(with_bounds(&text), with_bounds(&openmetrics));
 }
 
 #[test]

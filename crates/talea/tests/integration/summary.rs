@@ -200,9 +200,9 @@ fn formats_show_quantiles_sum_and_count() {
     drop(prices.with(By { user: "b" }));
     let snapshot = registry.snapshot();
     let expected = "# HELP price Some.\n# TYPE price summary\n\
-        price{user=\"a\",quantile=\"0.5\"} 0\nprice{user=\"a\",quantile=\"1\"} 0\n\
+        price{user=\"a\",quantile=\"0.5\"} 0\nprice{user=\"a\",quantile=\"1.0\"} 0\n\
         price_sum{user=\"a\"} 0\nprice_count{user=\"a\"} 1\n\
-        price{user=\"b\",quantile=\"0.5\"} NaN\nprice{user=\"b\",quantile=\"1\"} NaN\n\
+        price{user=\"b\",quantile=\"0.5\"} NaN\nprice{user=\"b\",quantile=\"1.0\"} NaN\n\
         price_sum{user=\"b\"} 0\nprice_count{user=\"b\"} 0\n";
     assert_eq!(snapshot.to_text(), expected);
     let all = snapshot.chunks(Format::OpenMetrics, Escaping::default(), usize::MAX);

@@ -229,7 +229,7 @@ fn after_a_rollback_the_definition_of_the_living_is_shown() {
     for page in [old.page(), agent(&shm)] {
         assert_shows(&page, &OLD);
         assert_shows(&page, &["baskets_count 1", "level 1"]);
-        assert!(!page.contains("le=\"2\""), "{page}");
+        assert!(!page.contains("le=\"2.0\""), "{page}");
     }
     // Also when no process lives any more.
     drop(old);
@@ -311,12 +311,12 @@ fn after_a_canary_has_crashed_the_page_counts_what_the_stable_version_did_since_
         assert_shows(&stable.page(), &newer);
         drop(canary);
         assert_shows(&stable.page(), &OLD);
-        assert_shows(&stable.page(), &[&format!("baskets_bucket{{le=\"1\"}} {n}")]);
+        assert_shows(&stable.page(), &[&format!("baskets_bucket{{le=\"1.0\"}} {n}")]);
         // A gauge is what it is.
         assert_shows(&stable.page(), &[&format!("level {n}")]);
     }
     stable.record(1);
-    assert_shows(&stable.page(), &["baskets_bucket{le=\"1\"} 4"]);
+    assert_shows(&stable.page(), &["baskets_bucket{le=\"1.0\"} 4"]);
 }
 
 /// The growth of a counter as a scraper computes it, which takes a fall for a new beginning.
