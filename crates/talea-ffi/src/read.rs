@@ -3,7 +3,7 @@
 use std::ffi::c_char;
 use std::ptr::{null, without_provenance};
 
-use talea::{FamilySnapshot, SeriesSnapshot, Snapshot, Value};
+use talea::{FamilySnapshot, SeriesSnapshot, Snapshot, Value, write_canonical};
 
 use crate::boundary::{guarded, place, required};
 use crate::fork::{self, WithoutSignals};
@@ -196,18 +196,21 @@ struct FamilyData {
 
 /// The texts of the last bounds, by their place in a series: the next series mostly has the same.
 #[derive(Default)]
-struct Bounds(Vec<(f64, String)>);
+struct Bounds(Vec<(f64, Vec<u8>)>);
 
 impl Bounds {
     fn text(&mut self, place: usize, bound: f64) -> &str {
         while self.0.len() <= place {
-            self.0.push((0.0, shown(0.0)));
+            // No bound is NaN.
+            self.0.push((f64::NAN, Vec::new()));
         }
         let (known, text) = &mut self.0[place];
         if known.to_bits() != bound.to_bits() {
-            (*known, *text) = (bound, shown(bound));
+            *known = bound;
+            text.clear();
+            write_canonical(text, bound);
         }
-        text
+        std::str::from_utf8(text).unwrap_or_default()
     }
 }
 
@@ -321,22 +324,4 @@ fn append_samples(
             plain(samples, count, Number::unsigned(summary.count));
         }
     }
-}
-
-/// A bound as the text format has it: with an exponent from a million on, and below a
-/// ten-thousandth.
-fn shown(x: f64) -> String {
-    if x.is_infinite() {
-        return if x > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
-    }
-    if x == 0.0 || (1e-4..1e6).contains(&x.abs()) {
-        return format!("{x}");
-    }
-    let text = format!("{x:e}");
-    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
-    let (sign, exponent) = match exponent.strip_prefix('-') {
-        Some(exponent) => ('-', exponent),
-        None => ('+', exponent),
-    };
-    format!("{digits}e{sign}{exponent:0>2}")
 }
