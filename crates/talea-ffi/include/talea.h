@@ -266,8 +266,8 @@ typedef struct talea_registry talea_registry;
 // A scrape that is under way, used by one thread at a time.
 typedef struct talea_rendering talea_rendering;
 
-// A series of a family: one combination of label values, kept. It stays until the process
-// ends.
+// A series of a family: one combination of label values, kept. It stays until it is released as often
+// as it was kept, or the process ends.
 typedef struct talea_series talea_series;
 
 // A text: `len` bytes of UTF-8, with or without a zero after them. Null with the length 0 is the
@@ -426,12 +426,13 @@ extern "C" {
 uint32_t talea_abi_version(void);
 
 // Finds or creates the series of some label values, in the order of the family's labels, and
-// keeps it: recording in it costs no look-up. The same values give the same pointer.
+// keeps it: recording in it costs no look-up. The same values give the same pointer, unless this process
+// removed the series meanwhile.
 //
-// For few series that are known beforehand: a kept series stays in memory until the process
-// ends, and does not expire. If there is no room for a new one, it is the family's overflow
-// series; if the series exists and the region has no room even for the 48 bytes that note that it
-// is kept, its updates are discarded. So keep series early.
+// A kept series stays in memory, and does not expire, until talea_series_release was called for it as
+// often as this function, or the process ends. If there is no room for a new one, it is the family's
+// overflow series; if the series exists and the region has no room even for the 48 bytes that note that
+// it is kept, its updates are discarded. So keep series early.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_series_keep(const struct talea_family *family,
@@ -439,11 +440,16 @@ talea_status talea_series_keep(const struct talea_family *family,
                                size_t value_count,
                                const struct talea_series **series);
 
+// Lets go of a series: call it once for each call of talea_series_keep that returned the pointer. After
+// the last one the pointer and the series' words must not be used; the series stays with its values until
+// it expires or is removed. Null is fine.
+void talea_series_release(const struct talea_series *series);
+
 // Writes the addresses of up to `capacity` words of a kept series, and their number to `count`. Code
 // in any language may add to each of them without a call, by its own atomic instruction on 64 bits
 // (relaxed), beside all other recording; never by a plain one. The words are aligned, and valid until
-// the process ends: they count from 0 after the series is removed or wiped, and what is added while
-// the family has ended is discarded.
+// the series is released: they count from 0 after it is wiped, and what is added after this process
+// removed it, or while the family has ended, is discarded.
 //
 // | kind | a word holds | update |
 // |---|---|---|
@@ -466,9 +472,10 @@ talea_status talea_series_words(const struct talea_series *series,
                                 size_t capacity,
                                 size_t *count);
 
-// Removes a series with all its values; the next update creates it anew. A series that a living
-// process keeps is left out of scrapes until its next update, and counts from 0. `removed`, which
-// may be null, receives whether the series existed.
+// Removes a series with all its values; the next update creates it anew. A series that another living
+// process keeps is left out of scrapes until its next update, and counts from 0. What this process
+// records in a series that it kept before is discarded: keep it anew. `removed`, which may be null,
+// receives whether the series existed.
 //
 // TALEA_STATUS_NULL, _WRONG_LENGTH, _NOT_UTF8, _WRONG_LABELS.
 talea_status talea_remove(const struct talea_family *family,

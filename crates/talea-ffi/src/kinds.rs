@@ -4,8 +4,8 @@ use std::sync::atomic::AtomicU64;
 use std::time::SystemTime;
 
 use talea::{
-    Bytes, Count, Counter, DynamicLabels, FloatCounter, FloatGauge, Floats, Gauge, Histogram,
-    SampledSummary, Summary, UpDownCounter,
+    Bytes, Count, Counter, DynamicLabels, FloatCounter, FloatGauge, Floats, Gauge, HeldSeries,
+    Histogram, Hold, SampledSummary, Summary, UpDownCounter,
 };
 
 use crate::boundary::guarded;
@@ -32,6 +32,15 @@ fn record_sample(
 ) -> Result<(), Status> {
     summary.observe(values, Summary::<Floats>::update(operation, number)?, at);
     Ok(())
+}
+
+fn sampled(
+    summary: &SampledSummary,
+    kept: Summary<Floats>,
+    values: &[impl AsRef<str>],
+) -> AnyMetric {
+    let values = values.iter().map(|value| value.as_ref().to_owned()).collect();
+    AnyMetric::Sampled(Box::new((summary.clone(), kept, values)))
 }
 
 /// Defines a family and a kept series of any kind: each variant with its kind, unit and metric.
@@ -112,28 +121,31 @@ macro_rules! kinds {
                 }
             }
 
-            /// Keeps the series of some label values. If there is no room for a new one, `None`, or
-            /// else the overflow series.
-            pub(crate) fn keep(
+            /// Keeps the series of some label values for as long as the process lives; if there is no
+            /// room for a new one, the overflow series.
+            pub(crate) fn keep(&self, values: &[impl AsRef<str>]) -> AnyMetric {
+                match self {
+                    $(Self::$name(family) => AnyMetric::$name(family.with_values(values).keep()),)*
+                    Self::Sampled(summary) => {
+                        sampled(summary, summary.family().with_values(values).keep(), values)
+                    }
+                }
+            }
+
+            /// Keeps the series of some label values until the hold is dropped. `None` if there is no room
+            /// for a new one.
+            pub(crate) fn hold(
                 &self,
                 values: &[impl AsRef<str>],
-                or_overflow: bool,
-            ) -> Option<AnyMetric> {
-                macro_rules! kept {
-                    ($family:expr) => {
-                        match $family.try_with_values(values) {
-                            Ok(found) => found.keep(),
-                            Err(_) if or_overflow => $family.with_values(values).keep(),
-                            Err(_) => return None,
-                        }
-                    };
-                }
+            ) -> Option<(AnyMetric, Option<Hold>)> {
                 Some(match self {
-                    $(Self::$name(family) => AnyMetric::$name(kept!(family)),)*
+                    $(Self::$name(family) => {
+                        let HeldSeries { metric, hold } = family.hold_values(values).ok()?;
+                        (AnyMetric::$name(metric), hold)
+                    })*
                     Self::Sampled(summary) => {
-                        let kept = kept!(summary.family());
-                        let values = values.iter().map(|value| value.as_ref().to_owned()).collect();
-                        AnyMetric::Sampled(Box::new(((**summary).clone(), kept, values)))
+                        let held = summary.family().hold_values(values).ok()?;
+                        (sampled(summary, held.metric, values), held.hold)
                     }
                 })
             }

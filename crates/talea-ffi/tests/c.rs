@@ -27,6 +27,7 @@ programs! {
     a_child_made_by_fork_needs_no_preparation: "forks", Shared;
     updates_without_room_count_in_the_overflow_series: "full", Shared;
     recording_allocates_nothing: "allocations", Shared;
+    a_series_that_is_released_leaves_its_place_to_others: "releasing", Shared;
     other_code_adds_to_the_words_of_a_series_and_nothing_is_lost: "words", Shared;
 }
 
@@ -117,7 +118,7 @@ fn valgrind_finds_nothing() {
         return;
     }
     let folder = TempDir::new().unwrap();
-    for name in ["counting", "refusals", "full"] {
+    for name in ["counting", "refusals", "full", "releasing"] {
         let source = here().join("tests/c").join(name).with_extension("c");
         let program = compile(&source, folder.path(), Linked::Shared, &[]);
         // Memory that is kept until the end is reachable. The thread that keeps windows has memory

@@ -77,6 +77,15 @@ static void words_count_from_nothing_after_a_removal_a_wipe_and_an_end(const tal
     add_whole(word, 5);
     OK(talea_remove(jobs, &value, 1, NULL));
     CHECK(total_of(registry, "jobs_total", NULL) == 0);
+    // What is added to a series that was removed is discarded.
+    add_whole(word, 100);
+    CHECK(total_of(registry, "jobs_total", NULL) == 0);
+    const talea_series *anew;
+    OK(talea_series_keep(jobs, &value, 1, &anew));
+    CHECK(anew != series);
+    talea_series_release(series);
+    series = anew;
+    CHECK(words_of(series, &word, 1) == 1);
     add_whole(word, 7);
     CHECK(shows(registry, "jobs_total{n=\"a\"} 7"));
     OK(talea_wipe(registry, talea_text_of("jobs_total")));
