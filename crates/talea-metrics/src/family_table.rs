@@ -11,6 +11,7 @@ use crate::cache::Cache;
 use crate::family::{FamilyRequest, Make};
 use crate::losses::Refused;
 use crate::settings::Settings;
+use crate::spellings::Spellings;
 use crate::types::Type;
 use crate::{labels, names};
 
@@ -21,10 +22,18 @@ const NAMES: usize = 1000;
 pub(crate) struct FamilyTable<H> {
     handles: Cache<H>,
     /// By names as they are shown, without what the type adds.
-    families: RwLock<HashMap<String, Arc<dyn Make<H>>>>,
+    families: RwLock<HashMap<String, Arc<NamedFamily<H>>>>,
+    spellings: Spellings,
     /// By names as the program calls them.
     descriptions: RwLock<HashMap<KeyName, Description>>,
     is_full: AtomicBool,
+}
+
+struct NamedFamily<H> {
+    family: Arc<dyn Make<H>>,
+    is_refused: bool,
+    /// Of its labels.
+    spellings: Spellings,
 }
 
 #[derive(Clone)]
@@ -41,6 +50,7 @@ where
         Self {
             handles: Cache::new(),
             families: RwLock::default(),
+            spellings: Spellings::default(),
             descriptions: RwLock::default(),
             is_full: AtomicBool::new(false),
         }
@@ -57,7 +67,7 @@ where
         }
         descriptions.insert(name.to_retained(), Description { help, unit });
         drop(descriptions);
-        if read(&self.families).contains_key(&names::metric(name.as_str())) {
+        if read(&self.families).contains_key(&Self::base(name.as_str())) {
             talea::notice(format_args!(
                 "the {} {:?} was used before it was described; its description is not shown. \
                  Describe it first",
@@ -72,25 +82,39 @@ where
         if let Some(handle) = self.handles.get(key) {
             return handle;
         }
-        let labels = labels::text(key, &settings.labels);
-        let handle = self.family(key.name(), settings).handle(labels);
+        let named = self.family(key.name(), settings);
+        let labels = labels::text(key, &settings.labels, &named.spellings);
+        let handle = Arc::clone(&named.family).handle(labels);
         self.handles.put(key, handle.clone());
         handle
     }
 
-    fn family(&self, name: &str, settings: &Settings) -> Arc<dyn Make<H>> {
-        let base = names::metric(name);
-        if let Some(family) = read(&self.families).get(&base) {
-            return family.clone();
+    /// A name as it is shown, without what the type adds.
+    fn base(name: &str) -> String {
+        let shown = names::metric(name);
+        shown.strip_suffix(H::ENDING).unwrap_or(&shown).to_owned()
+    }
+
+    fn family(&self, name: &str, settings: &Settings) -> Arc<NamedFamily<H>> {
+        let base = Self::base(name);
+        let known = read(&self.families).get(&base).cloned();
+        let named = known.unwrap_or_else(|| self.new_family(name, &base, settings));
+        let first = if named.is_refused { None } else { self.spellings.note(&base, name) };
+        if let Some(first) = first {
+            talea::notice(format_args!(
+                "the {0}s {first:?} and {name:?} are shown under one name, {base:?}: they are one metric. \
+                 Rename one of them",
+                H::NAME
+            ));
         }
+        named
+    }
+
+    fn new_family(&self, name: &str, base: &str, settings: &Settings) -> Arc<NamedFamily<H>> {
         let mut families = write(&self.families);
-        if let Some(family) = families.get(&base) {
-            return family.clone();
+        if let Some(named) = families.get(base) {
+            return Arc::clone(named);
         }
-        let refused = || -> Arc<dyn Make<H>> {
-            let (losses, name) = (settings.losses.clone(), name.to_owned());
-            Arc::new(Refused { losses, name, kind: H::NAME })
-        };
         if families.len() >= NAMES {
             if !self.is_full.swap(true, Relaxed) {
                 talea::notice(format_args!(
@@ -99,14 +123,20 @@ where
                     H::NAME
                 ));
             }
-            return refused();
+            return Arc::new(NamedFamily::refused(name, settings));
         }
-        let family = self.open(name, &base, settings).unwrap_or_else(|error| {
-            talea::notice(format_args!("the {} {name:?} is not recorded: {error}", H::NAME));
-            refused()
-        });
-        families.insert(base, family.clone());
-        family
+        let named = match self.open(name, base, settings) {
+            Ok(family) => {
+                NamedFamily { family, is_refused: false, spellings: Spellings::default() }
+            }
+            Err(error) => {
+                talea::notice(format_args!("the {} {name:?} is not recorded: {error}", H::NAME));
+                NamedFamily::refused(name, settings)
+            }
+        };
+        let named = Arc::new(named);
+        families.insert(base.to_owned(), Arc::clone(&named));
+        named
     }
 
     /// Registers a family: as it was described, else as if it was not, since another
@@ -141,6 +171,17 @@ where
                 Err(error)
             }
         })
+    }
+}
+
+impl<H: Type> NamedFamily<H>
+where
+    Refused: Make<H>,
+{
+    fn refused(name: &str, settings: &Settings) -> Self {
+        let (losses, name) = (settings.losses.clone(), name.to_owned());
+        let family = Arc::new(Refused { losses, name, kind: H::NAME });
+        Self { family, is_refused: true, spellings: Spellings::default() }
     }
 }
 

@@ -6,6 +6,7 @@ use metrics::Key;
 use talea::{LabelText, Labels};
 
 use crate::names;
+use crate::spellings::Spellings;
 
 /// Labels that each call may name otherwise, as text that is escaped and in one order.
 #[derive(Clone, Copy)]
@@ -28,13 +29,23 @@ impl Labels for Free<'_> {
 const MOST_LABELS: usize = 1000;
 
 /// The text of a key's labels and of those that all keys have, unless they have them
-/// themselves. Labels beyond a thousand are left out.
-pub(crate) fn text(key: &Key, common: &[(String, String)]) -> String {
+/// themselves. Labels beyond a thousand are left out. The spellings are those of its metric's labels.
+pub(crate) fn text(key: &Key, common: &[(String, String)], spellings: &Spellings) -> String {
     let common = common.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let own = key.labels().map(|label| (label.key(), label.value()));
     // Keys are equal whatever their order, so their texts are too.
-    let all: BTreeMap<_, _> =
-        common.chain(own).map(|(name, value)| (names::label(name), value)).collect();
+    let mut all = BTreeMap::new();
+    for (name, value) in common.chain(own) {
+        let shown = names::label(name);
+        if let Some(first) = spellings.note(&shown, name) {
+            talea::notice(format_args!(
+                "the labels {first:?} and {name:?} of {:?} are both shown as {shown:?}: of one call, the \
+                 latter counts. Rename one of them",
+                key.name()
+            ));
+        }
+        all.insert(shown, value);
+    }
     let mut text = LabelText::new();
     let shown = all.iter().filter(|(_, value)| !value.is_empty());
     for (name, value) in shown.take(MOST_LABELS) {
@@ -52,7 +63,7 @@ mod tests {
     fn text_of(labels: &[(&'static str, &'static str)]) -> String {
         let labels: Vec<Label> = labels.iter().map(|&(k, v)| Label::new(k, v)).collect();
         let common = [("zone".to_owned(), "a".to_owned())];
-        text(&Key::from_parts("x", labels), &common)
+        text(&Key::from_parts("x", labels), &common, &Spellings::default())
     }
 
     #[test]

@@ -51,6 +51,8 @@
 //!   (OpenMetrics reserves those with one too, and `talea check` says so), and
 //!   the labels `le` and `quantile` are `exported_le` and `exported_quantile`;
 //! - a name of underscores alone is not recorded;
+//! - two metrics of one type whose names become one, such as `a.b` and `a-b`, or the counters `jobs` and
+//!   `jobs_total`, are one metric. A line on standard error names both;
 //! - a name that cannot be used for its type, as that of a gauge that ends in `_count`, or
 //!   that another type of metric has already, gets the type's name: `rows_count_gauge`. A
 //!   line on standard error says so.
@@ -59,7 +61,7 @@
 //!
 //! Each call may have other labels; their order does not matter. A label whose value is
 //! empty is left out, which is the same to Prometheus. Of two labels that have one name
-//! once characters are replaced, the latter counts. A metric with a label that is also a
+//! once characters are replaced, the latter counts, and a line on standard error names both. A metric with a label that is also a
 //! [constant one](talea::Registry::set_constant_labels) of the registry is shown without the constant ones.
 //!
 //! # Values of histograms
@@ -121,6 +123,7 @@ mod names;
 mod recorder;
 mod scale;
 mod settings;
+mod spellings;
 mod types;
 
 pub use buckets::Matcher;

@@ -10,6 +10,8 @@ use crate::scale::Scale;
 /// A type of metric, identified by the facade's handle for it.
 pub(crate) trait Type: Clone + Send + Sync + 'static {
     const NAME: &'static str;
+    /// The end of its names as they are shown, which a name may have already.
+    const ENDING: &'static str = "";
 
     /// Registers a family.
     fn open(request: FamilyRequest<'_>) -> Made<Self>;
@@ -17,6 +19,7 @@ pub(crate) trait Type: Clone + Send + Sync + 'static {
 
 impl Type for metrics::Counter {
     const NAME: &'static str = "counter";
+    const ENDING: &'static str = "_total";
 
     fn open(request: FamilyRequest<'_>) -> Made<Self> {
         Ok(Arc::new(request.family::<Counter>()?))

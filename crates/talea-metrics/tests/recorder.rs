@@ -6,8 +6,9 @@ use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
     with_local_recorder,
 };
-use talea::{Config, Counter, Gauge, Opts, Registry, Snapshot};
+use talea::{Config, Counter, Escaping, Format, Gauge, Opts, Registry, Snapshot};
 use talea_metrics::{Builder, Matcher, Recorder};
+use talea_parse::{Severity, Syntax, check};
 
 /// A scrape after `program` ran.
 fn after(program: impl FnOnce()) -> Snapshot {
@@ -131,6 +132,102 @@ fn names_that_prometheus_does_not_have_are_replaced_and_empty_ones_are_counted_a
     assert_eq!(snapshot.total("talea_recorder_refused_total", &[]), Some(12.0));
     let recorded = snapshot.families().filter(|family| !family.name().starts_with("talea_"));
     assert_eq!(recorded.count(), 5);
+}
+
+/// Runs a test again, in a process of its own, and returns what that wrote to standard error. `None` in
+/// that process.
+fn notices_of(test: &str) -> Option<String> {
+    const AGAIN: &str = "TALEA_TEST_AGAIN";
+    if std::env::var_os(AGAIN).is_some() {
+        return None;
+    }
+    let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+    let again = again.args(["--exact", test, "--nocapture"]).env(AGAIN, "1");
+    let output = again.output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{stderr}");
+    Some(stderr)
+}
+
+#[test]
+fn names_that_become_one_are_reported_once() {
+    let Some(notices) = notices_of("names_that_become_one_are_reported_once") else {
+        let snapshot = after_with(
+            |builder| builder.label("data.zone", "a"),
+            || {
+                for n in 0..3 {
+                    counter!("a.b", "n" => n.to_string()).increment(1);
+                    counter!("a-b", "n" => n.to_string()).increment(1);
+                    for refused in ["", "_", "*"] {
+                        gauge!(refused).set(1.0);
+                    }
+                    counter!("jobs").increment(1);
+                    counter!("jobs_total").increment(1);
+                    gauge!("1x").set(1.0);
+                    gauge!("2x").set(2.0);
+                    histogram!("wait", "user.id" => "1", "user-id" => "2").record(1.0);
+                    histogram!("size", "user.id" => "1").record(1.0);
+                    histogram!("size", "user-id" => "1").record(1.0);
+                    counter!("zoned", "data_zone" => "b").increment(1);
+                    // Of another metric, or of one name, they are no others.
+                    counter!("seen", "user-id" => n.to_string(), "le" => "1").increment(1);
+                    counter!("seen", "data.zone" => "b").increment(1);
+                }
+            },
+        );
+        assert_eq!(snapshot.total("a_b_total", &[]), Some(6.0));
+        assert_eq!(snapshot.total("jobs_total", &[]), Some(6.0));
+        snapshot.assert_value("_x", &[("data_zone", "a")], 2.0);
+        let labels = [("data_zone", "a"), ("user_id", "2")];
+        assert_eq!(snapshot.expect_histogram("wait", &labels).count(), 3);
+        let labels = [("data_zone", "a"), ("user_id", "1")];
+        assert_eq!(snapshot.expect_histogram("size", &labels).count(), 6);
+        snapshot.assert_value("zoned_total", &[("data_zone", "b")], 3.0);
+        return;
+    };
+    let mut found: Vec<&str> = notices.lines().filter(|line| line.starts_with("talea: ")).collect();
+    found.sort_unstable();
+    found.retain(|line| !line.starts_with("talea: the gauge \"\" is not recorded: "));
+    let expected = [
+        "talea: the counters \"a.b\" and \"a-b\" are shown under one name, \"a_b\": they are one metric. Rename one of them",
+        "talea: the counters \"jobs\" and \"jobs_total\" are shown under one name, \"jobs\": they are one metric. Rename one of them",
+        "talea: the gauges \"1x\" and \"2x\" are shown under one name, \"_x\": they are one metric. Rename one of them",
+        "talea: the labels \"data.zone\" and \"data_zone\" of \"zoned\" are both shown as \"data_zone\": of one call, the latter counts. Rename one of them",
+        "talea: the labels \"user.id\" and \"user-id\" of \"size\" are both shown as \"user_id\": of one call, the latter counts. Rename one of them",
+        "talea: the labels \"user.id\" and \"user-id\" of \"wait\" are both shown as \"user_id\": of one call, the latter counts. Rename one of them",
+    ];
+    assert_eq!(found, expected);
+}
+
+/// Names that a sanitizer changes, as the names of metrics and of labels.
+#[test]
+fn names_that_are_replaced_are_legal() {
+    let registry = Registry::for_test().unwrap();
+    let recorder = Recorder::new(&registry).unwrap();
+    let names =
+        ["", "__name__", "9x", "1a", "ü", "..", "a.b", "a-b", "le", "quantile", "__", ":", "x y"];
+    with_local_recorder(&recorder, || {
+        for name in names {
+            counter!(name, name => "1").increment(1);
+            gauge!(name, name => "1").set(1.0);
+            histogram!(name, name => "1").record(1.0);
+            counter!("of", name => "1").increment(1);
+        }
+    });
+    for (format, syntax) in
+        [(Format::Text, Syntax::Text), (Format::OpenMetrics, Syntax::OpenMetrics)]
+    {
+        let mut scraper = registry.scraper();
+        scraper.format(format, Escaping::default());
+        let page = String::from_utf8(scraper.scrape().to_vec()).unwrap();
+        talea_parse::families(&page, syntax).unwrap();
+        let reserved = ["reserved-name", "reserved-label"];
+        for finding in check(&page, syntax).iter().filter(|it| it.severity == Severity::Violation) {
+            // OpenMetrics reserves names that begin with `_`, which Prometheus takes.
+            let is_known = syntax == Syntax::OpenMetrics && reserved.contains(&finding.rule);
+            assert!(is_known && !finding.found.contains(" __"), "{finding}\n{page}");
+        }
+    }
 }
 
 #[test]
@@ -372,6 +469,9 @@ fn eight_threads_lose_nothing() {
             threads.spawn(move || {
                 with_local_recorder(recorder, || {
                     for n in 0..EACH {
+                        for refused in ["", "_", "*"] {
+                            gauge!(refused).set(1.0);
+                        }
                         counter!("jobs").increment(1);
                         counter!("labelled", "n" => (n % 100).to_string()).increment(1);
                         counter!("raised").absolute(thread * EACH + n);
