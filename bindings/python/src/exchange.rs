@@ -13,6 +13,7 @@ use talea_http::{Endpoint, ManualExchange};
 
 use crate::callable::{self, OneArgument, Step};
 use crate::lock::{Guard, StateLock};
+use crate::region::Region;
 use crate::route::HttpRoute;
 
 /// A request in flight.
@@ -21,6 +22,8 @@ pub(crate) struct HttpExchange {
     /// Its meter, if that had read the routes of an application when it arrived.
     pub(crate) reader: Option<u64>,
     state: StateLock<State>,
+    /// The region of its series. It is the last field: the state may still record as it is dropped.
+    region: Py<Region>,
 }
 
 /// A request as it arrives.
@@ -171,6 +174,7 @@ impl HttpExchange {
         request: IncomingRequest,
         reader: Option<u64>,
         send: Option<Py<PyAny>>,
+        region: Py<Region>,
     ) -> Self {
         let state = State {
             request,
@@ -183,7 +187,7 @@ impl HttpExchange {
             is_closed: false,
             generation: fork_generation(),
         };
-        Self { reader, state: StateLock::new(state) }
+        Self { reader, state: StateLock::new(state), region }
     }
 
     #[inline]
@@ -336,6 +340,7 @@ impl HttpExchange {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.region)?;
         // Locked if this thread's own garbage collection begins while it holds the lock.
         let Some(state) = self.state.try_lock(&visit) else { return Ok(()) };
         visit.call(&state.send)?;

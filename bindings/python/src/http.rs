@@ -1,6 +1,6 @@
 //! The metrics of the middleware, and requests as they arrive.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use ::http::{Method, Version};
@@ -72,10 +72,12 @@ impl HttpMeter {
         }
         let has_sizes = detailed || convention != "prometheus";
         let has_protocol = convention == "opentelemetry";
-        let (region, endpoints) =
-            with_room(py, region, 2, |region| opts.clone().register(&region.registry))?;
-        // Exchanges and routes have handles, and no region.
-        region.get().pin();
+        let labels = BTreeMap::from_iter(&constant_labels);
+        let definition =
+            format!("{convention} {prefix:?} {detailed} {buckets:?} {status_codes} {labels:?}");
+        let (region, endpoints) = with_room(py, region, 2, |region| {
+            region.endpoints(&definition, |registry| opts.clone().register(registry))
+        })?;
         let unmatched = endpoints.unmatched();
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Relaxed) + 1;
@@ -93,17 +95,18 @@ impl HttpMeter {
     /// application handles it itself.
     fn read_route(
         &self,
+        py: Python<'_>,
         route: &str,
         methods: Option<Vec<String>>,
         has_own_head: bool,
     ) -> HttpRoute {
         self.has_read_routes.store(true, Relaxed);
-        self.declare(route, methods, has_own_head)
+        self.declare(py, route, methods, has_own_head)
     }
 
     /// Declares a route with the methods that it answers; without methods it answers all.
-    fn route(&self, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
-        self.declare(route, methods, false)
+    fn route(&self, py: Python<'_>, route: &str, methods: Option<Vec<String>>) -> HttpRoute {
+        self.declare(py, route, methods, false)
     }
 
     /// A request of another interface than ASGI that arrives now.
@@ -118,7 +121,7 @@ impl HttpMeter {
         exchange.received(length);
         let version = if is_http_10 { Version::HTTP_10 } else { Version::HTTP_11 };
         let method = known_method(method);
-        slf.get().exchange(exchange, method, version, is_https, None)
+        slf.get().exchange(slf.py(), exchange, method, version, is_https, None)
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -127,7 +130,13 @@ impl HttpMeter {
 }
 
 impl HttpMeter {
-    fn declare(&self, route: &str, methods: Option<Vec<String>>, has_own_head: bool) -> HttpRoute {
+    fn declare(
+        &self,
+        py: Python<'_>,
+        route: &str,
+        methods: Option<Vec<String>>,
+        has_own_head: bool,
+    ) -> HttpRoute {
         let mut known: Vec<(Method, Endpoint)> = Vec::new();
         let methods = methods.unwrap_or_default();
         let parsed = methods.iter().filter_map(|method| method.to_uppercase().parse().ok());
@@ -145,7 +154,8 @@ impl HttpMeter {
             true => self.endpoints.declare_any(route),
             false => self.endpoints.declare_rest(route),
         };
-        HttpRoute { route: route.to_owned(), meter: self.number, methods: known, rest }
+        let region = self.region.clone_ref(py);
+        HttpRoute { route: route.to_owned(), meter: self.number, methods: known, rest, region }
     }
 
     /// A request of ASGI that arrives now, and the `send` of its server.
@@ -181,12 +191,13 @@ impl HttpMeter {
             }
         }
         let send = Some(send.clone().unbind());
-        Bound::new(py, meter.exchange(exchange, method, version, is_https, send))
+        Bound::new(py, meter.exchange(py, exchange, method, version, is_https, send))
     }
 
     #[inline]
     fn exchange(
         &self,
+        py: Python<'_>,
         exchange: ManualExchange,
         method: Method,
         version: Version,
@@ -196,7 +207,7 @@ impl HttpMeter {
         let unmatched = self.unmatched;
         let request = IncomingRequest { exchange, unmatched, method, version, is_https };
         let reader = self.has_read_routes.load(Relaxed).then_some(self.number);
-        HttpExchange::new(request, reader, send)
+        HttpExchange::new(request, reader, send, self.region.clone_ref(py))
     }
 }
 

@@ -5,7 +5,7 @@
 //! ended, and the next registry of that size gets it; or, if it cannot be used again, its descriptors are closed
 //! and its pages go.
 //!
-//! 1. Every object that has a handle into a region has the `Region` too, or pins it.
+//! 1. Every object that has a handle into a region has the `Region` too.
 //! 2. A region that was in use during a fork is not used again: the other process has it too, and this process
 //!    does not know until when.
 //! 3. A family is in the region for as long as the process lives, also after its end. A region that has many,
@@ -77,13 +77,13 @@ impl PrivateRegion {
         }
     }
 
-    /// No object leads to the region any more; if it `is_pinned`, handles may.
-    pub(crate) fn give_back(self, registry: &Registry, is_pinned: bool) {
-        if !is_pinned && self.is_unshared() && self.is_emptied() && has_room(registry) {
+    /// No object leads to the region any more.
+    pub(crate) fn give_back(self, registry: &Registry) {
+        if self.is_unshared() && self.is_emptied() && has_room(registry) {
             registry.unregister_where(|_| true);
             let mut unused = UNUSED.lock().unwrap_or_else(PoisonError::into_inner);
             unused.push((registry.clone(), self));
-        } else if !is_pinned || self.is_unshared() {
+        } else {
             registry.close(self.is_unshared());
         }
     }

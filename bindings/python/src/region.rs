@@ -13,6 +13,7 @@ use talea::{
     Config, DynamicLabels, Error, Escaping, FloatGauge, Format, Info, Opts, Registry, Scraper,
     TEXT_CONTENT_TYPE,
 };
+use talea_http::Endpoints;
 use talea_parse::Syntax;
 
 use crate::held_by_object::HeldByObject;
@@ -29,10 +30,12 @@ pub(crate) struct Region {
     pub(crate) registry: Registry,
     /// None of a file.
     private: Option<PrivateRegion>,
-    /// Whether a handle may outlive this object, or the process's other code uses the registry.
-    is_pinned: AtomicBool,
+    /// Whether the process's other code uses the registry.
+    is_used_elsewhere: bool,
     /// Gauges whose values are taken from functions whenever this process shows the region.
     functions: Mutex<Vec<Function>>,
+    /// The HTTP metrics in it, each with its definition: equal middlewares share them.
+    endpoints: Mutex<Vec<(String, Endpoints)>>,
 }
 
 struct Function {
@@ -72,19 +75,16 @@ impl Region {
 
     fn in_memory(size: Option<u64>) -> PyResult<Self> {
         let (registry, private) = PrivateRegion::open(size).map_err(failed)?;
-        let (is_pinned, functions) = Default::default();
-        Ok(Self { registry, private: Some(private), is_pinned, functions })
+        Ok(Self::of(registry, Some(private)))
     }
 
     fn in_file(registry: Result<Registry, impl ToString>) -> PyResult<Self> {
-        let registry = registry.map_err(failed)?;
-        let (is_pinned, functions) = Default::default();
-        Ok(Self { registry, private: None, is_pinned, functions })
+        Ok(Self::of(registry.map_err(failed)?, None))
     }
 
-    /// A handle into the region may outlive this object.
-    pub(crate) fn pin(&self) {
-        self.is_pinned.store(true, Ordering::Relaxed);
+    fn of(registry: Registry, private: Option<PrivateRegion>) -> Self {
+        let (is_used_elsewhere, functions, endpoints) = Default::default();
+        Self { registry, private, is_used_elsewhere, functions, endpoints }
     }
 
     /// Notes that a family of this definition is in the region, and how its series are removed.
@@ -96,6 +96,23 @@ impl Region {
         if let Some(private) = &self.private {
             private.note(&definition(), emptied);
         }
+    }
+
+    /// The HTTP metrics of a definition, registered if they are new.
+    pub(crate) fn endpoints(
+        &self,
+        definition: &str,
+        register: impl FnOnce(&Registry) -> Result<Endpoints, Error>,
+    ) -> Result<Endpoints, Error> {
+        let mut all = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = all.iter().find(|(known, _)| known == definition) {
+            return Ok(*known);
+        }
+        let endpoints = register(&self.registry)?;
+        all.push((definition.to_owned(), endpoints));
+        // Their handles stay, so a region in memory cannot be used again.
+        self.note(|| definition.to_owned(), || Box::new(|| false));
+        Ok(endpoints)
     }
 
     /// Sets a gauge from a function whenever the region is shown, in place of an earlier function.
@@ -140,11 +157,10 @@ impl Drop for Region {
     fn drop(&mut self) {
         // First what has series stay.
         self.functions.get_mut().unwrap_or_else(PoisonError::into_inner).clear();
-        let is_pinned = self.is_pinned.load(Ordering::Relaxed);
         match self.private.take() {
-            Some(private) => private.give_back(&self.registry, is_pinned),
+            Some(private) => private.give_back(&self.registry),
             // A file has what other processes count: one more may go.
-            None if !is_pinned => self.registry.close(false),
+            None if !self.is_used_elsewhere => self.registry.close(false),
             None => {}
         }
     }
@@ -168,9 +184,9 @@ impl Region {
     /// Opens the file that `TALEA_REGION` names; without it, memory as `Region()`.
     #[staticmethod]
     fn from_env() -> PyResult<Self> {
-        let region = Self::in_file(Registry::from_env())?;
+        let mut region = Self::in_file(Registry::from_env())?;
         // Its thread goes on using it.
-        region.pin();
+        region.is_used_elsewhere = true;
         Ok(region)
     }
 
@@ -232,6 +248,8 @@ impl Region {
     /// Removes a family, in all processes.
     fn unregister(&self, name: &str) {
         self.registry.unregister(name);
+        // It may be one of theirs.
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.forget_functions(name, None);
     }
 

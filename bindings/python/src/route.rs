@@ -1,8 +1,11 @@
 //! A declared route of the middleware.
 
 use ::http::Method;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use talea_http::Endpoint;
+
+use crate::region::Region;
 
 /// A declared route: its endpoints by the methods that it answers.
 #[pyclass(frozen, module = "talea_metrics._talea")]
@@ -13,6 +16,8 @@ pub(crate) struct HttpRoute {
     pub(crate) methods: Vec<(Method, Endpoint)>,
     /// For the other methods.
     pub(crate) rest: Endpoint,
+    /// The region of its series, which stays open.
+    pub(crate) region: Py<Region>,
 }
 
 impl HttpRoute {
@@ -29,5 +34,9 @@ impl HttpRoute {
 impl HttpRoute {
     fn __repr__(&self) -> String {
         format!("HttpRoute({})", self.route)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.region)
     }
 }

@@ -302,3 +302,87 @@ def test_middlewares_that_are_gone_leave_little_memory():
     command = [sys.executable, "-c", GROWTH_OF_MIDDLEWARES]
     growth = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=True).stdout
     assert int(growth) < 100 * 100_000
+
+
+# With few descriptors. An application has many routes, and answers a request at each of some.
+APPLICATIONS = """
+import gc, resource, sys
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+
+import talea_metrics, test_memory
+from talea_metrics.asgi import Middleware
+
+kind, path = sys.argv[1:]
+
+
+async def answer(request):
+    return PlainTextResponse("x")
+
+
+async def receive():
+    return {"type": "http.request", "body": b"", "more_body": False}
+
+
+async def send(message):
+    pass
+
+
+def registry():
+    if kind == "default":
+        return talea_metrics.REGISTRY
+    return talea_metrics.CollectorRegistry(path=path if kind == "file" else None, size=4 << 20)
+
+
+def make():
+    app = Starlette(routes=[Route(f"/route/{n}", answer) for n in range(50)])
+    used = registry()
+    app.add_middleware(Middleware, registry=used)
+    scope = {"type": "http", "method": "GET", "headers": [], "query_string": b"", "root_path": "", "app": app}
+    for n in (1, 7, 1):
+        called = app({**scope, "path": f"/route/{n}"}, receive, send)
+        try:
+            called.send(None)
+        except StopIteration:
+            continue
+        raise AssertionError("the application waits")
+    return used.get_sample_value("http_requests_total", {"method": "GET", "route": "/route/1", "status": "2xx"})
+
+
+def many(count):
+    for n in range(count):
+        counted = make()
+        if n % 10 == 9:
+            gc.collect()
+    return counted
+
+
+def own_memory():
+    # Without the pages of the file, which are counted once for each opening.
+    with open("/proc/self/status") as status:
+        return next(1024 * int(line.split()[1]) for line in status if line.startswith("RssAnon:"))
+
+
+many(20)
+before = own_memory()
+counted = many(280)
+print(own_memory() - before, counted)
+"""
+
+
+@pytest.mark.parametrize(
+    # Equal applications of a registry share their routes. Those of another one are not given back.
+    "kind, most, counted", [("default", 5_000, 600), ("file", 500_000, 600), ("memory", 500_000, 2)]
+)
+def test_an_application_that_is_gone_leaves_little(kind, most, counted, region):
+    tests = os.path.dirname(__file__)
+    command = [sys.executable, "-c", APPLICATIONS, kind, region]
+    done = subprocess.run(command, cwd=tests, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    growth, found = done.stdout.split()
+    assert float(found) == counted
+    assert int(growth) < 280 * most

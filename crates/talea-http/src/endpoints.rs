@@ -3,15 +3,15 @@
 use http::{Method, Request};
 use talea::{Error, HttpMethod, Registry};
 
-use crate::labels::endpoint::{EndpointLabels, Methods, UNMATCHED};
+use crate::labels::endpoint::{Methods, UNMATCHED};
 use crate::layer::EndpointLayer;
-use crate::meters::endpoint::{Endpoint, EndpointMeters};
+use crate::meters::endpoint::Endpoint;
 use crate::meters::families::Families;
 use crate::opts::Opts;
 
 /// Registered metrics, under which endpoints are declared. Clones share them.
 ///
-/// Endpoints live as long as the program, as its routes do: declare each once.
+/// Endpoints live as long as the program, as its routes do.
 #[derive(Clone, Copy, Debug)]
 pub struct Endpoints {
     families: &'static Families,
@@ -46,7 +46,7 @@ impl Endpoints {
     /// Declares an endpoint by its method and the template of its route, such as
     /// `/items/{id}`; its series are created. A method that is not known is `_OTHER`.
     ///
-    /// Two declarations with the same method and route share their series.
+    /// Two declarations with the same method and route are one endpoint.
     pub fn declare(&self, method: &Method, route: &str) -> Endpoint {
         self.declare_known(HttpMethod::of(method.as_str()), route)
     }
@@ -118,8 +118,32 @@ impl Endpoints {
     }
 
     pub(crate) fn endpoint(&self, methods: Methods, route: &str, handler: &str) -> Endpoint {
-        let (route, handler) = (route.to_owned().leak(), handler.to_owned().leak());
-        let labels = EndpointLabels { methods, route, handler };
-        Endpoint { meters: Box::leak(Box::new(EndpointMeters::new(self.families, labels))) }
+        self.families.endpoint(methods, route, handler)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_declarations_are_one_endpoint() {
+        let registry = Registry::for_test().unwrap();
+        let endpoints = Endpoints::new(&registry).unwrap();
+        let declared = || {
+            [
+                endpoints.declare(&Method::GET, "/a"),
+                endpoints.declare(&Method::GET, "/b"),
+                endpoints.declare(&Method::PUT, "/a"),
+                endpoints.declare_any("/a"),
+                endpoints.declare_rest("/a"),
+                endpoints.unmatched(),
+            ]
+        };
+        for (n, one) in declared().into_iter().enumerate() {
+            for (m, other) in declared().into_iter().enumerate() {
+                assert_eq!(std::ptr::eq(one.meters, other.meters), n == m, "{n} {m}");
+            }
+        }
     }
 }

@@ -12,7 +12,7 @@ pub(crate) struct EndpointLabels {
     pub(crate) handler: &'static str,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Methods {
     /// One; a `GET` may answer `HEAD` too.
     One(HttpMethod),
