@@ -21,7 +21,9 @@ impl<T> StateLock<T> {
     }
 }
 
-/// The interpreter's lock is enough: only a thread that is attached gets a guard, and one is attached at a time.
+/// The interpreter's lock is enough: only a thread that is attached gets a guard. Several interpreters may have this
+/// module, and they share one lock: CPython refuses it to an interpreter with a lock of its own, since the module
+/// does not say that it supports those (PEP 684).
 #[cfg(not(Py_GIL_DISABLED))]
 mod variant {
     use std::cell::{RefCell, RefMut};
@@ -30,8 +32,9 @@ mod variant {
 
     pub(crate) struct StateLock<T>(RefCell<T>);
 
-    // SAFETY: `lock` and `try_lock` take what only an attached thread has. So threads use the cell one after the
-    // other, and see what the one before wrote. A guard stays with its thread.
+    // SAFETY: `lock` and `try_lock` take what only an attached thread has. The interpreters that can import this
+    // module share one lock, and such a thread holds it. So threads use the cell one after the other, and see what
+    // the one before wrote. A guard stays with its thread.
     unsafe impl<T: Send> Sync for StateLock<T> {}
 
     impl<T> StateLock<T> {

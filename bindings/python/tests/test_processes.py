@@ -242,8 +242,11 @@ for is_imported in (False, True):
 
 def test_a_subinterpreter_counts_or_says_that_it_cannot():
     done = subprocess.run([sys.executable, "-c", SUBINTERPRETER], capture_output=True, text=True)
-    for line in done.stdout.splitlines() or [done.stderr]:
+    lines = done.stdout.splitlines() or [done.stderr]
+    for line in lines:
         assert line == "counted" or "subinterpreters" in line, done.stdout + done.stderr
+    # From Python 3.12 on, such an interpreter has a lock of its own, and the state of objects relies on one lock.
+    assert sys.version_info < (3, 12) or "counted" not in lines
 
 
 def test_a_region_that_cannot_be_opened_is_an_error_that_names_it(tmp_path):
