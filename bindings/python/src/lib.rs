@@ -38,8 +38,8 @@ mod extension {
         metrics::{Counter, CurrentValue, Enum, Gauge, Histogram, Summary},
         parse::{escape_name, parse},
         region::{
-            FunctionGauge, InfoFamily, Region, disable_created_metrics, enable_created_metrics,
-            negotiate,
+            FunctionGauge, InfoFamily, Region, accepts_gzip, disable_created_metrics,
+            enable_created_metrics, negotiate,
         },
         route::HttpRoute,
     };

@@ -316,6 +316,12 @@ pub(crate) fn negotiate(accept: &str) -> String {
     content_type(format, escaping, accept)
 }
 
+/// Whether a page for a request with this `Accept-Encoding` header is compressed.
+#[pyfunction]
+pub(crate) fn accepts_gzip(accept: &str) -> bool {
+    talea_http::accepts_gzip(accept)
+}
+
 /// As the official client names the formats: text without escaping is version 0.0.4, with it 1.0.0.
 fn content_type(format: Format, escaping: Escaping, accept: &str) -> String {
     let is_1 = |entry: &str| entry.contains("text/plain") && entry.contains("version=1.0.0");

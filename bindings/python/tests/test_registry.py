@@ -438,6 +438,9 @@ def test_a_server_answers_scrapes(registry):
         assert b"orders_total 1" in page and headers["Content-Type"].startswith("text/plain")
         headers, page = fetch(url, **{"Accept-Encoding": "gzip"})
         assert b"orders_total 1" in gzip.decompress(page)
+        # As the server of Rust: what the header weighs least is not sent.
+        for accepted, coding in [("gzip;q=0.5, identity", None), ("x-gzip", "gzip"), ("*", "gzip"), ("gzip;q=0", None)]:
+            assert fetch(url, **{"Accept-Encoding": accepted})[0].get("Content-Encoding") == coding
         headers, page = fetch(url, Accept="application/openmetrics-text; version=1.0.0")
         assert page.endswith(b"# EOF\n")
         assert b"orders" not in fetch(f"{url}?name[]=level")[1]

@@ -100,6 +100,8 @@ pub use exchange::caught_panic::CaughtPanic;
 pub use exchange::handler_error::HandlerError;
 pub use exchange::manual::ManualExchange;
 pub use exchange::upgrade::UpgradeGuard;
+#[doc(hidden)]
+pub use exposition::accepts_gzip;
 pub use exposition::{Exposition, ExpositionBody};
 pub use labels::status::StatusLabel;
 pub use layer::{EndpointLayer, MeteredFuture, MeteredService};

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Optional
 
 from talea_metrics import _encode
+from talea_metrics._talea import accepts_gzip, negotiate
 from talea_metrics._workers import warn_of_workers
 from talea_metrics.registry import REGISTRY, CollectorRegistry, refresh
 
@@ -74,14 +75,6 @@ def _restricted(
     return [(region, own) for region, own in wanted if own]
 
 
-def _accepts_gzip(header: str) -> bool:
-    for entry in header.split(","):
-        coding, *parameters = entry.replace(" ", "").lower().split(";")
-        if coding in ("gzip", "*"):
-            return not any(parameter in ("q=0", "q=0.0", "q=0.00", "q=0.000") for parameter in parameters)
-    return False
-
-
 def _bake_output(
     registry: Any,
     accept_header: str,
@@ -92,7 +85,7 @@ def _bake_output(
     """Status, headers and body of an answer with a page: the headers that the official client sends."""
     body, content_type = page(registry, accept_header or "", params.get("name[]"))
     headers = [("Content-Type", content_type)]
-    if not disable_compression and _accepts_gzip(accept_encoding_header or ""):
+    if not disable_compression and accepts_gzip(accept_encoding_header or ""):
         import gzip
 
         body = gzip.compress(body, 1)
@@ -113,8 +106,6 @@ def generate_latest(registry: Any = REGISTRY, escaping: str = "underscores") -> 
 def choose_encoder(accept_header: Optional[str]) -> tuple[Any, str]:
     """A function from a registry to a page in the format that the header asks for, and its content type."""
     accept = accept_header or ""
-    from talea_metrics._talea import negotiate
-
     return (lambda registry: page(registry, accept)[0]), negotiate(accept)
 
 

@@ -24,6 +24,7 @@ __all__ = [
     "Summary",
     "Timer",
     "WsgiBody",
+    "accepts_gzip",
     "asgi_route",
     "disable_created_metrics",
     "enable_created_metrics",
@@ -42,6 +43,7 @@ def enable_created_metrics() -> None:
     """Shows the samples ``_created`` again, which is the default."""
 
 def negotiate(accept: str) -> str: ...
+def accepts_gzip(accept: str) -> bool: ...
 def parse(page: str, is_openmetrics: bool) -> list[tuple[str, str, str, str, list[Any]]]: ...
 def escape_name(name: str, escaping: str, is_label: bool) -> str: ...
 

@@ -8,6 +8,7 @@ mod scrapers;
 mod stream;
 
 pub use body::ExpositionBody;
+pub use scrape_request::accepts_gzip;
 
 use std::convert::Infallible;
 use std::future::Future;

@@ -46,49 +46,60 @@ impl Coding {
         }
     }
 
-    fn is(self, name: &str) -> bool {
-        let is = |own: &str| name.eq_ignore_ascii_case(own);
-        is(self.as_str()) || self.as_str() == "gzip" && is("x-gzip")
-    }
-
-    /// The coding with the greatest weight in an Accept-Encoding header. `None` if the header
-    /// refuses all. Source: RFC 9110, 12.5.3.
-    ///
-    /// Identity is accepted unless the header refuses it or everything else, but with less weight
-    /// than codings that the header names. Of codings with the same weight, a named one is
-    /// preferred to one that `*` covers, zstd to gzip if both are named, and gzip if neither is,
-    /// since more clients read it.
     fn negotiate(accept: &str) -> Option<Self> {
-        let mut others = None;
-        let mut named = [None; Self::ALL.len()];
-        for entry in accept.split(',') {
-            let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
-            let (name, q) = (name.trim(), weight(parameters));
-            if name == "*" {
-                others = Some(q);
-            }
-            for (weight, _) in named.iter_mut().zip(Self::ALL).filter(|(_, own)| own.is(name)) {
+        let names: Vec<&str> = Self::ALL.iter().map(|coding| coding.as_str()).collect();
+        Self::ALL.get(best_coding(accept, &names)?).copied()
+    }
+}
+
+/// Whether a scrape of this Accept-Encoding header is to be compressed by gzip, if there is no other
+/// compression.
+#[doc(hidden)]
+pub fn accepts_gzip(accept: &str) -> bool {
+    best_coding(accept, &["identity", "gzip"]) == Some(1)
+}
+
+/// The place of the coding with the greatest weight in an Accept-Encoding header. `None` if the header
+/// refuses all. Source: RFC 9110, 12.5.3.
+///
+/// Identity is accepted unless the header refuses it or everything else, but with less weight
+/// than codings that the header names. Of codings with the same weight, a named one is
+/// preferred to one that `*` covers, the last if several are named, and gzip if none is,
+/// since more clients read it.
+fn best_coding(accept: &str, offered: &[&str]) -> Option<usize> {
+    let mut others = None;
+    let mut named = vec![None; offered.len()];
+    for entry in accept.split(',') {
+        let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
+        let (name, q) = (name.trim(), weight(parameters));
+        if name == "*" {
+            others = Some(q);
+        }
+        for (weight, own) in named.iter_mut().zip(offered) {
+            if name.eq_ignore_ascii_case(own)
+                || *own == "gzip" && name.eq_ignore_ascii_case("x-gzip")
+            {
                 *weight = Some(q);
             }
         }
-        let candidates = Self::ALL.iter().zip(named).filter_map(|(&coding, named)| {
-            let is_identity = coding == Self::Identity;
-            // The least weight that is no refusal.
-            let implied = (others != Some(0.0)).then_some(f64::MIN_POSITIVE);
-            let weight = named.or(if is_identity { implied } else { others });
-            let rank = match named {
-                None if coding.as_str() == "gzip" => 2,
-                None => 1,
-                Some(_) if is_identity => 0,
-                Some(_) => 3,
-            };
-            Some((weight.filter(|&weight| weight > 0.0)?, rank, coding))
-        });
-        let best = candidates.max_by(|(one, rank, _), (other, other_rank, _)| {
-            one.total_cmp(other).then(rank.cmp(other_rank))
-        });
-        best.map(|(.., coding)| coding)
     }
+    let candidates = offered.iter().zip(named).enumerate().filter_map(|(n, (&coding, named))| {
+        let is_identity = coding == "identity";
+        // The least weight that is no refusal.
+        let implied = (others != Some(0.0)).then_some(f64::MIN_POSITIVE);
+        let weight = named.or(if is_identity { implied } else { others });
+        let rank = match named {
+            None if coding == "gzip" => 2,
+            None => 1,
+            Some(_) if is_identity => 0,
+            Some(_) => 3,
+        };
+        Some((weight.filter(|&weight| weight > 0.0)?, rank, n))
+    });
+    let best = candidates.max_by(|(one, rank, _), (other, other_rank, _)| {
+        one.total_cmp(other).then(rank.cmp(other_rank))
+    });
+    best.map(|(.., n)| n)
 }
 
 /// The reason for which a request gets no scrape.
