@@ -31,7 +31,7 @@
 //! Each request is recorded once, at its route and outside of all middleware: as in flight, by its
 //! status, with the time to the head of the response, and by its outcome, which is one of *complete*,
 //! *aborted*, *panicked* and *timed out*. [`Opts::detailed`] adds the time to the end of its body, and
-//! the bytes of both bodies as they pass. [`Convention`] has the names.
+//! the bytes of both bodies, each once it has ended. [`Convention`] has the names.
 //!
 //! The number of series depends on the declaration only, never on requests: a route is recorded as
 //! its template, and undeclared routes, methods, status codes and hosts have one label value each.

@@ -85,7 +85,8 @@ impl Opts {
     }
 
     /// Whether [`Convention::Prometheus`] records the bytes of bodies, in
-    /// `http_request_body_size_bytes` and `http_response_body_size_bytes`. Default: no.
+    /// `http_request_body_size_bytes` and `http_response_body_size_bytes`. A size is observed once, when the
+    /// body has ended or broken off: a body that takes an hour is in no sum before. Default: no.
     pub fn body_sizes(mut self, recorded: bool) -> Self {
         self.body_sizes = recorded;
         self

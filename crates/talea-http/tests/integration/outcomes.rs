@@ -22,7 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::service::TowerToHyperService;
 use talea::Registry;
 use talea_http::axum::{Layer, Router, any, get, post};
-use talea_http::{CaughtPanic, UpgradeGuard};
+use talea_http::{CaughtPanic, Opts, UpgradeGuard};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_tungstenite::WebSocketStream;
@@ -251,6 +251,40 @@ async fn a_body_that_fails_after_its_last_byte_is_aborted() {
     let app = Router::new().route("/x", get(fails)).metered(&registry).unwrap();
     assert!(ask(&app, "GET", "/x").await.into_body().collect().await.is_err());
     assert_eq!(outcomes(&registry, "/x"), (0.0, one("aborted")));
+}
+
+/// A histogram whose sum grew before its count would show a quantile of no body.
+#[tokio::test]
+async fn the_bytes_of_a_stream_are_observed_once_when_it_has_ended_or_broken_off() {
+    for breaks_off in [false, true] {
+        let registry = registry();
+        let pieces = async || {
+            let pieces = ["one", "two", "three"].map(Ok::<_, io::Error>);
+            Body::from_stream(futures_util::stream::iter(pieces))
+        };
+        let endpoints = Opts::new().detailed().register(&registry).unwrap();
+        let app: axum::Router = Router::new().route("/x", get(pieces)).metered_by(&endpoints);
+        let mut body = ask(&app, "GET", "/x").await.into_body();
+        for _ in 0..2 {
+            body.frame().await.unwrap().unwrap();
+            assert_eq!(outcomes(&registry, "/x"), (1.0, vec![]));
+            assert_eq!(sent(&registry), (0, 0.0));
+        }
+        if !breaks_off {
+            while body.frame().await.is_some() {}
+        }
+        drop(body);
+        let expected = if breaks_off { (1, 6.0) } else { (1, 11.0) };
+        assert_eq!(sent(&registry), expected);
+    }
+}
+
+/// The number of response bodies that were observed, and the sum of their bytes.
+fn sent(registry: &Registry) -> (u64, f64) {
+    let labels = [("method", "GET"), ("route", "/x")];
+    let snapshot = registry.snapshot();
+    let size = snapshot.histogram("http_response_body_size_bytes", &labels).unwrap();
+    (size.count(), size.sum())
 }
 
 /// A 2xx to a `CONNECT` has no body (RFC 9110, 9.3.6): hyper drops the one that it is given.
