@@ -82,6 +82,45 @@ def test_a_help_that_ends_with_a_carriage_return_can_be_read():
         assert family.documentation == "Level."
 
 
+class OddNames:
+    """Families and labels whose names are equal once they are escaped."""
+
+    def __init__(self, labels=("a.b", "a_b", "a-b", "a:b", "1a", "ü", "..", "x")):
+        self.labels = labels
+
+    def collect(self):
+        for name in ("x.y", "x_y", "x y", "9x", "in.region"):
+            family = GaugeMetricFamily(name, "G.", labels=self.labels)
+            family.add_metric([str(n) for n, _ in enumerate(self.labels)], 1)
+            yield family
+
+
+@pytest.mark.parametrize("escaping", ["underscores", "dots", "values", "allow-utf-8"])
+@pytest.mark.parametrize("kind", ["text/plain;version=1.0.0", "application/openmetrics-text;version=1.0.0"])
+@pytest.mark.parametrize("counts", [False, True])
+def test_names_of_custom_collectors_stay_unique_when_they_are_escaped(registry, kind, escaping, counts):
+    if counts:
+        talea_metrics.Gauge("in_region", "R.", registry=registry).inc()
+    registry.register(OddNames())
+    page = talea_metrics.exposition.page(registry, f"{kind};escaping={escaping}")[0].decode()
+    reader = openmetrics_parser if kind.startswith("application") else parser
+    families = list(reader.text_string_to_metric_families(page))
+    names = [family.name for family in families]
+    assert len(set(names)) == len(names) == 5 + counts, page
+    for family in families[counts:]:
+        assert len(family.samples[0].labels) == len(OddNames().labels), page
+    if escaping == "underscores":
+        assert "\nx_y{" in page and "_x{" in page and 'a_b="1"' in page and 'U__a_2e_b="0"' in page, page
+
+
+@pytest.mark.parametrize("label", ["", "__name__"])
+def test_a_label_that_prometheus_refuses_is_an_error_that_names_the_family(registry, label):
+    registry.register(OddNames([label]))
+    with pytest.raises(ValueError, match="give it another name") as error:
+        talea_metrics.generate_latest(registry)
+    assert error.value.args[-1].name == "x.y"
+
+
 def test_the_official_registry_shows_our_metrics_and_ours_shows_theirs(registry):
     theirs = prometheus_client.CollectorRegistry()
     talea_metrics.Counter("ours", "Ours.", ["a"], registry=theirs).labels("x").inc(2)

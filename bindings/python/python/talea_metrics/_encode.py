@@ -1,9 +1,10 @@
 """The text of custom collectors' families. Metrics of a region are written by the extension module."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
+from talea_metrics._talea import escape_name
 from talea_metrics.metrics_core import Metric
 from talea_metrics.samples import Sample
 
@@ -61,28 +62,46 @@ def _classic(family: Metric) -> list[Sample]:
 
 
 class _Names:
-    """How names are shown that are not plain: in quotes, or with underscores."""
+    """How the names of a page are shown. Those that are not plain are escaped, and none becomes that of another."""
 
-    def __init__(self, quoted: bool) -> None:
-        self._quoted = quoted
+    def __init__(self, escaping: str, families: Iterable[Metric], taken: Iterable[str]) -> None:
+        self._escaping = escaping
+        names = {name for family in families for name in (family.name, *(sample.name for sample in family.samples))}
+        self._taken = {name for name in (*names, *taken) if _PLAIN_METRIC.fullmatch(name)}
+        self._shown: dict[str, str] = {}
+        for name in sorted(names):
+            self.family(name)
 
-    def _shown(self, name: str, plain: "re.Pattern[str]") -> str:
-        if plain.fullmatch(name):
-            return name
-        if self._quoted:
+    def _escaped(self, name: str, is_label: bool, taken: set[str]) -> str:
+        if self._escaping == "allow-utf-8":
             return f'"{_value(name)}"'
-        shown = re.sub(r"[^a-zA-Z0-9_:]", "_", name)
-        return f"_{shown}" if shown[:1].isdigit() else shown
+        shown = escape_name(name, self._escaping, is_label)
+        if shown in taken or (is_label and shown.startswith("__")):
+            shown = escape_name(name, "values", is_label)
+        taken.add(shown)
+        return shown
 
     def family(self, name: str) -> str:
-        return self._shown(name, _PLAIN_METRIC)
+        if _PLAIN_METRIC.fullmatch(name):
+            return name
+        if name not in self._shown:
+            self._shown[name] = self._escaped(name, False, self._taken)
+        return self._shown[name]
 
     def labels(self, labels: Iterable[tuple[str, object]]) -> list[str]:
-        return [f'{self._shown(name, _PLAIN_LABEL)}="{_value(value)}"' for name, value in labels]
+        labels = sorted(labels)
+        taken = {name for name, _ in labels if _PLAIN_LABEL.fullmatch(name)}
+        shown = []
+        for name, value in labels:
+            if name in ("", "__name__"):
+                raise ValueError(f"Prometheus refuses a page with a label called {name!r}; give it another name")
+            own = name if name in taken else self._escaped(name, True, taken)
+            shown.append(f'{own}="{_value(value)}"')
+        return shown
 
     def series(self, sample: Sample) -> str:
         name = self.family(sample.name)
-        labels = self.labels(sorted(sample.labels.items()))
+        labels = self.labels(sample.labels.items())
         if name.startswith('"'):
             return f"{{{','.join([name, *labels])}}}"
         return f"{name}{{{','.join(labels)}}}" if labels else name
@@ -98,9 +117,9 @@ def _each(families: Iterable[Metric], write: Callable[[Metric], None]) -> None:
             raise
 
 
-def text(families: Iterable[Metric], quoted: bool = False) -> str:
-    """The text format, as Prometheus' version 0.0.4 has it."""
-    names = _Names(quoted)
+def text(families: Collection[Metric], escaping: str, taken: Iterable[str] = ()) -> str:
+    """The text format, as Prometheus' version 0.0.4 has it. Other families of the page have the names ``taken``."""
+    names = _Names(escaping, families, taken)
     lines: list[str] = []
 
     def line(sample: Sample) -> str:
@@ -129,9 +148,9 @@ def text(families: Iterable[Metric], quoted: bool = False) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def openmetrics(families: Iterable[Metric], quoted: bool = False) -> str:
-    """OpenMetrics, without the line that ends a page."""
-    names = _Names(quoted)
+def openmetrics(families: Collection[Metric], escaping: str, taken: Iterable[str] = ()) -> str:
+    """OpenMetrics, without the line that ends a page. Other families of the page have the names ``taken``."""
+    names = _Names(escaping, families, taken)
     lines: list[str] = []
 
     def exemplar(of: Any) -> str:
@@ -139,7 +158,7 @@ def openmetrics(families: Iterable[Metric], quoted: bool = False) -> str:
         labels, *rest = of if isinstance(of, tuple) else (of, 1.0)
         value = number(rest[0])
         time = f" {rest[1]}" if len(rest) > 1 and rest[1] is not None else ""
-        return f" # {{{','.join(names.labels(sorted(labels.items())))}}} {value}{time}"
+        return f" # {{{','.join(names.labels(labels.items()))}}} {value}{time}"
 
     def write(family: Metric) -> None:
         name = names.family(family.name)

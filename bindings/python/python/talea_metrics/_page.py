@@ -45,17 +45,17 @@ def page(
         families = [family for family in restricted if family]
     rendered = [region.render(accept, False, own or []) for region, own in regions]
     if not rendered:
-        from talea_metrics._talea import negotiate
-
         content_type = negotiate(accept)
     else:
         content_type = rendered[0][1]
-    quoted = "escaping=allow-utf-8" in content_type
+    escaping = content_type.partition("escaping=")[2] or "underscores"
+    taken = registry._names_to_collectors if rendered else ()
     if not content_type.startswith("application/openmetrics-text"):
-        return b"".join([*(part for part, _ in rendered), _encode.text(families, quoted).encode()]), content_type
+        text = _encode.text(families, escaping, taken)
+        return b"".join([*(part for part, _ in rendered), text.encode()]), content_type
     end = b"# EOF\n"
     parts = [part[: -len(end)] for part, _ in rendered]
-    return b"".join([*parts, _encode.openmetrics(families, quoted).encode(), end]), content_type
+    return b"".join([*parts, _encode.openmetrics(families, escaping, taken).encode(), end]), content_type
 
 
 def _collects_itself(registry: CollectorRegistry) -> bool:
