@@ -1,6 +1,13 @@
 //! Claims about what a real Prometheus has of metrics that are pushed to it: Debian's, which knows
 //! remote-write 1.0, and the current one that `TALEA_PROMETHEUS` names, which knows 2.0.
 
+use std::io::{BufRead, BufReader, Lines, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use stage::{Prometheus, Samples, assert_same, hard_metrics, samples};
@@ -121,5 +128,168 @@ async fn a_current_prometheus_has_what_is_pushed() {
     check(&prometheus, &hard_metrics().unwrap(), &[]).await;
     let types = prometheus.api("query_exemplars", &[("query", "{job=\"push\"}")]).await;
     assert!(types.is_array(), "{types}");
+    assert_eq!(prometheus.log(), "", "it complains");
+}
+
+/// A way to Prometheus that can be cut.
+#[derive(Clone)]
+struct Way {
+    address: SocketAddr,
+    is_open: Arc<AtomicBool>,
+}
+
+impl Way {
+    fn to(prometheus: SocketAddr) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let way = Self {
+            address: listener.local_addr().unwrap(),
+            is_open: Arc::new(AtomicBool::new(true)),
+        };
+        let is_open = way.is_open.clone();
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let client = client.unwrap();
+                if is_open.load(Relaxed) {
+                    let server = TcpStream::connect(prometheus).unwrap();
+                    forward(client.try_clone().unwrap(), server.try_clone().unwrap(), &is_open);
+                    forward(server, client, &is_open);
+                }
+            }
+        });
+        way
+    }
+
+    fn set_open(&self, is_open: bool) {
+        self.is_open.store(is_open, Relaxed);
+    }
+}
+
+/// Copies bytes until the way is cut.
+fn forward(mut from: TcpStream, mut to: TcpStream, is_open: &Arc<AtomicBool>) {
+    let is_open = is_open.clone();
+    thread::spawn(move || {
+        let mut bytes = [0; 1 << 16];
+        while let Ok(len @ 1..) = from.read(&mut bytes) {
+            if !is_open.load(Relaxed) || to.write_all(&bytes[..len]).is_err() {
+                break;
+            }
+        }
+        let _ = from.shutdown(Shutdown::Both);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+}
+
+/// A process that counts and pushes, until it is killed or its input ends.
+struct Shop {
+    child: Child,
+    said: Lines<BufReader<ChildStdout>>,
+}
+
+impl Shop {
+    fn start(folder: &Path, way: &Way) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "push::counts_and_pushes_until_it_is_killed",
+                "--ignored",
+                "--nocapture",
+            ])
+            .env("TALEA_TEST_FOLDER", folder)
+            .env("TALEA_TEST_ADDRESS", way.address.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, said }
+    }
+
+    /// The next value that its queue has acknowledged; `None` if it has ended.
+    fn acknowledged(&mut self) -> Option<u64> {
+        let lines = self.said.by_ref().map_while(Result::ok);
+        lines.filter_map(|line| line.strip_prefix("> ")?.parse().ok()).next()
+    }
+}
+
+impl Drop for Shop {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+#[ignore = "a process that another test starts and kills"]
+fn counts_and_pushes_until_it_is_killed() {
+    let folder = PathBuf::from(std::env::var_os("TALEA_TEST_FOLDER").unwrap());
+    let address = std::env::var("TALEA_TEST_ADDRESS").unwrap();
+    let registry = Registry::open(folder.join("shop.talea")).unwrap();
+    let orders: Counter = registry.register(opts("orders")).unwrap();
+    let config = Config::remote_write(&format!("http://{address}/api/v1/write")).unwrap();
+    let config = config
+        .label("job", "push")
+        .interval(Duration::from_secs(3_600))
+        .backoff(Duration::from_millis(1), Duration::from_millis(20))
+        .queue_in(folder.join("queue"));
+    let own = Registry::for_test().unwrap();
+    let pusher = Pusher::start_for(&registry, &own, config).unwrap();
+    let (ended, end) = mpsc::channel();
+    thread::spawn(move || {
+        let _ = std::io::stdin().read(&mut [0]);
+        let _ = ended.send(());
+    });
+    while end.try_recv() == Err(mpsc::TryRecvError::Empty) {
+        orders.inc();
+        let value = orders.get();
+        // It is in the queue when this returns.
+        pusher.flush(Duration::ZERO);
+        println!("\n> {value}");
+    }
+    assert!(pusher.stop(LONGEST));
+}
+
+/// How often the process is killed; `TALEA_KILLS` sets another number.
+const KILLS: usize = 5;
+
+#[tokio::test]
+async fn a_process_that_is_killed_in_an_outage_loses_nothing() {
+    let kills = std::env::var("TALEA_KILLS").map_or(KILLS, |n| n.parse().unwrap());
+    let prometheus = Prometheus::start_receiver("prometheus", "").await;
+    let way = Way::to(prometheus.address());
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let mut acknowledged = Vec::new();
+    let mut shop = Shop::start(folder.path(), &way);
+    acknowledged.extend(shop.acknowledged());
+    prometheus.wait_for("orders_total", |value| value > 0.0).await;
+    way.set_open(false);
+    for _ in 0..kills {
+        acknowledged.extend((0..7).map_while(|_| shop.acknowledged()));
+        shop.child.kill().unwrap();
+        // What it had said before.
+        acknowledged.extend(std::iter::from_fn(|| shop.acknowledged()));
+        shop = Shop::start(folder.path(), &way);
+    }
+    acknowledged.extend(shop.acknowledged());
+    way.set_open(true);
+    drop(shop.child.stdin.take());
+    acknowledged.extend(std::iter::from_fn(|| shop.acknowledged()));
+    assert!(shop.child.wait().unwrap().success(), "{}", prometheus.log());
+
+    let data = prometheus.api("query", &[("query", "orders_total[1h]")]).await;
+    let values = data["result"][0]["values"].as_array().expect("one series with values");
+    let stored: Vec<u64> =
+        values.iter().map(|pair| pair[1].as_str().unwrap().parse().unwrap()).collect();
+    assert!(stored.is_sorted(), "{stored:?}");
+    let lost: Vec<_> = acknowledged.iter().filter(|value| !stored.contains(value)).collect();
+    assert!(
+        lost.is_empty(),
+        "{lost:?} of {acknowledged:?}, found {stored:?}: {}",
+        prometheus.log()
+    );
+    let registry = Registry::open(folder.path().join("shop.talea")).unwrap();
+    let counted = registry.snapshot().value("orders_total", &[]);
+    assert_eq!(counted, stored.last().map(|value| *value as f64), "the last value is exact");
+    assert!(acknowledged.len() > 7 * kills);
     assert_eq!(prometheus.log(), "", "it complains");
 }

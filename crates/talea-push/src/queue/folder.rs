@@ -22,8 +22,8 @@ use crate::record::{Collection, Counts, Record};
 
 /// Also has the version of this format.
 const MAGIC: &[u8; 8] = b"talpush1";
-const HEAD: usize = 8 + 4 + 4 + 8 + 24;
-const RECORD_HEAD: usize = 4 + 4 + 24;
+pub(super) const HEAD: usize = 8 + 4 + 4 + 8 + 24;
+pub(super) const RECORD_HEAD: usize = 4 + 4 + 24;
 
 const ENDING: &str = "push";
 /// What a process left that died while it wrote.

@@ -259,3 +259,189 @@ impl Reason {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::record::Record;
+
+    fn counts(samples: u64) -> Counts {
+        Counts { samples, histograms: 1, exemplars: 2 }
+    }
+
+    fn collection(n: u64) -> Collection {
+        let record = |part: u64| Record {
+            counts: counts(10 * n + part),
+            body: format!("collection {n}, part {part}").into_bytes(),
+        };
+        Collection { time: n as i64 * 1_000, records: vec![record(0), record(1)] }
+    }
+
+    fn open(folder: &TempDir) -> (Queue, u64) {
+        Queue::open(Some(folder.path()), 1 << 20).unwrap()
+    }
+
+    /// All that waits, in its order, which is taken out.
+    fn take(queue: &Queue) -> Vec<Collection> {
+        let mut all = Vec::new();
+        while let Some(head) = queue.try_head() {
+            let (found, _) = queue.load(head);
+            all.extend(found.map(|it| (*it).clone()));
+            queue.end(head);
+        }
+        all
+    }
+
+    fn files(folder: &TempDir) -> Vec<std::path::PathBuf> {
+        let paths = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+        let mut all: Vec<_> = paths.filter(|path| path.extension().is_some()).collect();
+        all.sort();
+        all
+    }
+
+    #[test]
+    fn what_waits_in_a_folder_is_there_after_a_restart() {
+        let folder = TempDir::new().unwrap();
+        let all: Vec<_> = (0..5).map(collection).collect();
+        let (queue, _) = open(&folder);
+        for one in &all {
+            assert_eq!(queue.push(one.clone()), Pushed::default());
+        }
+        let load = queue.load_now();
+        assert_eq!(load.oldest, Some(0));
+        drop(queue);
+        let (queue, damaged) = open(&folder);
+        assert_eq!((queue.load_now(), damaged), (load, 0));
+        // The first is sent, and the second in part.
+        queue.end(queue.try_head().unwrap());
+        let head = queue.try_head().unwrap();
+        queue.settle(head, counts(10));
+        drop(queue);
+        let (queue, _) = open(&folder);
+        queue.push(collection(5));
+        let expected: Vec<_> = all[1..].iter().cloned().chain([collection(5)]).collect();
+        assert_eq!(take(&queue), expected);
+        assert_eq!(queue.load_now(), Load::default());
+        assert_eq!(files(&folder), Vec::<std::path::PathBuf>::new());
+    }
+
+    #[test]
+    fn a_folder_belongs_to_one_pusher() {
+        let folder = TempDir::new().unwrap();
+        let (_queue, _) = open(&folder);
+        let Err(error) = Queue::open(Some(folder.path()), 1) else { panic!("it is opened twice") };
+        assert!(error.to_string().ends_with("another pusher uses this folder"), "{error}");
+    }
+
+    #[test]
+    fn a_file_that_is_damaged_is_read_as_far_as_it_is_whole() {
+        let folder = TempDir::new().unwrap();
+        let whole = collection(7);
+        let first = Collection { records: whole.records[..1].to_vec(), ..whole.clone() };
+        let (queue, _) = open(&folder);
+        queue.push(whole.clone());
+        queue.push(collection(8));
+        drop(queue);
+        let path = &files(&folder)[0];
+        let bytes = fs::read(path).unwrap();
+        let second = bytes.len() - folder::RECORD_HEAD - whole.records[1].body.len();
+        let mut cases: Vec<(String, Vec<u8>)> = Vec::new();
+        for end in [0, 5, folder::HEAD - 1, folder::HEAD, second - 1, second, bytes.len() - 1] {
+            cases.push((format!("cut at {end}"), bytes[..end].to_vec()));
+        }
+        for at in 0..bytes.len() {
+            let mut changed = bytes.clone();
+            changed[at] ^= 0x10;
+            cases.push((format!("byte {at} changed"), changed));
+        }
+        let nothing = Collection { records: Vec::new(), ..whole.clone() };
+        for (what, changed) in cases {
+            let is_same_to = |end: usize| changed.get(..end) == Some(&bytes[..end]);
+            let expected = match () {
+                () if is_same_to(second) => Some(first.clone()),
+                () if is_same_to(folder::HEAD) => Some(nothing.clone()),
+                () => None,
+            };
+            fs::write(path, &changed).unwrap();
+            let (queue, damaged) = open(&folder);
+            assert_eq!(damaged, u64::from(expected.is_none()), "{what}");
+            if let Some(expected) = expected {
+                let head = queue.try_head().unwrap();
+                let (found, error) = queue.load(head);
+                assert_eq!(*found.unwrap(), expected, "{what}");
+                assert!(error.is_some(), "{what}");
+                assert_eq!(queue.end(head), whole.counts(), "all that was not settled is lost");
+                // The next is not concerned.
+                assert_eq!(queue.try_head().unwrap().time, 8_000, "{what}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_unfinished_is_removed() {
+        let folder = TempDir::new().unwrap();
+        let unfinished = folder.path().join("00000000000000000003.new");
+        fs::write(&unfinished, b"talpu").unwrap();
+        let others = folder.path().join("notes.txt");
+        fs::write(&others, b"mine").unwrap();
+        let (queue, damaged) = open(&folder);
+        assert_eq!((queue.load_now(), damaged), (Load::default(), 0));
+        assert_eq!(files(&folder), [others]);
+    }
+
+    #[test]
+    fn what_a_disk_does_not_take_waits_in_memory_and_is_counted() {
+        let folder = TempDir::new().unwrap();
+        let path = folder.path().join("queue");
+        let (queue, _) = Queue::open(Some(&path), usize::MAX).unwrap();
+        queue.push(collection(1));
+        fs::remove_dir_all(&path).unwrap();
+        let pushed = queue.push(collection(2));
+        assert!(pushed.error.is_some() && pushed.dropped.is_empty());
+        let large = |n| {
+            let body = vec![0; MOST_BESIDE_FOLDER];
+            Collection { time: n, records: vec![Record { counts: counts(5), body }] }
+        };
+        let pushed = queue.push(large(3));
+        assert_eq!(pushed.dropped, [(Reason::Disk, counts(5))]);
+        // The disk is there again.
+        fs::create_dir(&path).unwrap();
+        assert_eq!(queue.push(collection(4)), Pushed::default());
+        let times: Vec<_> = take(&queue).iter().map(|it| it.time).collect();
+        assert_eq!(times, [2_000, 4_000], "the first went with the folder");
+        assert!(queue.push(large(5)).error.is_none());
+    }
+
+    #[test]
+    fn the_oldest_goes_first_but_for_the_one_in_flight() {
+        let size = collection(1).bytes();
+        for folder in [None, Some(TempDir::new().unwrap())] {
+            let path = folder.as_ref().map(TempDir::path);
+            let (queue, _) = Queue::open(path, 3 * size).unwrap();
+            (1..=3).for_each(|n| assert_eq!(queue.push(collection(n)), Pushed::default()));
+            let head = queue.try_head().unwrap();
+            for n in 4..=6 {
+                let dropped = vec![(Reason::Full, collection(n - 2).counts())];
+                assert_eq!(queue.push(collection(n)), Pushed { dropped, error: None });
+                assert_eq!(queue.load_now().bytes, 3 * size);
+            }
+            queue.settle(head, collection(1).counts());
+            assert_eq!(queue.end(head), Counts::default());
+            let times: Vec<_> = take(&queue).iter().map(|it| it.time).collect();
+            assert_eq!(times, [5_000, 6_000]);
+            assert_eq!(files_of(path), 0);
+            let (queue, _) = Queue::open(None, size - 1).unwrap();
+            let dropped = vec![(Reason::Full, collection(1).counts())];
+            assert_eq!(queue.push(collection(1)), Pushed { dropped, error: None }, "it never fits");
+        }
+    }
+
+    fn files_of(folder: Option<&Path>) -> usize {
+        let paths = folder.into_iter().flat_map(|path| fs::read_dir(path).unwrap());
+        paths.filter(|entry| entry.as_ref().unwrap().path().extension().is_some()).count()
+    }
+}

@@ -230,6 +230,40 @@ fn a_full_queue_drops_the_oldest_and_counts_it() {
 }
 
 #[test]
+fn what_waits_in_a_folder_is_sent_by_the_next_pusher() {
+    let receiver = Receiver::new(&[]);
+    receiver.then(Status(503, ""));
+    let folder = tempfile::tempdir().unwrap();
+    let registry = Registry::for_test().unwrap();
+    let orders: Counter = registry.register(opts("orders")).unwrap();
+    let config = || config(&receiver.url()).queue_in(folder.path().join("queue"));
+    for _ in 0..3 {
+        let pusher = Pusher::start(&registry, config()).unwrap();
+        receiver.wait_for(1);
+        orders.inc();
+        assert!(!pusher.stop(Duration::ZERO));
+    }
+    let waiting = told(&registry).waiting;
+    receiver.then(Take);
+    let pusher = Pusher::start(&registry, config()).unwrap();
+    orders.inc();
+    assert!(pusher.flush(LONGEST));
+    let after = told(&registry);
+    assert_eq!((after.waiting, after.refused, after.dropped), (0.0, 0.0, 0.0));
+    assert!(after.sent > waiting);
+    let requests = receiver.received();
+    let mut taken = requests.iter().map(|it| it.v2()).collect::<Vec<_>>();
+    taken.dedup();
+    let mut samples = series(&taken)["__name__=orders_total;job=test;"].samples.clone();
+    samples.dedup_by(|next, last| next.1 == last.1);
+    assert!(samples.is_sorted_by(|one, next| one.1 < next.1), "{samples:?}");
+    let mut values: Vec<f64> = samples.iter().map(|it| it.0).filter(|it| !it.is_nan()).collect();
+    // A pusher collects at its start too, unless it is stopped at once.
+    values.dedup();
+    assert_eq!(values, [0.0, 1.0, 2.0, 3.0, 4.0]);
+}
+
+#[test]
 fn each_sample_is_counted_once() {
     let receiver = Receiver::new(&[
         Take,
