@@ -1,8 +1,6 @@
 //! Atomics: the standard ones, or those of a model checker, so that the checker tests the code that
 //! ships.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, fence};
 #[cfg(not(loom))]
@@ -23,14 +21,4 @@ pub(crate) fn prefetch(word: &AtomicU64) {
     }
     #[cfg(not(all(target_arch = "x86_64", not(loom), not(miri))))]
     let _ = word;
-}
-
-/// Adds to a word that holds the bits of a float.
-pub(crate) fn add_float_atomically(word: &AtomicU64, x: f64) {
-    let mut seen = word.load(Relaxed);
-    while let Err(now) =
-        word.compare_exchange_weak(seen, (f64::from_bits(seen) + x).to_bits(), Relaxed, Relaxed)
-    {
-        seen = now;
-    }
 }

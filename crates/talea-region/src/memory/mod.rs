@@ -6,10 +6,11 @@
 //!   the system refused
 //! - `slots`: the process slots; `planes`: the copies of striped cells, one for each CPU
 //! - `guard`: epoch-based reclamation; `membarrier`, a fence that one thread makes for all
-//! - `path`: how this process adds to striped cells; `restartable`: plain adds to the running CPU's plane;
-//!   `current_cpu`: the CPU of an atomic add
+//! - `path`: how this process adds to striped cells; `amount`: what is added; `restartable`: plain adds to
+//!   the running CPU's plane; `current_cpu`: the CPU of an atomic add
 //! - `pool`: runs of granules; in them `text`, `runs` of cells, and `table`s of segments
 
+pub(crate) mod amount;
 mod current_cpu;
 mod free_runs;
 pub(crate) mod guard;

@@ -43,12 +43,13 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
+use super::amount::Amount;
 use super::current_cpu::{current_cpu, known_cpu};
 use super::path;
-use super::restartable::{self, Undone};
+use super::restartable::{self, RestartableAdd, Undone};
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::{AtomicU64, Word, add_float_atomically, fence};
+use crate::primitive::{AtomicU64, Word, fence};
 use crate::source;
 
 /// So many bytes of a plane are backed at once.
@@ -58,64 +59,63 @@ const CHUNK: u64 = size(4, 1) * PAGE;
 /// the distance of the plane, 0 for plane 0.
 const KNOWN: u64 = 1;
 
-/// Completes an integer add that found no plane for plain adds: claims one for this CPU, or adds
-/// atomically. That of a lazy cell can be refused, and is lost then.
-// The rare case is a tail call, so that nothing is saved on the stack for it: the atomic add waits for
-// all stores before it.
-#[inline(never)]
-pub(crate) fn add_slowly(memory: &'static Memory, cell: Word, n: u64) {
-    match known_atomic_plane(memory) {
-        Some(plane) => _ = copy_at(memory, cell, plane).fetch_add(n, Relaxed),
-        None => _ = add_more_slowly(memory, cell, n),
+/// Completes what found no plane for plain adds: adds 1 to `first`, if that is left, and the amount to
+/// `cell`. Claims a plane for this CPU, or adds atomically. False if nothing is added: an add to a lazy
+/// cell can be refused. Beside a `first`, `cell` is not lazy.
+#[inline(always)]
+pub(crate) fn finish<A: RestartableAdd>(
+    memory: &'static Memory,
+    first: Option<Word>,
+    cell: Word,
+    amount: A,
+) -> bool {
+    let Some(plane) = known_atomic_plane(memory) else {
+        return finish_anew(memory, first, cell, amount);
+    };
+    if let Some(first) = first {
+        1_u64.add_atomically(copy_at(memory, first, plane));
     }
+    amount.add_atomically(copy_at(memory, cell, plane));
+    true
 }
 
-/// As [`add_slowly`]; false if it is refused.
+/// As [`finish`], of one add, for callers that do not ask whether it is refused.
 #[inline(never)]
-pub(crate) fn add_more_slowly(memory: &'static Memory, cell: Word, n: u64) -> bool {
-    if claim_plain(memory) && restartable::add(cell, &memory.adds.table, n) {
+pub(crate) fn finish_add<A: RestartableAdd>(memory: &'static Memory, cell: Word, amount: A) {
+    finish(memory, None, cell, amount);
+}
+
+/// As [`finish`], of two adds.
+#[inline(never)]
+pub(crate) fn finish_count<A: RestartableAdd>(
+    memory: &'static Memory,
+    rest: Undone,
+    cell: Word,
+    amount: A,
+) -> bool {
+    finish(memory, rest.first, cell, amount)
+}
+
+/// As [`finish`], if the CPU's plane for atomic adds is not known or not wanted.
+// A tail call of the functions above, so that they save nothing on the stack for it: an atomic add waits
+// for all stores before it.
+#[inline(never)]
+pub(crate) fn finish_anew<A: RestartableAdd>(
+    memory: &'static Memory,
+    first: Option<Word>,
+    cell: Word,
+    amount: A,
+) -> bool {
+    first.is_none_or(|first| add_on_this_cpu(memory, first, 1_u64))
+        && add_on_this_cpu(memory, cell, amount)
+}
+
+fn add_on_this_cpu<A: RestartableAdd>(memory: &'static Memory, cell: Word, amount: A) -> bool {
+    if claim_plain(memory) && amount.add_in_sequence(cell, &memory.adds.table) {
         return true;
     }
     let copy = atomic_copy(memory, cell, current_cpu());
-    copy.inspect(|copy| _ = copy.fetch_add(n, Relaxed)).is_some()
-}
-
-/// Completes an operation that adds 1 to one cell and `n` to another, which is not lazy. False if
-/// nothing is added: the first is refused.
-#[inline(always)]
-pub(crate) fn count_rest(memory: &'static Memory, rest: Undone, other: Word, n: u64) -> bool {
-    let Some(one) = rest.first else { return add_more_slowly(memory, other, n) };
-    match known_atomic_plane(memory) {
-        Some(plane) => {
-            copy_at(memory, one, plane).fetch_add(1, Relaxed);
-            copy_at(memory, other, plane).fetch_add(n, Relaxed);
-            true
-        }
-        None => count_rest_slowly(memory, one, other, n),
-    }
-}
-
-#[inline(never)]
-fn count_rest_slowly(memory: &'static Memory, one: Word, other: Word, n: u64) -> bool {
-    add_more_slowly(memory, one, 1) && add_more_slowly(memory, other, n)
-}
-
-/// As [`add_slowly`] for a float cell, of which none is lazy.
-#[inline(never)]
-pub(crate) fn add_float_slowly(memory: &'static Memory, cell: Word, x: f64) {
-    match known_atomic_plane(memory) {
-        Some(plane) => add_float_atomically(copy_at(memory, cell, plane), x),
-        None => add_more_floats_slowly(memory, cell, x),
-    }
-}
-
-#[inline(never)]
-fn add_more_floats_slowly(memory: &'static Memory, cell: Word, x: f64) {
-    if claim_plain(memory) && restartable::add_float(cell, &memory.adds.table, x) {
-        return;
-    }
-    let copy = atomic_copy(memory, cell, current_cpu());
-    copy.into_iter().for_each(|copy| add_float_atomically(copy, x));
+    copy.inspect(|copy| amount.add_atomically(copy)).is_some()
 }
 
 /// Gives the running CPU a plane for plain adds if there is one left; true if it has one now.

@@ -4,13 +4,68 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::record::Series;
 use crate::error::Overflow;
+use crate::memory::amount::Amount;
 use crate::memory::planes;
-use crate::memory::restartable::{self, Undone};
+use crate::memory::restartable::{RestartableAdd, Undone};
 use crate::memory::runs::{CellRun, STRIPES, stripe_len};
-use crate::primitive::{AtomicU64, Word, Words, add_float_atomically};
+use crate::primitive::{AtomicU64, Word, Words};
 use crate::region::Region;
 use crate::threads::thread_number;
 use crate::values::{Combine, Number, Storage, pack_present, unpack_present};
+
+/// Where the copies of a cell are.
+#[derive(Clone, Copy)]
+enum Place {
+    /// One in each plane. The cell's word is that in plane 0.
+    Planes,
+    /// The cell's word is the only one.
+    Word,
+    /// One in each process's block. The cell's word is that in block 0.
+    Own,
+    /// As `Own`; 0 means that the process wrote nothing.
+    OwnOrAbsent,
+    /// Four, so many bytes apart.
+    Stripes(u32),
+}
+
+/// The places that the common paths compare with, packed.
+const PLANES: u32 = 0;
+const WORD: u32 = 1;
+
+impl Place {
+    fn of(run: CellRun, combine: Combine) -> Self {
+        match run.storage {
+            Storage::Striped => Self::Planes,
+            Storage::Single => Self::Word,
+            Storage::Owned if combine.may_be_absent() => Self::OwnOrAbsent,
+            Storage::Owned => Self::Own,
+            Storage::Stripes => Self::Stripes(stripe_len(run.count) as u32),
+        }
+    }
+
+    // Stripes lie a cache line apart at least.
+    #[inline]
+    fn pack(self) -> u32 {
+        match self {
+            Self::Planes => PLANES,
+            Self::Word => WORD,
+            Self::Own => 2,
+            Self::OwnOrAbsent => 3,
+            Self::Stripes(apart) => apart,
+        }
+    }
+
+    #[inline]
+    fn unpack(word: u32) -> Self {
+        match word {
+            PLANES => Self::Planes,
+            WORD => Self::Word,
+            2 => Self::Own,
+            3 => Self::OwnOrAbsent,
+            apart => Self::Stripes(apart),
+        }
+    }
+}
 
 /// The copies of a cell, beside the one that its handle points to.
 ///
@@ -19,43 +74,26 @@ use crate::values::{Combine, Number, Storage, pack_present, unpack_present};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies {
     region: &'static Region,
-    /// `series:32 | how:32`: one of the four below, or how many bytes four copies lie
-    /// apart; and the series that the cell belongs to.
-    how: u64,
+    /// `series:32 | place:32`: the series that the cell belongs to, and its [`Place`].
+    packed: u64,
 }
-
-/// One in each plane; the word is that in plane 0.
-// 0, so that the most frequent case is compared first.
-const PLANES: u32 = 0;
-/// None: the word is the cell.
-const ONE: u32 = 1;
-/// One in each process's block; the word is that in block 0.
-const BLOCKS: u32 = 2;
-/// As `BLOCKS`, and 0 means that the process wrote nothing.
-const OPTIONAL_BLOCKS: u32 = 3;
 
 impl Copies {
     /// The copies of a series' cells.
     #[inline]
     pub(crate) fn of(series: Series<'static>, run: CellRun, combine: Combine) -> Self {
-        let how = match run.storage {
-            Storage::Stripes => stripe_len(run.count) as u32,
-            Storage::Striped => PLANES,
-            Storage::Single => ONE,
-            Storage::Owned if combine.may_be_absent() => OPTIONAL_BLOCKS,
-            Storage::Owned => BLOCKS,
-        };
-        Self { region: series.region, how: u64::from(series.id) << 32 | u64::from(how) }
+        let place = Place::of(run, combine).pack();
+        Self { region: series.region, packed: u64::from(series.id) << 32 | u64::from(place) }
     }
 
     #[inline]
-    fn how(self) -> u32 {
-        self.how as u32
+    fn place(self) -> Place {
+        Place::unpack(self.packed as u32)
     }
 
     #[inline]
     pub(crate) fn series(self) -> Series<'static> {
-        self.region.series((self.how >> 32) as u32)
+        self.region.series((self.packed >> 32) as u32)
     }
 }
 
@@ -89,29 +127,50 @@ impl Cell {
     /// is touched), else one atomic add.
     #[inline]
     pub fn add(self, n: u64) {
-        match self.copies.how() {
+        self.add_amount(n);
+    }
+
+    /// Adds to a float cell.
+    #[inline]
+    pub fn add_float(self, x: f64) {
+        self.add_amount(x);
+    }
+
+    #[inline]
+    fn add_amount<A: RestartableAdd>(self, amount: A) {
+        // Packed, so that the most frequent one is compared first.
+        match self.copies.packed as u32 {
             PLANES => {
-                let region = self.copies.region;
-                if !restartable::add(self.word, &region.memory.adds.table, n) {
-                    planes::add_slowly(&region.memory, self.word, n);
+                let memory = &self.copies.region.memory;
+                if !amount.add_in_sequence(self.word, &memory.adds.table) {
+                    planes::finish_add(memory, self.word, amount);
                 }
             }
-            ONE => {
-                self.word.fetch_add(n, Relaxed);
-            }
-            _ => Self::add_to_own(self.word, self.copies, n),
+            WORD => amount.add_atomically(self.word),
+            _ => Self::add_elsewhere(self.word, self.copies, amount),
+        }
+    }
+
+    /// Out of line, so that the adds that there are most of stay small. By parts, which are handed over in
+    /// registers, as cells would not be.
+    #[inline(never)]
+    fn add_elsewhere<A: Amount>(word: Word, copies: Copies, amount: A) {
+        let cell = Self::new(word, copies);
+        match copies.place() {
+            Place::OwnOrAbsent => _ = cell.change_own(|value| Some(amount.added_to(value))),
+            _ => amount.add_atomically(cell.own()),
         }
     }
 
     /// As [`add`](Self::add); false if it is refused.
     pub fn try_add(self, n: u64) -> bool {
-        if self.copies.how() != PLANES {
+        if !matches!(self.copies.place(), Place::Planes) {
             self.add(n);
             return true;
         }
         let memory = &self.region().memory;
-        restartable::add(self.word, &memory.adds.table, n)
-            || planes::add_more_slowly(memory, self.word, n)
+        n.add_in_sequence(self.word, &memory.adds.table)
+            || planes::finish_anew(memory, None, self.word, n)
     }
 
     /// Counts one here and adds `n` to another integer cell, one of a series itself: an observation
@@ -127,47 +186,81 @@ impl Cell {
     // wholes right after they were written in parts, which the processor is slow at.
     #[inline(always)]
     pub fn count(self, other: Self, n: u64) -> bool {
-        match (self.copies.how(), other.copies.how()) {
-            (PLANES, PLANES) => other.count_in_planes(self.word, n),
-            (ONE, ONE) => other.count_in_singles(self.word, n),
-            _ => Self::count_apart(self.word, self.copies, other.word, other.copies, n),
+        self.count_amount(other, n)
+    }
+
+    /// As [`count`](Self::count), if the other cell holds a float.
+    #[inline]
+    pub fn count_float(self, other: Self, x: f64) -> bool {
+        self.count_amount(other, x)
+    }
+
+    #[inline(always)]
+    fn count_amount<A: RestartableAdd>(self, other: Self, amount: A) -> bool {
+        match (self.copies.place(), other.copies.place()) {
+            (Place::Planes, Place::Planes) => match other.count_in_sequences(self.word, amount) {
+                Ok(()) => true,
+                Err(rest) => planes::finish_count(&other.region().memory, rest, other.word, amount),
+            },
+            (Place::Word, Place::Word) => {
+                other.count_in_words(self.word, amount);
+                true
+            }
+            _ => Self::count_elsewhere(self.word, self.copies, other.word, other.copies, amount),
         }
     }
 
-    /// Adds 1 to another word and `n` to this one, both of which have a copy in each plane.
+    /// Adds 1 to another word and the amount to this one, both of which have a copy in each plane, as far
+    /// as that goes in restartable sequences.
     #[inline(always)]
-    fn count_in_planes(self, one: Word, n: u64) -> bool {
-        match self.try_count_in_planes(one, n) {
-            Ok(()) => true,
-            Err(rest) => self.count_rest(rest, n),
-        }
+    pub(super) fn count_in_sequences<A: RestartableAdd>(
+        self,
+        one: Word,
+        amount: A,
+    ) -> Result<(), Undone> {
+        amount.count_in_sequences([one, self.word], &self.region().memory.adds.table)
     }
 
-    /// As far as that goes in restartable sequences.
+    /// Adds 1 to another word and the amount to this one, both of which are the only ones of their cells.
     #[inline(always)]
-    pub(super) fn try_count_in_planes(self, one: Word, n: u64) -> Result<(), Undone> {
-        restartable::count([one, self.word], &self.region().memory.adds.table, n)
+    pub(super) fn count_in_words<A: Amount>(self, one: Word, amount: A) {
+        1_u64.add_atomically(one);
+        amount.add_atomically(self.word);
     }
 
+    /// Out of line and by parts, as [`add_elsewhere`](Self::add_elsewhere).
     #[inline(never)]
-    fn count_rest(self, rest: Undone, n: u64) -> bool {
-        planes::count_rest(&self.region().memory, rest, self.word, n)
+    fn count_elsewhere<A: RestartableAdd>(
+        word: Word,
+        copies: Copies,
+        other: Word,
+        others: Copies,
+        amount: A,
+    ) -> bool {
+        let is_counted = Self::new(word, copies).try_add(1);
+        if is_counted {
+            // It is no segment's, so it is not refused.
+            Self::new(other, others).add_amount(amount);
+        }
+        is_counted
     }
 
-    /// Adds 1 to another word and `n` to this one, both of which are single cells.
-    #[inline(always)]
-    pub(super) fn count_in_singles(self, one: Word, n: u64) -> bool {
-        one.fetch_add(1, Relaxed);
-        self.word.fetch_add(n, Relaxed);
-        true
+    /// Adds to a cell that is likely one of this process's own: as [`add`](Self::add), but in
+    /// place.
+    #[inline]
+    pub fn add_own(self, n: u64) {
+        match self.copies.place() {
+            Place::Own => n.add_atomically(self.own()),
+            _ => self.add(n),
+        }
     }
 
     /// How it is stored, if it is in one word or in planes.
     #[inline]
     pub(crate) fn storage(self) -> Option<Storage> {
-        match self.copies.how() {
-            ONE => Some(Storage::Single),
-            PLANES => Some(Storage::Striped),
+        match self.copies.place() {
+            Place::Word => Some(Storage::Single),
+            Place::Planes => Some(Storage::Striped),
             _ => None,
         }
     }
@@ -181,89 +274,14 @@ impl Cell {
         self.copies.series()
     }
 
-    /// By parts, which are handed over in registers, as cells would not be.
-    #[inline(never)]
-    fn count_apart(word: Word, copies: Copies, other: Word, others: Copies, n: u64) -> bool {
-        Self::new(word, copies).try_add(1) && Self::new(other, others).try_add(n)
-    }
-
-    /// As [`count`](Self::count), if the other cell holds a float.
-    #[inline]
-    pub fn count_float(self, other: Self, x: f64) -> bool {
-        if let (PLANES, PLANES) = (self.copies.how(), other.copies.how()) {
-            let region = self.copies.region;
-            match restartable::count_float([self.word, other.word], &region.memory.adds.table, x) {
-                Ok(()) => return true,
-                Err(Undone { first: None }) => {
-                    planes::add_float_slowly(&region.memory, other.word, x);
-                    return true;
-                }
-                Err(Undone { first: Some(_) }) => {}
-            }
-        }
-        let is_counted = self.try_add(1);
-        if is_counted {
-            other.add_float(x);
-        }
-        is_counted
-    }
-
-    /// Adds to a cell that is likely one of this process's own: as [`add`](Self::add), but in
-    /// place.
-    #[inline]
-    pub fn add_own(self, n: u64) {
-        match self.copies.how() {
-            BLOCKS => {
-                self.copies.region.memory.own_copy(self.word).fetch_add(n, Relaxed);
-            }
-            _ => self.add(n),
-        }
-    }
-
-    /// Out of line, so that the adds that there are most of stay small.
-    #[inline(never)]
-    fn add_to_own(word: Word, copies: Copies, n: u64) {
-        let own = Self::new(word, copies);
-        if copies.how() == OPTIONAL_BLOCKS {
-            own.change_own(|value| Some(value.wrapping_add(n)));
-        } else {
-            own.own().fetch_add(n, Relaxed);
-        }
-    }
-
-    /// Adds to a float cell.
-    #[inline]
-    pub fn add_float(self, x: f64) {
-        match self.copies.how() {
-            PLANES => {
-                let region = self.copies.region;
-                if !restartable::add_float(self.word, &region.memory.adds.table, x) {
-                    planes::add_float_slowly(&region.memory, self.word, x);
-                }
-            }
-            ONE => add_float_atomically(self.word, x),
-            _ => Self::add_float_to_own(self.word, self.copies, x),
-        }
-    }
-
-    #[inline(never)]
-    fn add_float_to_own(word: Word, copies: Copies, x: f64) {
-        let own = Self::new(word, copies);
-        if copies.how() == OPTIONAL_BLOCKS {
-            own.change_own(|value| Some((f64::from_bits(value) + x).to_bits()));
-        } else {
-            add_float_atomically(own.own(), x);
-        }
-    }
-
     /// Adds to an integer cell and returns the new value, as it was at that
     /// instant. Where there are several copies, there is no such instant: one is
     /// added to, and the sum is read afterwards.
     #[inline]
     pub fn add_and_get(self, n: u64) -> u64 {
-        match self.copies.how() {
-            ONE | BLOCKS => self.own().fetch_add(n, Relaxed).wrapping_add(n),
-            OPTIONAL_BLOCKS => self.change_own(|value| Some(value.wrapping_add(n))),
+        match self.copies.place() {
+            Place::Word | Place::Own => self.own().fetch_add(n, Relaxed).wrapping_add(n),
+            Place::OwnOrAbsent => self.change_own(|value| Some(value.wrapping_add(n))),
             _ => {
                 self.add(n);
                 self.get()
@@ -275,9 +293,9 @@ impl Cell {
     /// undo it): there, the call does nothing.
     #[inline]
     pub fn set(self, value: u64) {
-        match self.copies.how() {
-            ONE | BLOCKS => self.own().store(value, Relaxed),
-            OPTIONAL_BLOCKS => self.own().store(pack_present(value), Relaxed),
+        match self.copies.place() {
+            Place::Word | Place::Own => self.own().store(value, Relaxed),
+            Place::OwnOrAbsent => self.own().store(pack_present(value), Relaxed),
             _ => {}
         }
     }
@@ -285,18 +303,18 @@ impl Cell {
     /// Takes this process's value out of an owned cell. False if the process has a value nevertheless: the
     /// cell has one of all processes, or a process without a value counts as 0.
     pub fn unset(self) -> bool {
-        if matches!(self.copies.how(), BLOCKS | OPTIONAL_BLOCKS) {
+        if matches!(self.copies.place(), Place::Own | Place::OwnOrAbsent) {
             self.own().store(0, Relaxed);
         }
-        self.copies.how() == OPTIONAL_BLOCKS
+        matches!(self.copies.place(), Place::OwnOrAbsent)
     }
 
     /// Stores a float, as [`set`](Self::set).
     #[inline]
     pub fn set_float(self, x: f64) {
-        match self.copies.how() {
+        match self.copies.place() {
             // −0.0 would be kept as silence.
-            OPTIONAL_BLOCKS => self.set((x + 0.0).to_bits()),
+            Place::OwnOrAbsent => self.set((x + 0.0).to_bits()),
             _ => self.set(x.to_bits()),
         }
     }
@@ -305,11 +323,11 @@ impl Cell {
     /// to a striped cell.
     #[inline]
     pub fn update(self, mut change: impl FnMut(u64) -> Option<u64>) {
-        match self.copies.how() {
-            ONE | BLOCKS => {
+        match self.copies.place() {
+            Place::Word | Place::Own => {
                 let _ = self.own().fetch_update(Relaxed, Relaxed, change);
             }
-            OPTIONAL_BLOCKS => {
+            Place::OwnOrAbsent => {
                 self.change_own(&mut change);
             }
             _ => {}
@@ -319,8 +337,8 @@ impl Cell {
     /// As [`update`](Self::update), but an owned cell that may have no value and has none gets `first`.
     #[inline]
     pub fn update_or_set(self, first: u64, mut change: impl FnMut(u64) -> Option<u64>) {
-        match self.copies.how() {
-            OPTIONAL_BLOCKS => {
+        match self.copies.place() {
+            Place::OwnOrAbsent => {
                 let _ = self.own().fetch_update(Relaxed, Relaxed, |word| {
                     unpack_present(word).map_or(Some(first), &mut change).map(pack_present)
                 });
@@ -366,13 +384,13 @@ impl Cell {
 
     fn each_copy(self, mut each: impl FnMut(u64)) {
         let region = self.copies.region;
-        match self.copies.how() {
-            ONE | BLOCKS => each(self.own().load(Relaxed)),
-            OPTIONAL_BLOCKS => each(unpack_present(self.own().load(Relaxed)).unwrap_or(0)),
-            PLANES => {
+        match self.copies.place() {
+            Place::Word | Place::Own => each(self.own().load(Relaxed)),
+            Place::OwnOrAbsent => each(unpack_present(self.own().load(Relaxed)).unwrap_or(0)),
+            Place::Planes => {
                 planes::copies(&region.memory, self.word).for_each(|copy| each(copy.load(Relaxed)))
             }
-            apart => (0..STRIPES)
+            Place::Stripes(apart) => (0..STRIPES)
                 .filter_map(|n| region.memory.word_after(self.word, n * u64::from(apart)))
                 .for_each(|copy| each(copy.load(Relaxed))),
         }
@@ -387,10 +405,10 @@ impl Cell {
     #[inline]
     fn own(self) -> Word {
         let region = self.copies.region;
-        match self.copies.how() {
-            ONE | PLANES => self.word,
-            BLOCKS | OPTIONAL_BLOCKS => region.memory.own_copy(self.word),
-            apart => {
+        match self.copies.place() {
+            Place::Word | Place::Planes => self.word,
+            Place::Own | Place::OwnOrAbsent => region.memory.own_copy(self.word),
+            Place::Stripes(apart) => {
                 let n = thread_number() % STRIPES * u64::from(apart);
                 region.memory.word_after(self.word, n).unwrap_or(self.word)
             }
@@ -407,11 +425,11 @@ impl Cell {
     /// adds atomically.
     pub fn words(self, most: usize) -> Vec<&'static AtomicU64> {
         let memory = &self.copies.region.memory;
-        match self.copies.how() {
-            PLANES => planes::atomic_copies(memory, self.word, most).unwrap_or_default(),
-            OPTIONAL_BLOCKS => Vec::new(),
-            ONE | BLOCKS => (0..most.min(1)).map(|_| self.own()).collect(),
-            apart => (0..STRIPES.min(most as u64))
+        match self.copies.place() {
+            Place::Planes => planes::atomic_copies(memory, self.word, most).unwrap_or_default(),
+            Place::OwnOrAbsent => Vec::new(),
+            Place::Word | Place::Own => (0..most.min(1)).map(|_| self.own()).collect(),
+            Place::Stripes(apart) => (0..STRIPES.min(most as u64))
                 .filter_map(|n| memory.word_after(self.word, n * u64::from(apart)))
                 .collect(),
         }

@@ -185,11 +185,11 @@ impl Segments {
         let (adds, place, n) = (&self.last.region().memory.adds, segment.0 >> PLACE, n as u64);
         if self.usual & STRIPED != 0 {
             let Some(word) = adds.striped.word(place, n) else { return Err(Uncounted::All) };
-            let counted = self.last.try_count_in_planes(word, sum);
+            let counted = self.last.count_in_sequences(word, sum);
             counted.map_err(|undone| Uncounted::Rest(UncountedRest(undone)))
         } else {
             let Some(word) = adds.singles.word(place, n) else { return Err(Uncounted::All) };
-            self.last.count_in_singles(word, sum);
+            self.last.count_in_words(word, sum);
             Ok(())
         }
     }
@@ -198,7 +198,7 @@ impl Segments {
     /// refused, as [`Cell::count`] says.
     #[inline(always)]
     pub fn count_rest(&self, sum: u64, rest: UncountedRest) -> bool {
-        planes::count_rest(&self.last.region().memory, rest.0, self.last.word(), sum)
+        planes::finish(&self.last.region().memory, rest.0.first, self.last.word(), sum)
     }
 
     /// A number of the series that those above keep; 0 at first.

@@ -18,7 +18,7 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicIsize, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use super::sequences::{SIGNATURE, thread_pointer};
+use super::processor::{SIGNATURE, thread_pointer};
 use crate::layout::CPUS;
 
 /// The distance of a thread's area from its thread pointer in bytes; 0 while it is unknown, and where
@@ -71,6 +71,7 @@ pub(crate) fn disable() {
     OFFSET.store(0, Relaxed);
 }
 
+#[inline]
 pub(crate) fn enabled() -> bool {
     OFFSET.load(Relaxed) != 0
 }

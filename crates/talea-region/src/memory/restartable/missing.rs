@@ -1,6 +1,7 @@
 //! Neither restartable sequences nor a system that has them: no add finds a plane.
 
-use crate::memory::restartable::{CpuTable, Undone};
+use super::{CpuTable, RestartableAdd, Undone};
+use crate::memory::amount::Amount;
 use crate::primitive::{AtomicU64, Word};
 
 pub(crate) fn detect() {}
@@ -15,22 +16,14 @@ pub(crate) fn cpu() -> Option<u64> {
     None
 }
 
-#[inline]
-pub(crate) fn add(_: &AtomicU64, _: &&CpuTable, _: u64) -> bool {
-    false
-}
+impl<A: Amount> RestartableAdd for A {
+    #[inline]
+    fn add_in_sequence(self, _: &AtomicU64, _: &&CpuTable) -> bool {
+        false
+    }
 
-#[inline]
-pub(crate) fn add_float(_: &AtomicU64, _: &&CpuTable, _: f64) -> bool {
-    false
-}
-
-#[inline]
-pub(crate) fn count([one, _]: [Word; 2], _: &&CpuTable, _: u64) -> Result<(), Undone> {
-    Err(Undone { first: Some(one) })
-}
-
-#[inline]
-pub(crate) fn count_float([one, _]: [Word; 2], _: &&CpuTable, _: f64) -> Result<(), Undone> {
-    Err(Undone { first: Some(one) })
+    #[inline]
+    fn count_in_sequences(self, [one, _]: [Word; 2], _: &&CpuTable) -> Result<(), Undone> {
+        Err(Undone { first: Some(one) })
+    }
 }

@@ -2,8 +2,8 @@
 //! which the kernel starts over if the thread is moved, preempted or signalled
 //! in the middle. (Linux on x86-64 and aarch64; see `rseq(2)`.)
 //!
-//! `system` has the sequences of the processor (`x86_64`, `aarch64`) and the thread's `area`; `model` stands
-//! for it under the model checker, `missing` on other systems.
+//! `system` has the thread's `area` and the `sequences`, which stand once, in instructions of the processor
+//! (`x86_64`, `aarch64`). `model` stands for it under the model checker, `missing` on other systems.
 //!
 //! Implementation details. The sequence, from arming to its one store:
 //!
@@ -33,6 +33,7 @@
 //!   commit. The second is armed over the first, finds the same plane as long as the
 //!   CPU is the same, and starts over on its own: the first is done by then.
 
+use super::amount::Amount;
 use crate::primitive::{AtomicU64, Word};
 
 #[cfg_attr(loom, path = "model.rs")]
@@ -69,6 +70,15 @@ pub(crate) const CPU_NUMBERS: usize = if cfg!(loom) { 2 } else { 1 << 16 };
 /// The distance from plane 0 of each CPU's plane for plain adds, 0 for a CPU that has none. It lies in
 /// memory of this process.
 pub(crate) type CpuTable = [AtomicU64; CPU_NUMBERS];
+
+/// An amount that is added in restartable sequences.
+pub(crate) trait RestartableAdd: Amount {
+    /// Adds to the running CPU's copy of a striped cell; false if that CPU has no plane.
+    fn add_in_sequence(self, cell: &AtomicU64, table: &&CpuTable) -> bool;
+
+    /// Adds 1 to the first and this amount to the second of two striped cells, in a sequence each.
+    fn count_in_sequences(self, cells: [Word; 2], table: &&CpuTable) -> Result<(), Undone>;
+}
 
 /// The part of two adds in a row that is not done, because it found no plane.
 // One word, so that the common path keeps nothing else for it.
