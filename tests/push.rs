@@ -126,9 +126,31 @@ async fn a_current_prometheus_has_what_is_pushed() {
     let prometheus = Prometheus::start_receiver(&program, "exemplar-storage").await;
     check(&prometheus, &plain_metrics(), &["even_seconds", "took_seconds"]).await;
     check(&prometheus, &hard_metrics().unwrap(), &[]).await;
-    let types = prometheus.api("query_exemplars", &[("query", "{job=\"push\"}")]).await;
-    assert!(types.is_array(), "{types}");
     assert_eq!(prometheus.log(), "", "it complains");
+}
+
+#[tokio::test]
+async fn a_current_prometheus_has_what_is_pushed_by_otlp() {
+    let Ok(program) = std::env::var("TALEA_PROMETHEUS") else { return };
+    let prometheus = Prometheus::start_receiver(&program, "exemplar-storage").await;
+    let registry = plain_metrics();
+    let snapshot = registry.snapshot();
+    let url = format!("http://{}/api/v1/otlp/v1/metrics", prometheus.address());
+    let config = Config::otlp(&url).unwrap().label("service.name", "push");
+    let own = Registry::for_test().unwrap();
+    let pusher = Pusher::start_for(&registry, &own, config).unwrap();
+    assert!(pusher.flush(LONGEST), "{}", prometheus.log());
+    assert_eq!(sent_and_lost(&own)[1], 0.0, "{}", prometheus.log());
+    let mut found = floats(&prometheus, &snapshot).await;
+    found.retain(|(name, _), _| name != "target_info");
+    // A histogram with both kinds of buckets is there with its native ones.
+    let mut expected = expected(&snapshot);
+    expected.retain(|(name, _), _| !name.starts_with("took_"));
+    assert_same(&found, &expected);
+    for name in ["even_seconds", "took_seconds"] {
+        let count = format!("histogram_count({name}{{job=\"push\"}})");
+        assert_eq!(prometheus.number(&count).await, Some(1_000.0), "{name}");
+    }
 }
 
 /// A way to Prometheus that can be cut.

@@ -25,6 +25,7 @@ use talea_page::Label;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Config {
+    pub(crate) protocol: Protocol,
     pub(crate) url: Uri,
     pub(crate) labels: Vec<Label>,
     pub(crate) headers: HeaderMap,
@@ -42,6 +43,13 @@ pub struct Config {
     pub(crate) sends_classic: bool,
 }
 
+/// How values are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    RemoteWrite,
+    Otlp,
+}
+
 /// What a request is authenticated by. Files are read for each request, so they may change.
 #[derive(Clone, Debug)]
 pub(crate) enum Credentials {
@@ -56,7 +64,33 @@ impl Config {
     /// # Errors
     /// The URL is not valid, or neither `http` nor `https`.
     pub fn remote_write(url: &str) -> Result<Self, Error> {
+        Self::new(Protocol::RemoteWrite, url)
+    }
+
+    /// OpenTelemetry's protocol over HTTP, with cumulative values, such as
+    /// `http://localhost:4318/v1/metrics`. [Labels](Self::label) become attributes of the resource, such as
+    /// `service.name`.
+    ///
+    /// # Errors
+    /// The URL is not valid, or neither `http` nor `https`.
+    pub fn otlp(url: &str) -> Result<Self, Error> {
+        Self::new(Protocol::Otlp, url)
+    }
+
+    /// OpenTelemetry's protocol over HTTP, as the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `…_HEADERS`,
+    /// `…_TIMEOUT`, `…_CERTIFICATE`, `…_CLIENT_CERTIFICATE` and `…_CLIENT_KEY`, those with `…_METRICS_…` before
+    /// them, `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` of this process
+    /// describe it.
+    ///
+    /// # Errors
+    /// A variable has a value that cannot be used, or asks for another protocol or temporality.
+    pub fn otlp_from_env() -> Result<Self, Error> {
+        crate::otlp::from_environment(|name| std::env::var(name).ok())
+    }
+
+    fn new(protocol: Protocol, url: &str) -> Result<Self, Error> {
         Ok(Self {
+            protocol,
             url: url_of(url)?,
             labels: Vec::new(),
             headers: HeaderMap::new(),
@@ -194,7 +228,7 @@ impl Config {
     }
 
     /// Whether histograms that are sent with native buckets are sent with their classic buckets too.
-    /// Default: true.
+    /// Default: true. OTLP has either of them: the native ones, unless these are not sent.
     #[must_use]
     pub fn classic_beside_native(mut self, sends: bool) -> Self {
         self.sends_classic = sends;
@@ -211,11 +245,26 @@ impl Config {
         Ok(())
     }
 
+    /// The folder of the queue, if it has one.
+    pub(crate) fn queue_folder(&self) -> Option<PathBuf> {
+        Some(self.queue.as_ref()?.join(self.protocol.folder()))
+    }
+
     /// The receiver, as metrics and messages name it: without credentials and query.
     pub(crate) fn target(&self) -> String {
         let host = self.url.host().unwrap_or_default();
         let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{host}{port}{}", self.url.path())
+    }
+}
+
+impl Protocol {
+    /// The part of a queue's folder that its requests are in: no other protocol can send them.
+    fn folder(self) -> &'static str {
+        match self {
+            Self::RemoteWrite => "remote-write",
+            Self::Otlp => "otlp",
+        }
     }
 }
 
@@ -266,6 +315,8 @@ pub enum Error {
     Header(String),
     /// A file or a folder cannot be used.
     File(PathBuf, std::io::Error),
+    /// A variable of the environment has a value that cannot be used.
+    Environment(String),
     /// The TLS configuration cannot be made.
     Tls(String),
     /// The metrics about pushing cannot be registered.
@@ -300,6 +351,9 @@ impl fmt::Display for Error {
                 )
             }
             Self::File(path, error) => write!(f, "cannot use {}: {error}", path.display()),
+            Self::Environment(reason) => {
+                write!(f, "cannot push as the environment describes it: {reason}")
+            }
             Self::Tls(reason) => write!(f, "cannot set up TLS: {reason}"),
             Self::Metrics(error) => write!(f, "cannot register the metrics about pushing: {error}"),
             Self::Thread(error) => write!(f, "cannot start a thread to push from: {error}"),

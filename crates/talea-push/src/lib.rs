@@ -1,5 +1,6 @@
 //! Pushes metrics where they are not scraped: by Prometheus remote-write 2.0, or 1.0 where a receiver knows
-//! no other, to Prometheus, Mimir, Thanos, VictoriaMetrics and the like.
+//! no other, to Prometheus, Mimir, Thanos, VictoriaMetrics and the like; by OTLP to an OpenTelemetry
+//! Collector.
 //!
 //! ```no_run
 //! use talea_push::{Config, Pusher};
@@ -28,6 +29,7 @@ mod client;
 mod clock;
 mod config;
 mod metrics;
+mod otlp;
 mod pusher;
 mod queue;
 mod record;
@@ -36,6 +38,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 mod tls;
+mod verdict;
 
 pub use config::{Config, Error};
 pub use pusher::Pusher;

@@ -11,11 +11,12 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::config::{Config, Error};
+use crate::config::{Config, Error, Protocol};
 use crate::metrics::Metrics;
+use crate::otlp;
 use crate::queue::Queue;
 use crate::record::{Collection, Record};
-use crate::remote_write::{Collector, Version, millis};
+use crate::remote_write::{self, Version, millis};
 use crate::sender::{Notices, Sender};
 
 /// Pushes the metrics of a registry to a receiver, on a thread of its own, until it is dropped.
@@ -74,7 +75,7 @@ impl Pusher {
     ) -> Result<Self, Error> {
         config.check()?;
         let client = Client::new(&config)?;
-        let (queue, damaged) = Queue::open(config.queue.as_deref(), config.most_bytes)?;
+        let (queue, damaged) = Queue::open(config.queue_folder().as_deref(), config.most_bytes)?;
         if damaged > 0 {
             talea::notice(format_args!(
                 "{damaged} files of the queue were damaged, and are removed: what they held is lost"
@@ -162,9 +163,7 @@ impl<S: Scrapable> Work<S> {
             version: Version::V2,
             notices: Notices::default(),
         };
-        let labels = config.labels.clone();
-        let collector =
-            Collector::new(labels, config.sends_classic, config.sends_native, config.most_samples);
+        let collector = Collector::new(&config);
         let mut source = Source {
             scraper,
             collector,
@@ -176,6 +175,29 @@ impl<S: Scrapable> Work<S> {
         tokio::select! {
             () = sender.run() => {}
             () = source.run(config.interval, commands) => {}
+        }
+    }
+}
+
+/// Makes requests of pages.
+enum Collector {
+    RemoteWrite(remote_write::Collector),
+    Otlp(otlp::Collector),
+}
+
+impl Collector {
+    fn new(config: &Config) -> Self {
+        let Config { labels, sends_classic, sends_native, most_samples, .. } = config;
+        match config.protocol {
+            Protocol::RemoteWrite => Self::RemoteWrite(remote_write::Collector::new(
+                labels.clone(),
+                *sends_classic,
+                *sends_native,
+                *most_samples,
+            )),
+            Protocol::Otlp => {
+                Self::Otlp(otlp::Collector::new(labels, *sends_native, *most_samples))
+            }
         }
     }
 }
@@ -240,15 +262,24 @@ impl<S: Scrapable> Source<'_, S> {
     fn collect(&mut self) {
         let families = self.scraper.families();
         let time = self.time();
-        let records = self.collector.collect(&families, time);
-        self.metrics.duplicates(self.collector.twice());
+        let records = match &mut self.collector {
+            Collector::RemoteWrite(collector) => {
+                let records = collector.collect(&families, time);
+                self.metrics.duplicates(collector.twice());
+                records
+            }
+            Collector::Otlp(collector) => collector.collect(&families, time),
+        };
         self.push(time, records);
     }
 
+    /// Ends all series, where the protocol has that.
     fn end(&mut self) {
         let time = self.time();
-        let records = self.collector.end(time);
-        self.push(time, records);
+        if let Collector::RemoteWrite(collector) = &mut self.collector {
+            let records = collector.end(time);
+            self.push(time, records);
+        }
     }
 
     fn push(&self, time: i64, records: Vec<Record>) {

@@ -6,13 +6,15 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 
 use crate::backoff::Backoff;
-use crate::client::Client;
+use crate::client::{Client, Response};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, Protocol};
 use crate::metrics::{Failure, Metrics};
+use crate::otlp;
 use crate::queue::{Head, Queue, Reason};
 use crate::record::{Collection, Counts, Record};
-use crate::remote_write::{Verdict, Version, downgraded, millis, verdict};
+use crate::remote_write::{Version, downgraded, millis, verdict};
+use crate::verdict::Verdict;
 
 const VERSION: HeaderName = HeaderName::from_static("x-prometheus-remote-write-version");
 
@@ -135,6 +137,9 @@ impl Sender<'_> {
         version: Version,
         record: &Record,
     ) -> Result<(Verdict, String), String> {
+        if self.config.protocol == Protocol::Otlp {
+            return self.attempt_otlp(record).await;
+        }
         let body = match version {
             Version::V2 => Bytes::from(record.body.clone()),
             Version::V1 => match downgraded(&record.body) {
@@ -153,9 +158,16 @@ impl Sender<'_> {
         self.metrics.response(response.status.as_u16());
         let now = SystemTime::now();
         let found = verdict(version, record.counts, response.status, &response.headers, now);
-        let words: String =
-            String::from_utf8_lossy(&response.body).chars().take(MOST_WORDS).collect();
-        Ok((found, format!("{} {}", response.status, words.trim().escape_debug())))
+        Ok((found, words(&response)))
+    }
+
+    async fn attempt_otlp(&mut self, record: &Record) -> Result<(Verdict, String), String> {
+        let headers = [(CONTENT_TYPE, otlp::CONTENT_TYPE), (CONTENT_ENCODING, "gzip")];
+        let response = self.client.post(&headers, Bytes::from(record.body.clone())).await?;
+        let Response { status, headers, body } = &response;
+        self.metrics.response(status.as_u16());
+        let found = otlp::verdict(record.counts, *status, headers, body, SystemTime::now());
+        Ok((found, words(&response)))
     }
 
     fn settle_for_v1(&mut self) {
@@ -190,4 +202,10 @@ impl Sender<'_> {
     fn show(&self) {
         self.metrics.load(self.queue.load_now(), millis(SystemTime::now()));
     }
+}
+
+/// What a response says, for people.
+fn words(response: &Response) -> String {
+    let words: String = String::from_utf8_lossy(&response.body).chars().take(MOST_WORDS).collect();
+    format!("{} {}", response.status, words.trim().escape_debug())
 }

@@ -8,7 +8,7 @@ mod verdict;
 
 pub(crate) use self::collector::{Collector, millis};
 pub(crate) use self::request::downgraded;
-pub(crate) use self::verdict::{Verdict, verdict};
+pub(crate) use self::verdict::verdict;
 
 /// The version of the protocol that a receiver understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
