@@ -338,8 +338,7 @@ impl LookupCache {
     /// The cells of the series that a key stands for, or a [`Miss`], which finds them.
     ///
     /// Cost: one or two cache lines, which are prefetched together, and this thread's guard.
-    // Always inline: out of line, the result would be written a word at a time and read two words
-    // at a time, for which the processor waits (store-to-load forwarding fails).
+    // Always: docs/adds.md, "Whole words".
     #[inline(always)]
     pub fn get(&self, key: Key) -> Result<SeriesGuard, Miss<'_>> {
         let region = self.family.region;

@@ -73,9 +73,8 @@ const NOT_COUNTED: u64 = 1 << 62;
 pub struct Guard {
     memory: &'static Memory,
     word: Word,
-    /// The slot that the word is of, [`ALONE`] and [`NOT_COUNTED`]. Whole words only: a guard is
-    /// moved together with the cells, and a load of a word waits for a store of one of its bytes
-    /// (store-to-load forwarding fails).
+    /// The slot that the word is of, [`ALONE`] and [`NOT_COUNTED`].
+    // In one word: docs/adds.md, "Whole words".
     slot: u64,
     /// The number of the sweep, read after the announcement.
     pub(crate) sweep: u64,

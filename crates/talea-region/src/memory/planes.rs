@@ -97,8 +97,7 @@ pub(crate) fn finish_count<A: RestartableAdd>(
 }
 
 /// As [`finish`], if the CPU's plane for atomic adds is not known or not wanted.
-// A tail call of the functions above, so that they save nothing on the stack for it: an atomic add waits
-// for all stores before it.
+// The functions above end in a call of it: docs/adds.md, "Registers".
 #[inline(never)]
 pub(crate) fn finish_anew<A: RestartableAdd>(
     memory: &'static Memory,

@@ -68,9 +68,7 @@ impl Place {
 }
 
 /// The copies of a cell, beside the one that its handle points to.
-///
-/// Two whole words, since every look-up moves it. An enum with a smaller tag would be written in
-/// two parts and read as one word, for which the processor waits (store-to-load forwarding fails).
+// Two whole words: docs/adds.md, "Whole words".
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies {
     region: &'static Region,
@@ -151,8 +149,7 @@ impl Cell {
         }
     }
 
-    /// Out of line, so that the adds that there are most of stay small. By parts, which are handed over in
-    /// registers, as cells would not be.
+    // Out of line and by parts: docs/adds.md, "Registers".
     #[inline(never)]
     fn add_elsewhere<A: Amount>(word: Word, copies: Copies, amount: A) {
         let cell = Self::new(word, copies);
@@ -182,8 +179,7 @@ impl Cell {
     ///
     /// Cost: where both are striped cells of one region, a little less than two
     /// [`add`](Self::add)s; else just those.
-    // Always, since out of line cells are handed over in memory: they would be read as
-    // wholes right after they were written in parts, which the processor is slow at.
+    // Always: docs/adds.md, "Registers".
     #[inline(always)]
     pub fn count(self, other: Self, n: u64) -> bool {
         self.count_amount(other, n)
@@ -228,7 +224,7 @@ impl Cell {
         amount.add_atomically(self.word);
     }
 
-    /// Out of line and by parts, as [`add_elsewhere`](Self::add_elsewhere).
+    // As `add_elsewhere`.
     #[inline(never)]
     fn count_elsewhere<A: RestartableAdd>(
         word: Word,

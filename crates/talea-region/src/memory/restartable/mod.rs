@@ -5,33 +5,7 @@
 //! `system` has the thread's `area` and the `sequences`, which stand once, in instructions of the processor
 //! (`x86_64`, `aarch64`). `model` stands for it under the model checker, `missing` on other systems.
 //!
-//! Implementation details. The sequence, from arming to its one store:
-//!
-//! ```text
-//!     before ← rseq_cs                0, or what a signal handler interrupted
-//!     rseq_cs ← descriptor            arm
-//!  4: cpu ← rseq.cpu_id               start of the sequence
-//!     delta ← table[cpu]              0: this CPU has no plane, leave
-//!     [cell + delta] += value         the commit, its last instruction
-//!  5: rseq_cs ← before                disarm, on every way out
-//! ```
-//!
-//! - The kernel compares the interrupted address with `4..5`. Inside, it continues at the abort
-//!   label, which starts again. The four bytes before that label must be the signature with which the
-//!   area was registered.
-//! - Of `cpu_id` 16 bits are read, and the table has an entry for each number of 16 bits, so that
-//!   nothing is to be compared: Linux has at most 8,192 CPUs. An area that is not registered holds −1 or
-//!   −2, whose entries are always 0. So the add leaves, and [`cpu`] registers the area.
-//! - The commit is one instruction on x86-64, an add to memory. On aarch64 it is the store of a sum,
-//!   whose load stands in the sequence too.
-//! - The descriptor is written to the thread's area by address, so that it
-//!   must stay mapped; disarming on every way out means that a library could
-//!   even be unloaded. It lives in a writable section, since its addresses are
-//!   relocated.
-//! - An add that fails to find a plane returns false and has changed nothing.
-//! - Two adds in a row are two sequences with a descriptor each, since each has one
-//!   commit. The second is armed over the first, finds the same plane as long as the
-//!   CPU is the same, and starts over on its own: the first is done by then.
+//! `docs/adds.md` explains the sequence, instruction by instruction.
 
 use super::amount::Amount;
 use crate::primitive::{AtomicU64, Word};
@@ -81,7 +55,7 @@ pub(crate) trait RestartableAdd: Amount {
 }
 
 /// The part of two adds in a row that is not done, because it found no plane.
-// One word, so that the common path keeps nothing else for it.
+// One word: docs/adds.md, "Registers".
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undone {
     /// The first cell; `None` if only the second add is left.

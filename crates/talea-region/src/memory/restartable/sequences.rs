@@ -128,9 +128,8 @@ macro_rules! sequences {
                         instructions!(end_cold),
                         t = out(reg) _,
                         cpu = out(reg) _,
-                        // The descriptor that was armed before; then how many adds are left. (With one more
-                        // register, callers on x86-64 would have to save one. So the table is not given
-                        // itself either: its place is known for another reason.)
+                        // The descriptor that was armed before; then how many adds are left. No more
+                        // registers: docs/adds.md, "Registers".
                         before = out(reg) left,
                         offset = in(reg) offset,
                         table = in(reg) std::ptr::from_ref(table),
