@@ -85,8 +85,11 @@ fn cpus() -> u64 {
 /// The least memory limit of this process's cgroup and of those that it is in, if any.
 fn cgroup_limit() -> Option<u64> {
     let own = std::fs::read_to_string("/proc/self/cgroup").ok()?;
-    let read = |file| std::fs::read_to_string(file).ok()?.trim().parse().ok();
-    limit_files(&own).into_iter().filter_map(read).min()
+    limit_files(&own).into_iter().filter_map(number_in).min()
+}
+
+fn number_in(file: PathBuf) -> Option<u64> {
+    std::fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
 /// The files with memory limits of cgroups (version 2, and 1) of `/proc/self/cgroup`.

@@ -124,12 +124,11 @@ mod tests {
         let text = b"method=\"GET\",route=\"/api/items/{id}\"";
         for len in 0..text.len() {
             let text = &text[..len];
-            let padded = |part: &[u8]| {
+            let words = text.chunks(8).map(|part| {
                 let mut word = [0; 8];
                 word[..part.len()].copy_from_slice(part);
                 u64::from_le_bytes(word)
-            };
-            let words = text.chunks(8).map(padded);
+            });
             assert!(words_of(text).eq(words.clone()), "{len}");
             assert_eq!(hash_of_words(5, 6, len as u64, words), hash(5, 6, text), "{len}");
         }

@@ -51,8 +51,7 @@ pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(),
     }
     let own = SHARED_PLANES * s.plane_len..s.plane_count * s.plane_len;
     let mut entries = (0..CPU_ENTRIES).map(|n| word(CPU_TABLE + n * WORD));
-    let is_wrong = |entry: &u64| *entry != 0 && (!own.contains(entry) || entry % s.plane_len != 0);
     entries
-        .find(is_wrong)
+        .find(|entry| *entry != 0 && (!own.contains(entry) || entry % s.plane_len != 0))
         .map_or(Ok(()), |entry| Err(format!("a CPU's plane lies {entry} bytes behind the first")))
 }

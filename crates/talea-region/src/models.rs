@@ -39,7 +39,7 @@ fn check_briefly(model: impl Fn(&'static Region, Family) + Send + Sync + 'static
     check_by(LEN, Some(1), 1, idle_soon(), model);
 }
 
-/// Runs a model with a striped cell of a region with so many planes beside the shared one.
+/// Runs a model with a striped cell of a region with `planes` planes beside the shared one.
 fn with_striped(planes: u64, preemptions: usize, model: impl Fn(Cell) + Send + Sync + 'static) {
     let spec = FamilySpec { storage: Storage::Striped, ..FamilySpec::default() };
     check_by(LEN, Some(preemptions), planes, spec, move |_, family| {
@@ -191,8 +191,7 @@ fn a_record_that_a_sweep_finds_while_it_is_taken_counts_as_taken() {
         assert!(family.remove(b"a"));
         region.sweep();
         assert_eq!(records(region), 0);
-        let sweep = move || region.sweep_chunk(&region.memory.enter(), 0);
-        beside(sweep, || add(family, b"b", 2));
+        beside(move || region.sweep_chunk(&region.memory.enter(), 0), || add(family, b"b", 2));
         region.sweep_chunk(&region.memory.enter(), 0);
         assert_eq!((value(region, b"b"), records(region)), (Some(2), 1));
     });
@@ -298,12 +297,14 @@ fn a_series_from_the_cache_is_not_reused() {
         let cache = Remembering::of(family);
         cache.add(1);
         cache.add(1);
-        let other = move || {
-            family.remove(b"a");
-            region.sweep();
-            add(family, b"b", 10);
-        };
-        beside(other, || cache.add(1));
+        beside(
+            move || {
+                family.remove(b"a");
+                region.sweep();
+                add(family, b"b", 10);
+            },
+            || cache.add(1),
+        );
         assert_eq!(value(region, b"b"), Some(10));
     });
 }
@@ -329,13 +330,15 @@ fn a_series_that_a_killed_remover_left_marked_goes_from_a_memo_with_the_next_rem
     check(|region, family| {
         let cache = Remembering::of(family);
         add(family, b"a", 1);
-        let other = move || {
-            // So far the one that is killed got.
-            let marked = Head { removing: true, ..Head::unpack(0) }.pack(0);
-            region.series(0).word(SERIES_HEAD).fetch_or(marked, Relaxed);
-            assert!(region.series(0).remove(&region.memory.enter()));
-        };
-        beside(other, || cache.add(2));
+        beside(
+            move || {
+                // So far the one that is killed got.
+                let marked = Head { removing: true, ..Head::unpack(0) }.pack(0);
+                region.series(0).word(SERIES_HEAD).fetch_or(marked, Relaxed);
+                assert!(region.series(0).remove(&region.memory.enter()));
+            },
+            || cache.add(2),
+        );
         let before = value(region, b"a").unwrap_or(0);
         cache.add(4);
         assert_eq!(value(region, b"a"), Some(before + 4));

@@ -47,10 +47,9 @@ impl ClosedInChildren {
             libc::pthread_atfork(None, None, Some(close_in_child));
         });
         let number = socket.as_raw_fd();
-        let is_taken = |listed: &&Listed| {
+        let listed = CLOSED_IN_CHILDREN.iter().find(|listed| {
             listed.descriptor.compare_exchange(-1, number, SeqCst, SeqCst).is_ok()
-        };
-        let listed = CLOSED_IN_CHILDREN.iter().find(is_taken);
+        });
         if let (Some(listed), Some(inode)) = (listed, inode_of_socket(number)) {
             listed.inode.store(inode, SeqCst);
         }

@@ -149,21 +149,23 @@ pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
     // Each entry names a plane of its CPU's own, or it is not an entry.
     let own = SHARED_PLANES * len..plane_count * len;
     let mut seen = [0_u64; MOST_PLANES.div_ceil(64) as usize];
-    let mut is_new = move |plane: u64| {
-        let word = &mut seen[(plane / 64) as usize];
-        let before = std::mem::replace(word, *word | 1 << (plane % 64));
-        before >> (plane % 64) & 1 == 0
-    };
     shared.chain(std::iter::from_fn(move || {
         loop {
             let entry = if left > 0 { table.find(|&entry| entry != 0) } else { None };
             let delta = entry.or_else(|| own_entries.next())?;
-            if own.contains(&delta) && delta % len == 0 && is_new(delta / len) {
+            if own.contains(&delta) && delta % len == 0 && set_bit(&mut seen, delta / len) {
                 left = left.saturating_sub(u64::from(delta / len < claimed));
                 return Some(delta);
             }
         }
     }))
+}
+
+/// Sets a bit; false if it is set already.
+fn set_bit(words: &mut [u64], n: u64) -> bool {
+    let word = &mut words[(n / 64) as usize];
+    let before = std::mem::replace(word, *word | 1 << (n % 64));
+    before >> (n % 64) & 1 == 0
 }
 
 /// A process that has the region open.

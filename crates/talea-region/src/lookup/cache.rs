@@ -443,15 +443,12 @@ impl LookupCache {
         let series = self.family.region.family_word(self.family.id, FAMILY_SERIES);
         table.grow(series.load(Relaxed));
         let parts = table.parts(key);
-        let is_of_another_sweep =
-            |entry: &Entry| (entry[WHEN].load(Relaxed) ^ when) << (64 - SWEEP_BITS) != 0;
-        // An entry that was of use since the last sweep stays: where there are more
-        // series than room, they would only drive each other out.
-        let is_free =
-            |entry: &Entry| entry[VERSION].load(Relaxed) == 0 || is_of_another_sweep(entry);
         let places = || table.block(&parts).filter_map(|n| table.place(n, parts.number));
         let own = places().find(|place| parts.is_in(place.entry));
-        if let Some(place) = own.or_else(|| places().find(|place| is_free(place.entry))) {
+        // An entry that was of use since the last sweep stays: where there are more
+        // series than room, they would only drive each other out.
+        let place = own.or_else(|| places().find(|place| is_free_since(place.entry, when)));
+        if let Some(place) = place {
             self.write(table, place, &parts, id, when);
         }
     }
@@ -532,6 +529,12 @@ impl Miss<'_> {
         }
         Ok(SeriesGuard { cells, guard })
     }
+}
+
+/// Whether an entry is empty, or was of use last before the sweep in `when`.
+fn is_free_since(entry: &Entry, when: u64) -> bool {
+    entry[VERSION].load(Relaxed) == 0
+        || (entry[WHEN].load(Relaxed) ^ when) << (64 - SWEEP_BITS) != 0
 }
 
 #[cfg(all(test, not(loom)))]

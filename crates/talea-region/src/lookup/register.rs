@@ -149,9 +149,11 @@ impl Family {
             relation,
             ..FamilySpec::default()
         };
-        let is_added = |&id: &u32| region.relation(id, self.head, &spec) == Relation::Added;
-        let family = |id| region.family_head(id).map(|(_, head)| Self { region, id, head });
-        all.extend(others.into_iter().filter(is_added).filter_map(family));
+        for id in others {
+            if region.relation(id, self.head, &spec) == Relation::Added {
+                all.extend(region.family_head(id).map(|(_, head)| Self { region, id, head }));
+            }
+        }
         all
     }
 }

@@ -318,8 +318,9 @@ impl Family {
             run.inspect(|run| word(SERIES_CELLS).store(run.pack(), Release)).is_some()
         });
         // The directory exists from the start, so that an addition allocates nothing.
-        let prepare = || region.series(id).prepare_segments(region.made_segment(self.id));
-        let filled = filled && (self.head.segments == 0 || prepare().is_some());
+        let made = region.made_segment(self.id);
+        let filled = filled
+            && (self.head.segments == 0 || region.series(id).prepare_segments(made).is_some());
         if !filled {
             region.series(id).clear();
             return None;
@@ -333,15 +334,15 @@ impl Family {
     #[inline]
     fn is(&self, id: u32, text: &[u8]) -> bool {
         let head = self.region.series(id).word(SERIES_HEAD).load(Acquire);
-        let text_is = || {
-            let span = self.region.series(id).word(SERIES_TEXT).load(Relaxed);
-            self.region.memory.text_is(Span::unpack(span), text)
-        };
         // The maker of a record that is found while building has published it and not noted that
         // yet.
-        matches!(record::state(head), PUBLISHED | BUILDING)
-            && head >> 32 == u64::from(self.id)
-            && text_is()
+        let may_be =
+            matches!(record::state(head), PUBLISHED | BUILDING) && head >> 32 == u64::from(self.id);
+        if !may_be {
+            return false;
+        }
+        let span = self.region.series(id).word(SERIES_TEXT).load(Relaxed);
+        self.region.memory.text_is(Span::unpack(span), text)
     }
 
     /// The cells of a series that was found in the index. The record is marked as looked up, and no
@@ -351,8 +352,7 @@ impl Family {
         let word = self.region.series(id).word(SERIES_HEAD);
         let mut seen = word.load(Acquire);
         let sweep = SweepStamp::of(guard.sweep);
-        let is_done = |head: Head| head.looked_up == sweep && !head.hidden;
-        while record::state(seen) != PUBLISHED || !is_done(Head::unpack(seen)) {
+        while !is_marked(seen, sweep) {
             let head = match record::state(seen) {
                 PUBLISHED => Head { looked_up: sweep, hidden: false, ..Head::unpack(seen) },
                 // The thread that finds it marks it public: its maker may have died before
@@ -373,4 +373,11 @@ impl Family {
     fn word(&self, at: u64) -> crate::primitive::Word {
         self.region.family_word(self.id, at)
     }
+}
+
+/// Whether a head says that its series is public, was looked up in this sweep, and is shown.
+#[inline]
+fn is_marked(head: u64, sweep: SweepStamp) -> bool {
+    let Head { looked_up, hidden, .. } = Head::unpack(head);
+    record::state(head) == PUBLISHED && looked_up == sweep && !hidden
 }

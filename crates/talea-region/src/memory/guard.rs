@@ -214,8 +214,9 @@ impl Memory {
 
     /// Whether a living process has guard words that are one thread's alone.
     fn anybody_announces_alone(&self) -> bool {
-        let is_alone = |slot| self.slot_word_at(slot, SLOT_ALONE).load(SeqCst) != 0;
-        self.slots_used().any(|slot| is_alone(slot) && self.lives(slot))
+        self.slots_used().any(|slot| {
+            self.slot_word_at(slot, SLOT_ALONE).load(SeqCst) != 0 && self.lives(slot)
+        })
     }
 
     fn guard_word(&self, slot: u64, line: u64) -> Word {

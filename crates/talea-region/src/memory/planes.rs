@@ -198,8 +198,10 @@ fn assign_plane(memory: &'static Memory, entry: &AtomicU64) -> bool {
     }
     // More than one is tried only if the count is damaged.
     for _ in 0..memory.sections.plane_count {
-        let next = |n: u64| (n < memory.sections.plane_count).then(|| n + 1);
-        let Ok(plane) = claimed.fetch_update(SeqCst, SeqCst, next) else { return true };
+        let next = claimed.fetch_update(SeqCst, SeqCst, |plane| {
+            (plane < memory.sections.plane_count).then_some(plane + 1)
+        });
+        let Ok(plane) = next else { return true };
         let delta = plane * memory.sections.plane_len;
         if plane < SHARED_PLANES || owners(memory, delta).next().is_some() {
             continue;
@@ -274,8 +276,7 @@ impl Memory {
             let entry = self.cpu_entry(n);
             let found = entry.load(Relaxed);
             // A plane that the CPU got from another process since is its own too.
-            let is_own = |found| is_in_use(self, found) && owners(self, found).nth(1).is_none();
-            if found != delta && !is_own(found) {
+            if found != delta && !(is_in_use(self, found) && owners(self, found).nth(1).is_none()) {
                 let _ = entry.compare_exchange(found, delta, Release, Relaxed);
             }
         }

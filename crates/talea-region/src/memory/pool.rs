@@ -195,9 +195,11 @@ impl Memory {
     /// Moves the mark by `count` granules and backs their pages.
     fn extend(&self, pool: &Pool, count: u64) -> Option<u64> {
         let bytes = count.checked_mul(pool.granule)?;
-        let fits = |n: u64| n.checked_add(bytes).filter(|&end| end <= pool.len);
         let used = self.word_at(pool.marks + USED);
-        let at = used.fetch_update(SeqCst, SeqCst, fits).ok()?;
+        let moved = used.fetch_update(SeqCst, SeqCst, |at| {
+            at.checked_add(bytes).filter(|&end| end <= pool.len)
+        });
+        let at = moved.ok()?;
         let backed = self.word_at(pool.marks + BACKED);
         if at + bytes > backed.load(Acquire) {
             let Some(reached) = self.back(pool, at, at + bytes) else {

@@ -72,9 +72,12 @@ impl Memory {
     /// cell counts as well.
     fn take_elsewhere(&self, storage: Storage, count: u64) -> Option<CellRun> {
         let singles = &self.sections.singles;
-        let stripes = || self.take_from(singles, Storage::Stripes, count);
-        let are_apart = matches!(storage, Storage::Striped | Storage::Stripes);
-        let apart = if are_apart { stripes() } else { None };
+        let apart = match storage {
+            Storage::Striped | Storage::Stripes => {
+                self.take_from(singles, Storage::Stripes, count)
+            }
+            Storage::Owned | Storage::Single => None,
+        };
         apart.or_else(|| self.take_from(singles, Storage::Single, count))
     }
 

@@ -170,6 +170,6 @@ pub(crate) fn entry(source: &impl Source, at: u64, segments: u64, n: u64) -> u64
 pub(crate) fn words_of_blocks(source: &impl Source, at: u64, segments: u64) -> u64 {
     let (near, blocks) = shape(segments);
     let blocks = (0..blocks).map(|n| source.word(at + (near + n) * WORD));
-    let made = |&block: &u64| source.sections().lies_in_singles(block, TABLE_BLOCK);
-    TABLE_BLOCK * blocks.filter(made).count() as u64
+    let made = blocks.filter(|&block| source.sections().lies_in_singles(block, TABLE_BLOCK));
+    TABLE_BLOCK * made.count() as u64
 }

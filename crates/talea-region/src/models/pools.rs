@@ -16,11 +16,8 @@ fn runs_of_a_pool_do_not_overlap() {
             assert_eq!(word.fetch_add(1, Relaxed), 0);
             at
         };
-        let other = move || {
-            take();
-        };
         let mut at = 0;
-        beside(other, || at = take());
+        beside(move || _ = take(), || at = take());
         region.memory.give_back(&pool, at, 40);
         // The name and the definition of the family are empty.
         assert_eq!(region.memory.taken(&pool), 40);
@@ -50,8 +47,10 @@ fn a_run_of_a_pool_that_is_given_back_while_another_is_taken_is_not_hidden() {
         region.memory.give_back(&pool, first.unwrap(), 20);
         // The byte of this word is 20 before and after.
         let mut third = None;
-        let give_back = move || region.memory.give_back(&pool, second.unwrap(), 20);
-        beside(give_back, || third = region.memory.take(&pool, 20));
+        beside(
+            move || region.memory.give_back(&pool, second.unwrap(), 20),
+            || third = region.memory.take(&pool, 20),
+        );
         region.memory.assert_tree(&pool);
         let both = [third, region.memory.take(&pool, 20)];
         assert!(both == [first, second] || both == [second, first], "{both:?}");

@@ -132,8 +132,11 @@ impl Region {
     /// name.
     fn has_namesake(&self, slot: u64) -> bool {
         let pid = |slot| self.memory.slot_word_at(slot, SLOT_PID).load(Acquire);
-        let lives = |slot| self.memory.map.backing().others_hold(slot..slot + 1).unwrap_or(true);
         let own = pid(slot);
-        self.memory.slots_used().any(|other| other != slot && pid(other) == own && lives(other))
+        let mut namesakes =
+            self.memory.slots_used().filter(|&other| other != slot && pid(other) == own);
+        namesakes.any(|other| {
+            self.memory.map.backing().others_hold(other..other + 1).unwrap_or(true)
+        })
     }
 }

@@ -71,13 +71,14 @@ pub(crate) fn move_aside(path: &Path, users: &[u32]) -> io::Result<Option<String
 /// not fill the memory. A region that is in use stays, and so does a file that is no region.
 fn remove_older(path: &Path, last: &Path, users: &[u32]) -> Vec<PathBuf> {
     let prefix = [path.file_name().unwrap_or_default().as_bytes(), b".stale-"].concat();
-    let is_stale = |name: &[u8]| {
-        let number = name.strip_prefix(prefix.as_slice());
-        number.is_some_and(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit))
-    };
-    let entries = fs::read_dir(directory_of(path)).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.file_name()).filter(|name| is_stale(name.as_bytes()));
-    let mut older: Vec<PathBuf> = names.map(|name| path.with_file_name(name)).collect();
+    let mut older = Vec::new();
+    for entry in fs::read_dir(directory_of(path)).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let digits = name.as_bytes().strip_prefix(prefix.as_slice()).unwrap_or_default();
+        if !digits.is_empty() && digits.iter().all(u8::is_ascii_digit) {
+            older.push(path.with_file_name(name));
+        }
+    }
     older.sort_unstable();
     older.retain(|one| one != last && is_unused_region(one, users) && fs::remove_file(one).is_ok());
     older

@@ -98,8 +98,8 @@ pub struct FamilyUse {
 /// The words that an overview needs beside those of a snapshot, by offset and number of bytes.
 pub(crate) fn bits(source: &impl Source) -> Vec<(u64, u64)> {
     let s = source.sections();
-    let bits = |pool: &Pool| (pool.bits, usage::words_of_bits(source, pool) * WORD);
-    [&s.records, &s.arena, &s.singles, &s.striped, &s.lazy, &s.owned].map(bits).to_vec()
+    let pools = [&s.records, &s.arena, &s.singles, &s.striped, &s.lazy, &s.owned];
+    pools.map(|pool| (pool.bits, usage::words_of_bits(source, pool) * WORD)).to_vec()
 }
 
 /// Makes the overview of a source whose marks were checked.

@@ -70,8 +70,10 @@ impl Reader {
             return Err(failed(io::Error::new(io::ErrorKind::InvalidInput, found)));
         }
         let mut header = Pages::default();
-        let short = |_| failed(io::Error::new(io::ErrorKind::InvalidData, "shorter than a region"));
-        file.read_exact_at(header.bytes(PAGE), 0).map_err(short)?;
+        if file.read_exact_at(header.bytes(PAGE), 0).is_err() {
+            let short = io::Error::new(io::ErrorKind::InvalidData, "shorter than a region");
+            return Err(failed(short));
+        }
         let word = |at: u64| header.words()[(at / WORD) as usize];
         let s = header::validate(word, metadata.len())
             .map_err(|reason| OpenError::Damaged { path: path.to_owned(), reason })?;
@@ -230,15 +232,18 @@ mod tests {
         (0..3).for_each(|_| region.sweep());
         let copy = Copy::begin(&reader.locks, &reader.s, |_| Vec::new()).unwrap();
         let mut calls = 0;
-        let meddle = || {
-            calls += 1;
-            if calls == 2 {
-                assert!(family.remove(b"7"));
-                add(7);
-            }
+        let meddling = Meddling {
+            copy,
+            meddle: || {
+                calls += 1;
+                if calls == 2 {
+                    assert!(family.remove(b"7"));
+                    add(7);
+                }
+            },
         };
         let mut snapshot = Snapshot::default();
-        snapshot::take(Meddling { copy, meddle }, &|_| true, &mut snapshot).unwrap();
+        snapshot::take(meddling, &|_| true, &mut snapshot).unwrap();
         let all = snapshot.series(&snapshot.families()[0]);
         let sevens = all.filter(|series| series.text == b"7").count();
         assert_eq!((sevens, snapshot.families()[0].live_series), (1, SERIES));
@@ -324,11 +329,14 @@ mod tests {
                 }
                 let copy = Copy::begin(&reader.locks, &reader.s, |_| Vec::new()).unwrap();
                 let (mut snapshot, mut calls) = (Snapshot::default(), 0..);
-                let meddle = || match calls.next() >= Some(begin) {
-                    true => churn.change(600, 4),
-                    false => churn.change(100, 0),
+                let meddling = Meddling {
+                    copy,
+                    meddle: || match calls.next() >= Some(begin) {
+                        true => churn.change(600, 4),
+                        false => churn.change(100, 0),
+                    },
                 };
-                snapshot::take(Meddling { copy, meddle }, &|_| true, &mut snapshot).unwrap();
+                snapshot::take(meddling, &|_| true, &mut snapshot).unwrap();
                 for series in snapshot.series(&snapshot.families()[0]) {
                     let text = String::from_utf8_lossy(series.text);
                     let (first, last) = text.split_once('-').unwrap_or_default();

@@ -55,8 +55,7 @@ impl Series<'_> {
         // been set back.
         let created = self.word(SERIES_CREATED).load(Relaxed);
         let now = unix_nanos().max(created.wrapping_add(1));
-        let later = |before: u64| Some(now.max(before.wrapping_add(1)));
-        let _ = wiped.fetch_update(AcqRel, Acquire, later);
+        let _ = wiped.fetch_update(AcqRel, Acquire, |before| Some(now.max(before.wrapping_add(1))));
         true
     }
 
@@ -84,8 +83,9 @@ impl Series<'_> {
                 continue;
             }
             // Of two that wipe at once, the later one counts.
-            let later = |before| of_cell(n).is_later(sum, before).then_some(sum);
-            let _ = word.fetch_update(AcqRel, Acquire, later);
+            let _ = word.fetch_update(AcqRel, Acquire, |before| {
+                of_cell(n).is_later(sum, before).then_some(sum)
+            });
         }
     }
 }

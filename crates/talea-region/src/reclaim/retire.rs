@@ -79,8 +79,9 @@ impl Series<'_> {
     /// Whether the series is gone, or hidden and its value has not changed since.
     pub(crate) fn is_out_of_sight(self) -> bool {
         let head = self.word(SERIES_HEAD).load(Acquire);
-        let is_unchanged = || self.seen().is_some_and(|seen| seen.load(Acquire) == self.digest());
-        record::state(head) != PUBLISHED || Head::unpack(head).hidden && is_unchanged()
+        record::state(head) != PUBLISHED
+            || Head::unpack(head).hidden
+                && self.seen().is_some_and(|seen| seen.load(Acquire) == self.digest())
     }
 
     /// Hides a series whose value did not change for some sweeps, or shows it again.

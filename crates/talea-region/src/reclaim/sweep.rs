@@ -154,8 +154,8 @@ impl Series<'_> {
             return self.end_hiding(seen);
         }
         let Some(idle) = sweeps_since(guard, head) else { return };
-        let family = |at| self.region.family_word(head.family, at).load(Acquire);
-        let retired = matches!(record::state(family(FAMILY_HEAD)), RETIRED | ENDED);
+        let family = self.region.family_word(head.family, FAMILY_HEAD).load(Acquire);
+        let retired = matches!(record::state(family), RETIRED | ENDED);
         let idling = self.region.idling(head.family);
         let idle_limit = match (retired, head.permanent, idling.sweeps) {
             // A process that registered it may still have its permanent series.
@@ -276,13 +276,13 @@ mod tests {
     fn a_series_that_was_idle_for_any_time_expires_whenever_it_was_looked_up() {
         const DAYS_200: u64 = 200 * 24 * 60;
         let ends = [1 << 15, 1 << 16, 22 * 1440 + 18 * 60, 47 * 1440, 1 << 17, DAYS_200 - 1];
-        let near = |end: u64| end - 2..=end + 2;
         let mut state = 1_u64;
         let drawn = std::iter::repeat_with(|| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
             2 + (state >> 33) % DAYS_200
         });
-        let idle_for = (2..40).chain(ends.into_iter().flat_map(near)).chain(drawn.take(300));
+        let near_ends = ends.into_iter().flat_map(|end| end - 2..=end + 2);
+        let idle_for = (2..40).chain(near_ends).chain(drawn.take(300));
         for (n, idle) in (0..).zip(idle_for) {
             // Phases of the sweeps' numbers, the ends of 16 and of 21 bits among them.
             let phase = [0, 65_530, 32_767, (1 << 21) - 5, n * 7_919 % (1 << 21)][n as usize % 5];
@@ -316,8 +316,8 @@ mod tests {
                 skip(region, 30 * 24 * 60);
                 region.sweep();
             }
-            let days = |n: u64| Some(Duration::from_secs(24 * 3600 * n));
-            assert_eq!(region.expire(days(360), |_, _| true), 1, "since {phase}");
+            let days_360 = Duration::from_secs(360 * 24 * 3600);
+            assert_eq!(region.expire(Some(days_360), |_, _| true), 1, "since {phase}");
         }
     }
 

@@ -170,18 +170,19 @@ pub(crate) fn entry_lens() -> [u64; 2] {
 /// used up.
 pub(crate) fn read(source: &impl Source, table: u64, most: u64, room: &mut u64) -> Vec<Exemplar> {
     let Some(entries) = source.singles(table, most * 2) else { return Vec::new() };
-    let mut used = |at: u64, len: u64| {
-        let left = if at == 0 { Some(*room) } else { room.checked_sub(HEAD * WORD + len) };
-        left.map(|left| *room = left)
-    };
-    let newest = |(n, places): (usize, &[u64])| {
+    let mut newest = Vec::new();
+    for (n, places) in entries.chunks(2).enumerate() {
         let places = places.iter().zip(ROOMS);
-        let read =
-            places.filter_map(|(&at, len)| used(at, len).and_then(|()| one(source, at, len)));
-        let newest = read.max_by_key(|found| found.unix_nanos)?;
-        Some(Exemplar { n, ..newest })
-    };
-    entries.chunks(2).enumerate().filter_map(newest).collect()
+        let found = places.filter_map(|(&at, len)| {
+            if at != 0 {
+                *room = room.checked_sub(HEAD * WORD + len)?;
+            }
+            one(source, at, len)
+        });
+        let found = found.max_by_key(|exemplar| exemplar.unix_nanos);
+        newest.extend(found.map(|exemplar| Exemplar { n, ..exemplar }));
+    }
+    newest
 }
 
 fn one(source: &impl Source, at: u64, room: u64) -> Option<Exemplar> {

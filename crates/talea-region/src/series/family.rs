@@ -119,15 +119,20 @@ impl Region {
 
     /// Whether this process or another one uses a family.
     pub(crate) fn user(&self, id: u32) -> User {
-        let word = |n: u64| self.family_word(id, FAMILY_USERS + n * WORD).load(Acquire);
         let own = self.memory.own_slot();
-        if own < SLOT_COUNT && word(own / 64) >> (own % 64) & 1 == 1 {
+        if own < SLOT_COUNT && self.is_user(id, own) {
             return User::This;
         }
-        let uses = |slot: &u64| word(slot / 64) >> (slot % 64) & 1 == 1;
         let is_used = self.family_word(id, FAMILY_ALWAYS_USED).load(Acquire) != 0
-            || self.memory.slots_used().filter(uses).any(|slot| self.memory.lives(slot));
+            || (self.memory.slots_used())
+                .any(|slot| self.is_user(id, slot) && self.memory.lives(slot));
         if is_used { User::Another } else { User::None }
+    }
+
+    /// Whether the process that had a slot last registered a family.
+    fn is_user(&self, id: u32, slot: u64) -> bool {
+        let users = self.family_word(id, FAMILY_USERS + slot / 64 * WORD).load(Acquire);
+        users >> (slot % 64) & 1 == 1
     }
 
     /// Whether a living process registered it.

@@ -45,8 +45,7 @@ impl Incarnation {
         let series = self.region.series(self.id);
         let guard = self.region.memory.enter();
         let is_public = record::state(series.word(SERIES_HEAD).load(Acquire)) == PUBLISHED;
-        let is_this = || series.word(SERIES_CREATED).load(Acquire) == self.created;
-        (is_public && is_this()).then_some(guard)
+        (is_public && series.word(SERIES_CREATED).load(Acquire) == self.created).then_some(guard)
     }
 
     /// Whether this process noted it; false in a child that was made by `fork` since.

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 
 use crate::error::Overflow;
 use crate::layout::*;
-use crate::primitive::{AtomicU64, Word, Words};
+use crate::primitive::{Word, Words};
 use crate::region::Region;
 use crate::series::record::{self, HIDDEN, PUBLISHED, Series};
 use crate::source::Source;
@@ -165,8 +165,8 @@ impl Region {
         for id in 0..(self.memory.used(&self.memory.sections.records) / RECORD_LEN) as u32 {
             let series = self.series(id);
             let Some(pins) = series.pins() else { continue };
-            let is_set = |(word, bit): (&AtomicU64, u64)| word.load(Acquire) & bit != 0;
-            if parent.and_then(|parent| series.place(pins, parent)).is_some_and(is_set) {
+            let of_parent = parent.and_then(|parent| series.place(pins, parent));
+            if of_parent.is_some_and(|(word, bit)| word.load(Acquire) & bit != 0) {
                 match series.place_or_new(pins, slot) {
                     Some((word, bit)) => {
                         word.fetch_or(bit, AcqRel);

@@ -354,11 +354,14 @@ impl Snapshot {
         if family >= self.families.len() {
             return;
         }
-        let one = |OneCell { text, value: values, created_unix_nanos: created }| {
-            let text = self.texts.push(&text);
-            SeriesCopy { text, values, created, family: family as u32, beside: NOTHING }
-        };
-        let series = series.into_iter().map(one).collect();
+        let series = series.into_iter().map(|one| SeriesCopy {
+            text: self.texts.push(&one.text),
+            values: one.value,
+            created: one.created_unix_nanos,
+            family: family as u32,
+            beside: NOTHING,
+        });
+        let series = series.collect();
         self.replace_copies(family, series);
         (self.families[family].cells, self.families[family].segments) = (1, 0);
     }

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::copies::{Details, FamilyCopy, SegmentCopy, Snapshot};
+use super::copies::{Details, FamilyCopy, Snapshot};
 use super::series_copy::{HAS_DETAILS, NOTHING, SeriesCopy};
 use crate::values::Combine;
 
@@ -81,10 +81,10 @@ impl Snapshot {
         let mut segments = self.segments[ours.segments].to_vec();
         for n in theirs.segments {
             let segment = self.segments[n];
-            let is_it = |ours: &&mut SegmentCopy| {
+            let same = segments.iter_mut().find(|ours| {
                 (ours.n, ours.tag, ours.count) == (segment.n, segment.tag, segment.count)
-            };
-            match segments.iter_mut().find(is_it) {
+            });
+            match same {
                 Some(ours) => {
                     let values = self.values.len();
                     for n in 0..usize::from(ours.count) {

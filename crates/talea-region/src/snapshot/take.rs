@@ -149,11 +149,11 @@ impl<S: Source> Taking<'_, '_, S> {
         if living.any(|(&bits, n)| bits != 0 && bits & users(n) != 0) {
             return LastUse::Living;
         }
-        let started = |slot| self.source.slot_word(slot, SLOT_STARTED);
-        let has = |slot: &u64| users(slot / 64) >> (slot % 64) & 1 == 1;
         let slots = 0..self.source.word(M_SLOTS).min(self.taken.s.slots);
+        let slots = slots.filter(|slot| users(slot / 64) >> (slot % 64) & 1 == 1);
+        let started = slots.map(|slot| self.source.slot_word(slot, SLOT_STARTED));
         let of_others = self.source.word(at + FAMILY_LAST_USED);
-        LastUse::Dead(slots.filter(has).map(started).fold(of_others, u64::max))
+        LastUse::Dead(started.fold(of_others, u64::max))
     }
 
     fn series(

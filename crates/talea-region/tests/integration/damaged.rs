@@ -471,8 +471,10 @@ fn series_that_are_refused_cost_no_more_than_those_that_are_taken() {
     let file = used(&shm, LEN, 65_535);
     let bytes = fs::read(shm.file()).unwrap();
     // The only series record: public, and the third of its words names 65,535 cells.
-    let is_record = |words: &[u8]| words[0] == 2 && words[16..18] == [0xFF, 0xFF];
-    let at = (0..LEN - 24).step_by(64).find(|&at| is_record(&bytes[at as usize..]));
+    let at = (0..LEN - 24).step_by(64).find(|&at| {
+        let record = &bytes[at as usize..];
+        record[0] == 2 && record[16..18] == [0xFF, 0xFF]
+    });
     let at = at.unwrap();
     // Its text does not lie in the arena, which must be found out before its cells
     // are summed.

@@ -19,8 +19,8 @@ fn shown(region: &'static Region) -> Vec<Exemplar> {
 }
 
 fn texts(region: &'static Region) -> Vec<(usize, f64, String)> {
-    let text = |exemplar: Exemplar| String::from_utf8(exemplar.text).unwrap();
-    shown(region).into_iter().map(|e| (e.n, e.value, text(e))).collect()
+    let all = shown(region).into_iter();
+    all.map(|e| (e.n, e.value, String::from_utf8(e.text).unwrap())).collect()
 }
 
 #[test]

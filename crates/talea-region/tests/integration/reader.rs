@@ -10,7 +10,7 @@ use crate::support::assert_says;
 use crate::support::process::{Process, arguments, wait_for_input};
 use crate::support::region::{self, family, sweep};
 use crate::support::tmpfs::{Shm, open, open_copy, put};
-use talea_region::{Config, FamilyCopy, FamilySpec, Number, Reader, Region, Snapshot, Storage};
+use talea_region::{Config, FamilySpec, Number, Reader, Region, SeriesView, Snapshot, Storage};
 
 fn spec(definition: &[u8]) -> FamilySpec<'_> {
     FamilySpec { definition, limit: 1 << 30, ..FamilySpec::default() }
@@ -48,18 +48,21 @@ fn fill(region: &'static Region, series: u64) {
 type Shown = Vec<(Vec<u8>, Vec<u8>, Vec<(Vec<u8>, Vec<u64>)>)>;
 
 fn shown(snapshot: &Snapshot) -> Shown {
-    let series = |family| {
-        snapshot.series(family).map(|s| {
-            let mut values = s.values.to_vec();
-            for segment in s.segments() {
-                values.extend([segment.n, segment.tag].map(u64::from));
-                values.extend(segment.values);
-            }
-            (s.text.to_vec(), values)
-        })
-    };
     let families = snapshot.families().iter();
-    families.map(|f| (f.name.clone(), f.definition.clone(), series(f).collect())).collect()
+    let shown = families.map(|f| {
+        let series = snapshot.series(f).map(|s| (s.text.to_vec(), values(&s)));
+        (f.name.clone(), f.definition.clone(), series.collect())
+    });
+    shown.collect()
+}
+
+fn values(series: &SeriesView<'_>) -> Vec<u64> {
+    let mut values = series.values.to_vec();
+    for segment in series.segments() {
+        values.extend([segment.n, segment.tag].map(u64::from));
+        values.extend(segment.values);
+    }
+    values
 }
 
 #[test]
@@ -263,15 +266,15 @@ fn a_series_is_not_given_what_another_had_that_went_while_the_region_was_read() 
         let family = family(region, "f", spec);
         family.series(b"gone").unwrap().at(0).add(5);
         let records = region.usage().records.taken;
-        let become_another = |_: &FamilyCopy| {
+        let mut snapshot = Snapshot::default();
+        let read = Reader::open(shm.file()).unwrap().snapshot_into(&mut snapshot, &|_| {
             // Cells, planes and families were read before.
             family.remove(b"gone");
             sweep(region, 3);
             family.series(b"other").unwrap().at(0).add(7);
             true
-        };
-        let mut snapshot = Snapshot::default();
-        Reader::open(shm.file()).unwrap().snapshot_into(&mut snapshot, &become_another).unwrap();
+        });
+        read.unwrap();
 
         assert_eq!(region.usage().records.taken, records, "the record is the same");
         let all = snapshot.families().iter().flat_map(|family| snapshot.series(family));

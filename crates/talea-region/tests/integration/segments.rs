@@ -33,9 +33,12 @@ type Shown = (u16, u16, Vec<u64>);
 
 /// Of the only series of each family: its last cell, and its segments.
 fn shown(snapshot: &Snapshot) -> Vec<(u64, Vec<Shown>)> {
-    let one = |SegmentView { n, tag, values }| (n, tag, values.to_vec());
     let series = snapshot.families().iter().flat_map(|family| snapshot.series(family));
-    series.map(|s| (*s.values.last().unwrap(), s.segments().map(one).collect())).collect()
+    let shown = series.map(|s| {
+        let segments = s.segments().map(|SegmentView { n, tag, values }| (n, tag, values.to_vec()));
+        (*s.values.last().unwrap(), segments.collect())
+    });
+    shown.collect()
 }
 
 /// How much of the pools is taken that cells lie in.
@@ -101,8 +104,8 @@ fn of_many_segments_those_that_are_there_take_memory_and_all_of_it_comes_back() 
             assert!(segments.get(usize::MAX).is_none());
             let found: Vec<usize> = segments.made().map(|(n, _)| n).collect();
             assert_eq!(found, made, "{case}");
-            let one = |n: &usize| (*n as u16, *n as u16 + 100, vec![0, 0, 1, 0, 0]);
-            let expected = (10 * 6, made.iter().map(one).collect::<Vec<_>>());
+            let made = made.iter().map(|&n| (n as u16, n as u16 + 100, vec![0, 0, 1, 0, 0]));
+            let expected = (10 * 6, made.collect::<Vec<_>>());
             assert_eq!(shown(&region.snapshot()).last(), Some(&expected), "{case}");
             drop(series);
             assert!(family.remove(b"a"));
@@ -221,8 +224,8 @@ fn many_threads_that_make_the_same_segment_all_count_in_it() {
                 });
             }
         });
-        let each = |n: u16| (n, n + 100, vec![0, 0, THREADS as u64, 0, 0]);
-        let expected = (8 * 10 * THREADS as u64, (0..8).map(each).collect::<Vec<_>>());
+        let made = (0..8).map(|n| (n, n + 100, vec![0, 0, THREADS as u64, 0, 0]));
+        let expected = (8 * 10 * THREADS as u64, made.collect::<Vec<_>>());
         let snapshot = region.snapshot();
         let all = shown(&snapshot);
         assert!(all[all.len() - ROUNDS..].iter().all(|found| *found == expected), "{storage:?}");

@@ -186,8 +186,9 @@ fn an_ended_family_is_shown_no_more_and_its_name_is_free() {
     kept.add(3);
     let related = |name: &str| {
         let mut found = Vec::new();
-        let own = |name: &[u8], kind, is_own| found.push((name.to_vec(), kind, is_own));
-        region.each_related(name.as_bytes(), own);
+        region.each_related(name.as_bytes(), |name, kind, is_own| {
+            found.push((name.to_vec(), kind, is_own));
+        });
         found
     };
     for name in ["f", "f_total", "f_sum_total", "f_created_bucket_count_info"] {

@@ -86,10 +86,9 @@ fn series_that_find_the_first_part_full_get_lazy_cells_that_refuse_nothing() {
     let spec = FamilySpec { storage: Storage::Striped, cells: 100, ..spec };
     let family = region.family(spec).unwrap().family;
     let memory = &region.memory;
-    let lazy = |cells: &Cells| memory.is_lazy(cells.last().word());
     let texts = (0..).map(|n: u32| n.to_string());
     let mut made = texts.map_while(|text| family.permanent_series(text.as_bytes()).ok());
-    let series = made.find(lazy).unwrap();
+    let series = made.find(|cells| memory.is_lazy(cells.last().word())).unwrap();
     assert_eq!(state(region), COMPLETE);
     refused_calls(|_| (0..10).for_each(|_| series.last().add(3)));
     assert_eq!(series.last().get(), 30);
