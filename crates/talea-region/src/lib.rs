@@ -29,21 +29,23 @@
 //! | `read` | a region read from outside, without mapping it |
 //! | `open` | a region is made or attached to; this process takes a slot |
 //!
-//! All unsafe code of the Rust side is in this crate: system calls (`memory`, `files`, `open`,
-//! `clock.rs`, `system_group.rs`, `threads.rs`, `allocator.rs`), the adds to a CPU's plane
-//! (`memory/restartable/`, `memory/planes.rs`), words seen as bytes (`read/copy.rs`,
-//! `snapshot/texts.rs`), a reference in a word (`atomic_ref.rs`), a prefetch (`primitive.rs`), and the
-//! end of a model's region (`models.rs`).
+//! The modules that may have unsafe code allow it, where they are declared: system calls, the adds to a
+//! CPU's plane (`memory/restartable/`, `memory/planes.rs`), memory seen as words, bytes or references, and
+//! a prefetch. Beyond this crate, only the boundaries to other languages have any.
 
-#![allow(unsafe_code)]
-
+#[allow(unsafe_code)]
 mod allocator;
+#[allow(unsafe_code)]
 mod atomic_ref;
+#[allow(unsafe_code)]
 mod clock;
 mod config;
 mod error;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod files;
+#[cfg(unix)]
+#[allow(unsafe_code)]
+mod fork;
 mod hash;
 #[cfg(all(target_os = "linux", not(loom)))]
 mod header;
@@ -51,8 +53,10 @@ mod layout;
 mod lookup;
 mod memory;
 #[cfg(all(test, loom))]
+#[allow(unsafe_code)]
 mod models;
 mod open;
+#[allow(unsafe_code)]
 mod primitive;
 #[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 mod read;
@@ -60,11 +64,14 @@ mod reclaim;
 mod region;
 mod series;
 mod snapshot;
+#[allow(unsafe_code)]
 mod sockets;
 mod source;
+#[allow(unsafe_code)]
 mod system_group;
 #[cfg(all(test, not(loom)))]
 mod testing;
+#[allow(unsafe_code)]
 mod threads;
 mod usage;
 mod values;

@@ -7,6 +7,9 @@ use std::sync::Once;
 #[cfg(unix)]
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering::SeqCst};
 
+#[cfg(unix)]
+use crate::fork::at_fork;
+
 /// Whether a read from a descriptor would not wait; of a socket that listens, whether a connection waits to
 /// be accepted. False if the system could not say.
 #[cfg(unix)]
@@ -41,15 +44,12 @@ impl ClosedInChildren {
     /// Lists a socket.
     pub fn new(socket: BorrowedFd<'_>) -> Self {
         static HANDLER: Once = Once::new();
-        // SAFETY: the handler calls only functions that are safe in the child of a process with
-        // threads; a program that has a server does not unload this library.
-        HANDLER.call_once(|| unsafe {
-            libc::pthread_atfork(None, None, Some(close_in_child));
-        });
+        // SAFETY: the handler calls only functions that are safe in the child of a process with threads.
+        HANDLER.call_once(|| unsafe { at_fork(None, close_in_child) });
         let number = socket.as_raw_fd();
-        let listed = CLOSED_IN_CHILDREN.iter().find(|listed| {
-            listed.descriptor.compare_exchange(-1, number, SeqCst, SeqCst).is_ok()
-        });
+        let listed = CLOSED_IN_CHILDREN
+            .iter()
+            .find(|listed| listed.descriptor.compare_exchange(-1, number, SeqCst, SeqCst).is_ok());
         if let (Some(listed), Some(inode)) = (listed, inode_of_socket(number)) {
             listed.inode.store(inode, SeqCst);
         }
@@ -85,7 +85,7 @@ extern "C" fn close_in_child() {
         if descriptor < 0 || inode_of_socket(descriptor) != Some(listed.inode.load(SeqCst)) {
             continue;
         }
-        // SAFETY: the path ends with a zero byte. The number is that of the listed socket; it stays
+        // SAFETY: the path ends with a zero byte. The number is the listed socket's; it stays
         // open, and is another file. Without a free descriptor the socket stays open as it is.
         unsafe {
             let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);

@@ -10,8 +10,8 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use crate::support::process::{arguments, line_of, output_of};
@@ -27,19 +27,25 @@ fn cell(path: &Path) -> Cell {
     region::family(region::open(path), "shared", spec).series(b"").unwrap().at(0)
 }
 
-/// Builds the library beside the tests.
-fn library() -> PathBuf {
+/// Builds the library beside the tests, as a file of this name.
+fn library(name: &str, features: &[&str]) -> PathBuf {
+    // All are built in one place, one after the other.
+    static BUILDING: Mutex<()> = Mutex::new(());
+    let _building = BUILDING.lock();
     let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("late");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let built = Command::new(cargo)
         .args(["build", "--locked", "--quiet", "--package", "talea-late"])
         .args(["--target", "x86_64-unknown-linux-gnu", "--target-dir"])
         .arg(&place)
+        .args(features)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status()
         .unwrap();
     assert!(built.success());
-    place.join("x86_64-unknown-linux-gnu/debug/libtalea_late.so")
+    let library = place.join(name);
+    std::fs::copy(place.join("x86_64-unknown-linux-gnu/debug/libtalea_late.so"), &library).unwrap();
+    library
 }
 
 /// The library, loaded.
@@ -122,12 +128,12 @@ fn armed() -> u64 {
 }
 
 /// Forks, and waits for the child.
-fn add_in_a_child(add: impl Fn()) {
+fn in_a_child(work: impl Fn()) {
     // SAFETY: the child calls only functions that are safe after a fork, and no destructors.
     unsafe {
         let child = libc::fork();
         if child == 0 {
-            add();
+            work();
             libc::_exit(0);
         }
         let mut status = -1;
@@ -186,7 +192,7 @@ fn is_a_host_when_asked() {
             std::thread::sleep(Duration::from_millis(5));
         }
         add(EACH);
-        add_in_a_child(|| add(EACH));
+        in_a_child(|| add(EACH));
         added + 32 * EACH
     });
     assert_eq!(cell.get(), added);
@@ -195,10 +201,38 @@ fn is_a_host_when_asked() {
 
 #[test]
 fn a_library_that_is_loaded_late_and_closed_loses_nothing_and_harms_nobody() {
-    let library = library();
+    let library = library("late.so", &[]);
     for round in 0..3 {
         let shm = Shm::new(&format!("late-{round}"));
         let said = output_of(&mut again!("is_a_host_when_asked", library, shm.file()));
         assert_eq!(cell(&shm.file()).get().to_string(), line_of(&said, "added "));
     }
+}
+
+#[test]
+fn is_a_host_that_unloads_when_asked() {
+    let Some(paths) = arguments() else { return };
+    let [library, region] = paths.map(PathBuf::from);
+    let late = Late::load(&library);
+    let (open, add) = (late.open, late.add);
+    let path = CString::new(region.as_os_str().as_bytes()).unwrap();
+    // In a thread that ends, as above.
+    let using = std::thread::spawn(move || {
+        // SAFETY: the path ends with a zero.
+        unsafe { open(path.as_ptr()) };
+        add(1);
+    });
+    using.join().unwrap();
+    late.close();
+    assert!(!is_mapped(&library), "the library is unloaded");
+    in_a_child(|| {});
+    println!("\nforked");
+}
+
+#[test]
+fn a_fork_after_the_library_was_unloaded_calls_none_of_its_handlers() {
+    let library = library("unloadable.so", &["--features", "unloadable"]);
+    let shm = Shm::new("unloaded");
+    let said = output_of(&mut again!("is_a_host_that_unloads_when_asked", library, shm.file()));
+    line_of(&said, "forked");
 }

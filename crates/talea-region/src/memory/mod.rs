@@ -11,20 +11,26 @@
 //! - `pool`: runs of granules; in them `text`, `runs` of cells, and `table`s of segments
 
 pub(crate) mod amount;
+#[allow(unsafe_code)]
 mod current_cpu;
 mod free_runs;
 pub(crate) mod guard;
+#[allow(unsafe_code)]
 pub(crate) mod mapping;
+#[allow(unsafe_code)]
 pub(crate) mod membarrier;
 pub(crate) mod path;
+#[allow(unsafe_code)]
 pub(crate) mod planes;
 mod pool;
 mod refusal;
+#[allow(unsafe_code)]
 pub(crate) mod restartable;
 pub(crate) mod runs;
 pub(crate) mod slots;
 pub(crate) mod table;
 mod text;
+#[allow(unsafe_code)]
 mod words;
 
 pub(crate) use words::Memory;

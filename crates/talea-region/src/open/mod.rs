@@ -6,6 +6,8 @@ mod attach;
 mod candidate;
 mod create;
 pub(crate) mod file;
+#[allow(unsafe_code)]
 pub(crate) mod processes;
 #[cfg(all(target_os = "linux", not(loom)))]
+#[allow(unsafe_code)]
 mod siblings;

@@ -6,6 +6,8 @@ use std::sync::atomic::AtomicU64 as OwnWord;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 
 use crate::clock::boot_nanos;
+#[cfg(all(target_os = "linux", not(loom)))]
+use crate::fork::at_fork;
 use crate::layout::*;
 use crate::memory::{membarrier, path};
 use crate::primitive::fence;
@@ -37,11 +39,8 @@ fn list(region: &'static Region) {
     #[cfg(all(target_os = "linux", not(loom)))]
     {
         static HANDLER: std::sync::Once = std::sync::Once::new();
-        // SAFETY: the handler calls only functions that are safe in the child of a process with
-        // threads; a library that holds it is never unloaded, since regions are never unmapped.
-        HANDLER.call_once(|| unsafe {
-            libc::pthread_atfork(Some(before_fork), None, Some(after_fork));
-        });
+        // SAFETY: the handlers call only functions that are safe in the child of a process with threads.
+        HANDLER.call_once(|| unsafe { at_fork(Some(before_fork), after_fork) });
     }
 }
 

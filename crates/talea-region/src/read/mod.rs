@@ -1,5 +1,6 @@
 //! Reading a region from outside the processes that use it, without mapping it.
 
+#[allow(unsafe_code)]
 mod copy;
 mod holdings;
 mod overview;

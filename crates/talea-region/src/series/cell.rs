@@ -98,7 +98,10 @@ impl Copies {
 /// One cell. A plain pointer: copy it, keep it, send it to other threads, use it
 /// in children made by `fork`.
 ///
-/// No operation allocates, blocks or panics.
+/// No add, set or read allocates on the heap, waits for another thread or panics. A CPU's first add may
+/// make a system call, which backs pages of the region. Beyond these, [`words`](Self::words) returns a
+/// `Vec`; [`keep`](Self::keep) takes memory of the region, and a lock if this process has a
+/// [`Hold`](crate::Hold).
 #[derive(Clone, Copy, Debug)]
 pub struct Cell {
     word: Word,

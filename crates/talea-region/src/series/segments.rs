@@ -37,8 +37,8 @@ use crate::values::{Combine, Storage};
 /// Cells that are backed ahead of those that are used: some tens of segments.
 const AHEAD: u64 = size(2048, 0);
 
-/// The segments of a series. A plain pointer, as a [`Cell`]; no operation blocks or
-/// panics, and only [`make`](Self::make) takes memory of the region.
+/// The segments of a series. A plain pointer, as a [`Cell`]. No operation allocates on the heap, waits for
+/// another thread or panics; only [`make`](Self::make) takes memory of the region, and an add as a cell's.
 // The fields that an observation reads come first.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]

@@ -13,6 +13,7 @@ mod runs;
 mod series_copy;
 mod take;
 mod taking;
+#[allow(unsafe_code)]
 mod texts;
 
 pub use copies::{FamilyCopy, LastUse, LivingProcess, OneCell, SegmentView, SeriesView, Snapshot};

@@ -4,5 +4,7 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-link-arg-cdylib=-Wl,-z,nodelete");
+    if std::env::var_os("CARGO_FEATURE_UNLOADABLE").is_none() {
+        println!("cargo:rustc-link-arg-cdylib=-Wl,-z,nodelete");
+    }
 }
