@@ -475,7 +475,9 @@ impl Span {
     pub(crate) const MAX_LEN: u64 = (1 << 24) - 1;
 
     pub(crate) fn pack(self) -> u64 {
-        self.at << 24 | self.len
+        let packed = self.at << 24 | self.len;
+        debug_assert_eq!(Self::unpack(packed), self);
+        packed
     }
 
     pub(crate) fn unpack(word: u64) -> Self {

@@ -101,10 +101,19 @@ impl Drop for Guard {
             return;
         }
         if self.slot & ALONE != 0 {
+            debug_assert!(self.is_on_its_thread());
             self.word.store(self.word.load(Relaxed).wrapping_sub(1), Release);
         } else {
             self.word.fetch_sub(1, Release);
         }
+    }
+}
+
+impl Guard {
+    /// Invariant 2.
+    fn is_on_its_thread(&self) -> bool {
+        let own = self.memory.own_guard_word(self.memory.own_line(thread_number()));
+        std::ptr::eq(self.word, own)
     }
 }
 
@@ -117,22 +126,16 @@ impl Memory {
         let word = self.own_guard_word(self.own_line(number));
         let epoch = self.word_at(M_EPOCH);
         let now = epoch.load(Acquire);
-        // The word with the guard, and the flag of a guard that is not counted.
-        let announced = |seen: u64| match seen & COUNT {
-            0 => (now << COUNT_BITS | 1, 0),
-            COUNT_BEFORE_LAST.. => (seen | COUNT, NOT_COUNTED),
-            _ => (seen + 1, 0),
-        };
         let flags = if alone {
-            let (with_guard, not_counted) = announced(word.load(Relaxed));
+            let (with_guard, not_counted) = announced(word.load(Relaxed), now);
             word.store(with_guard, Relaxed);
             after_own_announcement();
             ALONE | not_counted
         } else {
-            let before = word.fetch_update(SeqCst, Relaxed, |seen| Some(announced(seen).0));
+            let before = word.fetch_update(SeqCst, Relaxed, |seen| Some(announced(seen, now).0));
             after_exchange();
             let (Ok(seen) | Err(seen)) = before;
-            announced(seen).1
+            announced(seen, now).1
         };
         let sweep = epoch.load(Acquire) >> STEP_BITS;
         let slot = slot | flags;
@@ -151,6 +154,7 @@ impl Memory {
     fn own_line(&self, number: u64) -> u64 {
         // There are a power of two of them, and of those beyond.
         let (lines, alone) = (self.sections.guards_len / LINE, self.lone_words());
+        debug_assert!((lines - alone).is_power_of_two(), "{alone} of {lines}");
         if number < alone { number } else { alone + (number & (lines - alone - 1)) }
     }
 
@@ -214,9 +218,8 @@ impl Memory {
 
     /// Whether a living process has guard words that are one thread's alone.
     fn anybody_announces_alone(&self) -> bool {
-        self.slots_used().any(|slot| {
-            self.slot_word_at(slot, SLOT_ALONE).load(SeqCst) != 0 && self.lives(slot)
-        })
+        self.slots_used()
+            .any(|slot| self.slot_word_at(slot, SLOT_ALONE).load(SeqCst) != 0 && self.lives(slot))
     }
 
     fn guard_word(&self, slot: u64, line: u64) -> Word {
@@ -224,8 +227,22 @@ impl Memory {
     }
 }
 
-/// The epoch that a guard word announces. The word has its low bits, which are those of eight years of
-/// sweeps; the rest is that of an epoch near it.
+/// A guard word with one guard more, which finds the epoch `now`; and the flag of a guard that is not
+/// counted.
+#[inline]
+fn announced(seen: u64, now: u64) -> (u64, u64) {
+    let (word, flag) = match seen & COUNT {
+        0 => (now << COUNT_BITS | 1, 0),
+        COUNT_BEFORE_LAST.. => (seen | COUNT, NOT_COUNTED),
+        _ => (seen + 1, 0),
+    };
+    // Invariant 4, and the older epoch stays.
+    debug_assert!(word & COUNT != 0 && (seen & COUNT == 0 || word & !COUNT == seen & !COUNT));
+    (word, flag)
+}
+
+/// The epoch that a guard word announces. The word has its low bits, enough for eight years of
+/// sweeps; the epoch near it gives the rest.
 fn announced_epoch(word: u64, near: u64) -> u64 {
     let ahead = (word & !COUNT).wrapping_sub(near << COUNT_BITS) as i64 >> COUNT_BITS;
     near.wrapping_add_signed(ahead)

@@ -84,7 +84,9 @@ pub(crate) struct PoolWords {
 
 impl PoolWords {
     pub(crate) fn of(map: &Mapping, at: u64, len: u64) -> Self {
-        Self { first: at / WORD, words: map.words(at, len / WORD).unwrap_or(&[]) }
+        let words = map.words(at, len / WORD);
+        debug_assert!(words.is_some(), "a section at {at} of {len} bytes is outside the region");
+        Self { first: at / WORD, words: words.unwrap_or(&[]) }
     }
 
     /// The word that is `n` behind a place; `None` where it is no word of the part.

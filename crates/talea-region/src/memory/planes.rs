@@ -51,6 +51,7 @@ use super::words::Memory;
 use crate::layout::*;
 use crate::primitive::{AtomicU64, Word, fence};
 use crate::source;
+use crate::values::Storage;
 
 /// So many bytes of a plane are backed at once.
 const CHUNK: u64 = size(4, 1) * PAGE;
@@ -179,6 +180,8 @@ fn claim(memory: &'static Memory, n: u64) -> Option<u64> {
         return None;
     }
     let is_usable = is_in_use(memory, delta) && owners(memory, delta).all(|owner| owner == n);
+    // Invariant 3; an entry of 0 is no plane for plain adds.
+    debug_assert!(!is_usable || delta != 0 && memory.is_plane(delta), "{delta}");
     if is_usable && n < CPUS {
         memory.cpus_known[0].fetch_max(n + 1, Relaxed);
         memory.plain_entries()[n as usize].store(delta, Release);
@@ -264,7 +267,18 @@ impl Memory {
     }
 
     fn is_lazy(&self, cell: Word) -> bool {
-        self.map.offset_of(cell).is_some_and(|at| self.sections.is_lazy(at))
+        self.offset_of(cell).is_some_and(|at| self.sections.is_lazy(at))
+    }
+
+    /// Whether a word is the copy in plane 0 of a striped cell.
+    pub(crate) fn is_in_plane_0(&self, cell: Word) -> bool {
+        self.has_first_copy(cell, Storage::Striped)
+    }
+
+    /// Whether a plane lies at a distance from plane 0.
+    fn is_plane(&self, delta: u64) -> bool {
+        let Sections { plane_count, plane_len, .. } = self.sections;
+        delta % plane_len == 0 && delta / plane_len < plane_count
     }
 
     /// Restores the region's CPU table and the state of plane 0 from this process's copies, so that
@@ -353,6 +367,8 @@ fn chunk_up(part: &Pool, end: u64) -> u64 {
 #[inline]
 #[cfg_attr(not(loom), allow(unused_variables))]
 fn copy_at(memory: &Memory, cell: Word, delta: u64) -> Word {
+    // Invariant 3.
+    debug_assert!(memory.is_in_plane_0(cell) && memory.is_plane(delta), "{delta}");
     // SAFETY: only striped cells come here, each as its copy in plane 0, which was checked to lie
     // inside that plane. The distance is 0, or was checked to be that of another plane of the same
     // length, so the same place there is inside the mapping, which is never unmapped.
@@ -371,7 +387,7 @@ pub(crate) fn atomic_copies(memory: &'static Memory, cell: Word, cpus: usize) ->
 /// Every copy of a striped cell that may have been added to, in a fixed order: the shared plane, then
 /// the CPUs' by kind and CPU id.
 pub(crate) fn copies(memory: &'static Memory, cell: Word) -> impl Iterator<Item = Word> {
-    let at = memory.map.offset_of(cell).unwrap_or(0);
+    let at = memory.offset_of(cell).unwrap_or(0);
     source::planes_of(memory, at).filter_map(move |delta| memory.word_after(cell, delta))
 }
 

@@ -32,17 +32,25 @@ impl Memory {
         if count == 0 || count > pool.len / pool.granule {
             return None;
         }
+        let n = self.take_granules(pool, count)?;
+        // Whatever its bits and marks say.
+        debug_assert!((n + count) * pool.granule <= pool.len, "{n} and {count} of {pool:?}");
+        Some(n * pool.granule)
+    }
+
+    /// Takes `count` granules in a row; returns the number of the first.
+    fn take_granules(&self, pool: &Pool, count: u64) -> Option<u64> {
         loop {
             if let Some(n) = self.take_returned(pool, count, TRIES) {
-                return Some(n * pool.granule);
+                return Some(n);
             }
             let Some(n) = self.extend(pool, count) else {
                 // Full: now it is worth to look everywhere.
                 self.repair(pool);
-                return Some(self.take_returned(pool, count, u64::MAX)? * pool.granule);
+                return self.take_returned(pool, count, u64::MAX);
             };
             if self.claim(pool, n, count) {
-                return Some(n * pool.granule);
+                return Some(n);
             }
             // A search found some of the new granules first. The others are free.
             Tree::of(self, pool).refresh_run(n, count);

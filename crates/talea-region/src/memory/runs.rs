@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use super::planes;
 use super::words::Memory;
 use crate::layout::*;
-use crate::primitive::{AtomicU64, Words};
+use crate::primitive::{AtomicU64, Word, Words};
 use crate::source;
 use crate::values::Storage;
 
@@ -20,7 +20,9 @@ pub(crate) struct CellRun {
 
 impl CellRun {
     pub(crate) fn pack(self) -> u64 {
-        self.at << 24 | (self.storage as u64) << 16 | self.count
+        let packed = self.at << 24 | (self.storage as u64) << 16 | self.count;
+        debug_assert_eq!(Self::unpack(packed), Some(self));
+        packed
     }
 
     #[inline]
@@ -73,9 +75,7 @@ impl Memory {
     fn take_elsewhere(&self, storage: Storage, count: u64) -> Option<CellRun> {
         let singles = &self.sections.singles;
         let apart = match storage {
-            Storage::Striped | Storage::Stripes => {
-                self.take_from(singles, Storage::Stripes, count)
-            }
+            Storage::Striped | Storage::Stripes => self.take_from(singles, Storage::Stripes, count),
             Storage::Owned | Storage::Single => None,
         };
         apart.or_else(|| self.take_from(singles, Storage::Single, count))
@@ -94,7 +94,9 @@ impl Memory {
     fn take_from(&self, pool: &Pool, storage: Storage, count: u64) -> Option<CellRun> {
         let run = CellRun { at: 0, storage, count };
         let at = pool.at + self.take(pool, run.granules())?;
-        Some(CellRun { at, ..run })
+        let run = CellRun { at, ..run };
+        debug_assert!(self.is_in_its_part(run), "{run:?}");
+        Some(run)
     }
 
     pub(crate) fn drop_cells(&self, run: CellRun) {
@@ -124,6 +126,12 @@ impl Memory {
         run.count > 0 && from <= run.at && end <= from + len
     }
 
+    /// Whether a word is the first copy of a cell that is stored in this way.
+    pub(crate) fn has_first_copy(&self, word: Word, storage: Storage) -> bool {
+        let at = self.map.offset_of(word);
+        at.is_some_and(|at| self.is_in_its_part(CellRun { at, storage, count: 1 }))
+    }
+
     /// Calls `each` with every word of every copy of a run that any process ever had.
     pub(crate) fn for_each_word(&self, run: CellRun, mut each: impl FnMut(&AtomicU64)) {
         let mut copy = |delta: u64| {
@@ -138,7 +146,7 @@ impl Memory {
         }
     }
 
-    /// So many single cells at an offset; `None` if they cannot lie there, as at 0.
+    /// `count` single cells at an offset; `None` if they cannot lie there, as at 0.
     #[inline]
     pub(crate) fn singles(&self, at: u64, cells: u64) -> Option<Words> {
         let can_be = self.sections.lies_in_singles(at, cells);

@@ -87,10 +87,20 @@ impl Memory {
         }
     }
 
-    /// The word `delta` bytes after another word of this region.
+    /// The offset of a word that a handle of this process leads to.
+    #[inline]
+    pub(crate) fn offset_of(&self, word: Word) -> Option<u64> {
+        let at = self.map.offset_of(word);
+        debug_assert!(at.is_some(), "a handle leads out of its region");
+        at
+    }
+
+    /// The copy of a cell `delta` bytes after another one.
     #[inline]
     pub(crate) fn word_after(&self, word: Word, delta: u64) -> Option<Word> {
-        self.map.word(self.map.offset_of(word)? + delta)
+        let copy = self.map.word(self.offset_of(word)? + delta);
+        debug_assert!(copy.is_some(), "a copy {delta} bytes behind a cell is outside the region");
+        copy
     }
 
     /// Backs pages; `None` if the system refuses, or refused as much less than a second ago.
@@ -177,4 +187,26 @@ fn nowhere() -> Word {
 #[cfg(loom)]
 fn nowhere() -> Word {
     unreachable!("the model checker stays inside")
+}
+
+#[cfg(all(test, debug_assertions, not(loom)))]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use crate::layout::WORD;
+    use crate::testing::region;
+
+    #[test]
+    fn places_that_this_process_got_wrong_are_bugs_that_tests_see() {
+        let (region, other) = (region(), region());
+        let own = region.memory.word_at(0);
+        let wrong: [&(dyn Fn() + std::panic::RefUnwindSafe); 3] = [
+            &|| _ = region.memory.word_at(region.memory.map.len()),
+            &|| _ = region.memory.word_after(own, region.memory.map.len()),
+            &|| _ = other.memory.word_after(own, WORD),
+        ];
+        for (n, wrong) in wrong.iter().enumerate() {
+            assert!(catch_unwind(wrong).is_err(), "{n}");
+        }
+    }
 }

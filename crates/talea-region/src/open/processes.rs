@@ -102,9 +102,9 @@ impl Region {
             let word = |at| self.memory.slot_word_at(slot, at);
             word(SLOT_GENERATION).fetch_add(1, SeqCst);
             for (at, len) in parts {
-                for word in self.memory.map.words(at, len / WORD).unwrap_or(&[]) {
-                    word.store(0, Relaxed);
-                }
+                let words = self.memory.map.words(at, len / WORD);
+                debug_assert!(words.is_some(), "a part of slot {slot} is outside the region");
+                words.into_iter().flatten().for_each(|word| word.store(0, Relaxed));
             }
             self.inherit_families(slot, parent);
             self.inherit_pins(slot, parent);
@@ -134,8 +134,7 @@ impl Region {
         let own = pid(slot);
         let mut namesakes =
             self.memory.slots_used().filter(|&other| other != slot && pid(other) == own);
-        namesakes.any(|other| {
-            self.memory.map.backing().others_hold(other..other + 1).unwrap_or(true)
-        })
+        namesakes
+            .any(|other| self.memory.map.backing().others_hold(other..other + 1).unwrap_or(true))
     }
 }

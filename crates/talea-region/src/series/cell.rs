@@ -24,7 +24,7 @@ enum Place {
     Own,
     /// As `Own`; 0 means that the process wrote nothing.
     OwnOrAbsent,
-    /// Four, so many bytes apart.
+    /// Four, this number of bytes apart.
     Stripes(u32),
 }
 
@@ -93,6 +93,16 @@ impl Copies {
     pub(crate) fn series(self) -> Series<'static> {
         self.region.series((self.packed >> 32) as u32)
     }
+
+    /// Whether a word lies where the first copies of such cells do.
+    fn may_have(self, word: Word) -> bool {
+        let storage = match self.place() {
+            Place::Planes => Storage::Striped,
+            Place::Word | Place::Stripes(_) => Storage::Single,
+            Place::Own | Place::OwnOrAbsent => Storage::Owned,
+        };
+        self.region.memory.has_first_copy(word, storage)
+    }
 }
 
 /// One cell. A plain pointer: copy it, keep it, send it to other threads, use it
@@ -108,7 +118,7 @@ pub struct Cell {
     copies: Copies,
 }
 
-/// Equal where they are the same word of the same region.
+/// Equal if they are the same word of the same region.
 impl PartialEq for Cell {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.word, other.word)
@@ -118,6 +128,7 @@ impl PartialEq for Cell {
 impl Cell {
     #[inline]
     pub(crate) fn new(word: Word, copies: Copies) -> Self {
+        debug_assert!(copies.may_have(word), "{copies:?}");
         Self { word, copies }
     }
 
@@ -139,6 +150,7 @@ impl Cell {
 
     #[inline]
     fn add_amount<A: RestartableAdd>(self, amount: A) {
+        debug_assert!(self.copies.may_have(self.word), "{self:?}");
         // Packed, so that the most frequent one is compared first.
         match self.copies.packed as u32 {
             PLANES => {
@@ -180,8 +192,8 @@ impl Cell {
     /// running CPU has no copy of it, as without a plane, and the system has no memory for a shared
     /// one.
     ///
-    /// Cost: where both are striped cells of one region, a little less than two
-    /// [`add`](Self::add)s; else just those.
+    /// Cost: if both are striped cells of one region, a little less than two
+    /// [`add`](Self::add)s; otherwise two adds.
     // Always: docs/adds.md, "Registers".
     #[inline(always)]
     pub fn count(self, other: Self, n: u64) -> bool {
@@ -217,12 +229,16 @@ impl Cell {
         one: Word,
         amount: A,
     ) -> Result<(), Undone> {
+        debug_assert!(
+            [one, self.word].into_iter().all(|word| self.region().memory.is_in_plane_0(word))
+        );
         amount.count_in_sequences([one, self.word], &self.region().memory.adds.table)
     }
 
     /// Adds 1 to another word and the amount to this one, both of which are the only ones of their cells.
     #[inline(always)]
     pub(super) fn count_in_words<A: Amount>(self, one: Word, amount: A) {
+        debug_assert!([one, self.word].into_iter().all(|word| self.copies.may_have(word)));
         1_u64.add_atomically(one);
         amount.add_atomically(self.word);
     }
@@ -372,7 +388,7 @@ impl Cell {
 
     /// The value of a float cell.
     pub fn get_float(self) -> f64 {
-        // The sum starts as that of a snapshot does, so that both are equal.
+        // The sum starts at the value at which a snapshot starts, so that both are equal.
         let mut sum = 0.0;
         self.each_copy(|copy| sum += f64::from_bits(copy));
         match self.base() {
@@ -417,7 +433,7 @@ impl Cell {
     /// Words that code of another language may add to by its own atomic instructions, exactly beside all
     /// other adds: at most `most`, of which any thread may use any. Those of a striped cell are one for
     /// each CPU from 0 on, so that CPUs do not meet; of a segment's, none if there is no memory for all.
-    /// Of an owned cell it is this process's word, which is not that of a child made by `fork`. Empty for
+    /// Of an owned cell it is this process's word; a child made by `fork` has another. Empty for
     /// an owned cell that may have no value, whose word is not the value.
     ///
     /// A float's word holds its bits. Cost: for a striped cell a plane for each CPU, as in a process that
@@ -458,7 +474,7 @@ pub struct Cells {
     copies: Copies,
 }
 
-/// Equal where they are the same run of the same region.
+/// Equal if they are the same run of the same region.
 impl PartialEq for Cells {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.words, other.words)
@@ -467,6 +483,11 @@ impl PartialEq for Cells {
 
 impl Cells {
     pub(crate) fn new(words: Words, copies: Copies) -> Self {
+        debug_assert!(
+            [words.first(), words.last()]
+                .into_iter()
+                .all(|word| { word.is_some_and(|word| copies.may_have(word)) })
+        );
         Self { words, copies }
     }
 

@@ -84,8 +84,9 @@ impl Drop for Hold {
                 *count -= 1;
                 return;
             }
-            Some(_) => counts.remove(&self.id),
-        };
+            Some(count) => debug_assert_eq!(*count, 1, "a count is at least 1"),
+        }
+        counts.remove(&self.id);
         self.series().clear_pin();
         drop(counts);
         self.series().was_let_go(&guard);

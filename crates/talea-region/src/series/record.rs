@@ -118,6 +118,7 @@ impl Head {
 
 /// The head of a record that one process owns: `state:8 | slot:11 | generation:13 | family:32`.
 fn owned_head(state: u64, slot: u64, generation: u64, family: u32) -> u64 {
+    debug_assert!(slot <= SLOT_COUNT && generation <= GENERATION, "{slot} {generation}");
     state | slot << 8 | generation << 19 | u64::from(family) << 32
 }
 
@@ -151,7 +152,7 @@ impl Series<'_> {
     /// The number of a cell, given by its first copy, and the run that it is in.
     pub(crate) fn place_of(self, cell: Word) -> Option<(usize, CellRun)> {
         let run = CellRun::unpack(self.word(SERIES_CELLS).load(Acquire))?;
-        let n = self.region.memory.map.offset_of(cell)?.checked_sub(run.at)? / WORD;
+        let n = self.region.memory.offset_of(cell)?.checked_sub(run.at)? / WORD;
         Some((n as usize, run))
     }
 }

@@ -63,7 +63,10 @@ impl Segment {
 
     pub(super) fn pack(run: CellRun, tag: u16) -> u64 {
         let CellRun { at, storage, count } = run;
-        (at / WORD) << PLACE | (storage as u64) << STORAGE | count << 12 | u64::from(tag)
+        let entry =
+            (at / WORD) << PLACE | (storage as u64) << STORAGE | count << 12 | u64::from(tag);
+        debug_assert!(at < MAX_LEN && at % WORD == 0 && count <= MOST_CELLS && tag <= MOST_TAG);
+        entry
     }
 
     /// The cells of an entry and their `tag`; `None` if the entry names no segment.
