@@ -143,6 +143,7 @@ fn in_a_child(work: impl Fn()) {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn is_a_host_when_asked() {
     let Some(paths) = arguments() else { return };
     let [library, region] = paths.map(PathBuf::from);
@@ -210,6 +211,7 @@ fn a_library_that_is_loaded_late_and_closed_loses_nothing_and_harms_nobody() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn is_a_host_that_unloads_when_asked() {
     let Some(paths) = arguments() else { return };
     let [library, region] = paths.map(PathBuf::from);

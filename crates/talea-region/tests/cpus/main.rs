@@ -132,6 +132,7 @@ fn threads_that_are_moved_between_cpus_lose_nothing() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn adds_while_moved_when_asked() {
     let Some([path]) = arguments() else { return };
     let region = match Region::open(path, Config::with_len(1 << 20)) {

@@ -35,6 +35,7 @@ fn a_process_without_restartable_sequences_or_fences_loses_nothing() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn counts_without_memory_when_asked() {
     let Some([path]) = arguments() else { return };
     let region = region::open(path);

@@ -35,6 +35,7 @@ fn add(region: &'static Region, n: u64) -> u64 {
 
 /// Opens a file, or memory, for a group, or none.
 #[test]
+#[ignore = "a process that a test starts"]
 fn opens_when_asked() {
     let Some([path, group]) = arguments() else { return };
     let config = Config { group: group.parse().ok(), ..config() };

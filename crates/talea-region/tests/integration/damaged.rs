@@ -50,6 +50,7 @@ fn fill_cpu_table(file: &File, word: u64) {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn attaches_and_adds_when_asked() {
     let Some([path]) = arguments() else { return };
     let family = family(open(path), "used", spec(1));
@@ -85,6 +86,7 @@ fn on_each_cpu(work: impl Fn() + Sync) {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn adds_while_its_cpu_table_is_damaged_when_asked() {
     let Some([path, wrong, when]) = arguments() else { return };
     let (wrong, late) = (wrong.parse().unwrap(), when == "late");
@@ -341,6 +343,7 @@ fn harm(kind: u64, old: u64, random: &mut u64) -> u64 {
 /// Counts and looks up in three threads while every word of a part of the file is damaged, one after
 /// the other.
 #[test]
+#[ignore = "a process that a test starts"]
 fn counts_while_words_are_damaged_when_asked() {
     let Some([path, first, step]) = arguments() else { return };
     let [first, step] = [first, step].map(|number| number.parse::<u64>().unwrap());

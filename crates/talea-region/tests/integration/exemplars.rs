@@ -127,6 +127,7 @@ mod killed {
     }
 
     #[test]
+    #[ignore = "a process that a test starts"]
     fn writes_until_killed_when_asked() {
         let Some([path]) = arguments() else { return };
         let cell = family(open(path)).permanent_series(b"").unwrap().at(0);

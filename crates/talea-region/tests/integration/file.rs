@@ -58,6 +58,7 @@ fn versions(region: &'static Region) -> Vec<(String, u64)> {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn counts_as_asked_and_ends_with_its_input() {
     let Some([path, definition]) = arguments() else { return };
     println!("\nconflict: {}", count_as(open(path).region, &definition));
@@ -103,6 +104,7 @@ fn while_old_and_new_live_each_counts_in_its_own_family_and_is_warned() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn writes_when_asked() {
     if let Some([path, adds]) = arguments() {
         count(path, adds.parse().unwrap());
@@ -184,6 +186,7 @@ fn a_fresh_region_takes_little_more_than_its_index() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn opens_within_a_limit_when_asked() {
     let Some([path, longer]) = arguments() else { return };
     let long = Config::with_len(64 << 20);
@@ -371,16 +374,19 @@ fn a_region_whose_own_file_is_gone_claims_no_path() {
 
 #[test]
 fn a_working_directory_that_changes_leads_no_claim_elsewhere() {
-    let Some([path]) = arguments() else {
-        let shm = Shm::new("directory");
-        let old = old_version(&shm);
-        let name = "a_working_directory_that_changes_leads_no_claim_elsewhere";
-        let child = Process::start_until("opened", &mut again!(name, shm.path()));
-        drop(old);
-        child.end();
-        assert_eq!(shm.names(), ["shop.talea", "shop.talea.stale-1"]);
-        return;
-    };
+    let shm = Shm::new("directory");
+    let old = old_version(&shm);
+    let mut command = again!("changes_its_working_directory_when_asked", shm.path());
+    let child = Process::start_until("opened", &mut command);
+    drop(old);
+    child.end();
+    assert_eq!(shm.names(), ["shop.talea", "shop.talea.stale-1"]);
+}
+
+#[test]
+#[ignore = "a process that a test starts"]
+fn changes_its_working_directory_when_asked() {
+    let Some([path]) = arguments() else { return };
     std::env::set_current_dir(path).unwrap();
     let region = Region::open("shop.talea", config()).unwrap().region;
     std::env::set_current_dir("/").unwrap();

@@ -25,6 +25,7 @@ fn value(region: &'static Region) -> Option<u64> {
 /// Keeps a series, forks if asked to, and adds to it whenever a line comes; the child goes on when the
 /// parent is dead.
 #[test]
+#[ignore = "a process that a test starts"]
 fn keeps_when_asked() {
     let Some([path, request]) = arguments() else { return };
     let (_, family) = open(path);

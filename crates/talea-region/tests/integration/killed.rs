@@ -38,6 +38,7 @@ fn family(region: &'static Region, name: &str, storage: Storage, cells: u16) -> 
 /// Each round adds once to each kind of cell, makes a series with an exemplar and removes an earlier
 /// one, wipes now and then, and acknowledges with one byte.
 #[test]
+#[ignore = "a process that a test starts"]
 fn writes_until_killed_when_asked() {
     let Some([path]) = arguments() else { return };
     let region = open(path.as_ref());

@@ -31,6 +31,7 @@ fn total(region: &'static Region) -> u64 {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn holds_in_its_namespace_when_asked() {
     let Some([path]) = arguments() else { return };
     add(open(path), Storage::Owned, 5);
@@ -68,6 +69,7 @@ fn wait_for(region: &'static Region, held: u64) {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn fills_a_small_tmpfs_when_asked() {
     let Some([path, megabytes]) = arguments() else { return };
     // As large as the file system, so it cannot be had whole.
@@ -114,6 +116,7 @@ fn a_tmpfs_that_is_full_gives_an_overflow_and_no_signal() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn opens_without_proc_when_asked() {
     let Some([path]) = arguments() else { return };
     let error = Region::open(path, Config::with_len(1 << 20)).unwrap_err();
@@ -131,6 +134,7 @@ fn without_proc_a_new_region_in_a_file_is_an_error_that_says_so() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn counts_without_a_boot_id_when_asked() {
     let Some([path]) = arguments() else { return };
     let said = std::fs::read("/proc/sys/kernel/random/boot_id").unwrap();

@@ -29,6 +29,7 @@ fn integers(region: &'static Region, combine: Combine) -> Vec<i64> {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn sets_when_asked() {
     let Some([path, value]) = arguments() else { return };
     let region = open(path);

@@ -135,6 +135,7 @@ fn impossible_marks_are_an_error_for_a_reader() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn fills_memory_and_waits_when_asked() {
     let Some([_]) = arguments() else { return };
     fill(Region::anonymous(Config::with_len(8 << 20)).unwrap(), 10);

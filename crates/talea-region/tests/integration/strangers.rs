@@ -152,6 +152,7 @@ fn a_named_user_is_trusted_and_so_is_root() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn counts_in_a_file_when_asked() {
     let Some([path]) = arguments() else { return };
     let opened = open(path);
@@ -209,6 +210,7 @@ fn a_stranger_with_a_region_changes_nothing_in_the_service() {
 
 /// Has memory that has the name of a region's, and that it can truncate.
 #[test]
+#[ignore = "a process that a test starts"]
 fn has_memory_that_can_be_cut_when_asked() {
     let Some([_]) = arguments() else { return };
     // SAFETY: the name is a NUL-terminated literal; the other call has integers only.
@@ -228,6 +230,7 @@ fn memory_of_a_process_that_can_be_cut_is_not_mapped() {
 }
 
 #[test]
+#[ignore = "a process that a test starts"]
 fn opens_in_a_directory_that_it_may_not_change_when_asked() {
     let Some([directory]) = arguments() else { return };
     let directory = Path::new(&directory);

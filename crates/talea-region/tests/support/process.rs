@@ -1,5 +1,6 @@
-//! This test binary, started again to run one test in a process of its own: the body of that process,
-//! and no claim. A body does nothing without [`arguments`], as when all tests are run.
+//! This test binary, started again to run one function in a process of its own: the body of that process,
+//! and no claim, so the function is an ignored test. A body does nothing without [`arguments`], as when all
+//! ignored tests are run.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::Permissions;
@@ -23,7 +24,7 @@ pub(crate) fn again(module: &str, test: &str, arguments: &[&OsStr]) -> Command {
     let this = std::env::current_exe().unwrap();
     let mut words = runner.split_whitespace().map(OsString::from).chain([this.into()]);
     let mut command = Command::new(words.next().unwrap());
-    command.args(words).args(["--exact", &test, "--nocapture"]);
+    command.args(words).args(["--ignored", "--exact", &test, "--nocapture"]);
     command.env(ARGUMENTS, arguments.join(OsStr::new("\n")));
     command
 }
