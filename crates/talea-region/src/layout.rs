@@ -64,7 +64,7 @@ pub(crate) const CPUS: u64 = size(1024, 2);
 /// The most processes that can have a slot, and the number of a process without one. How many slots a
 /// region has depends on its length, see [`Sections::slots`].
 pub(crate) const SLOT_COUNT: u64 = size(1024, 2);
-/// So many slots has every region.
+/// The least number of slots of a region.
 pub(crate) const NEAR_SLOTS: u64 = size(256, 1);
 const MIN_GUARDS: u64 = 4 * LINE;
 const MIN_OWNED: u64 = size(512, 128);
@@ -145,7 +145,7 @@ pub(crate) const SLOT_LEN: u64 = 2 * LINE;
 pub(crate) const SLOT_PID: u64 = 0;
 /// When it took the slot, in nanoseconds of the boot clock.
 pub(crate) const SLOT_STARTED: u64 = SLOT_PID + WORD;
-/// How often it was taken. It distinguishes records of a dead owner from those of a living one.
+/// How often it was taken. It distinguishes records of a dead owner from records of a living one.
 pub(crate) const SLOT_GENERATION: u64 = SLOT_STARTED + WORD;
 /// How many of its guard words are one thread's alone; see `memory/guard.rs`.
 pub(crate) const SLOT_ALONE: u64 = SLOT_GENERATION + WORD;
@@ -228,12 +228,12 @@ pub(crate) const DIRECTORY_BASES: u64 = DIRECTORY_LEVEL + 1;
 pub(crate) const DIRECTORY_TABLE: u64 = DIRECTORY_BASES + 1;
 
 // A table of a word for each segment: see `memory/table.rs`.
-/// Up to so many words are all in place.
+/// A table of up to this number of words has all in place.
 pub(crate) const TABLE_WHOLE: u64 = size(37, 1);
-/// Of up to so many, that many are in place too; the others are in blocks. These are the 64 octaves of
-/// whole numbers, of which the first 36 are those of a duration up to 68 s, and a made segment.
+/// A larger table of up to this number of words has as many in place, and the others in blocks. These
+/// are the 64 octaves of whole numbers, of which the first 36 are those of a duration up to 68 s, and a made segment.
 pub(crate) const TABLE_MIDDLE: u64 = size(65, 1);
-/// Of more, so many are in place.
+/// The words in place of a larger one.
 pub(crate) const TABLE_NEAR: u64 = size(17, 1);
 pub(crate) const TABLE_BLOCK: u64 = size(16, 2);
 
@@ -446,7 +446,7 @@ impl Sections {
         self.guards + slot.min(self.slots) * self.guards_len
     }
 
-    /// Whether so many single cells can lie at an offset; never at 0.
+    /// Whether this number of single cells can lie at an offset; never at 0.
     pub(crate) fn lies_in_singles(&self, at: u64, cells: u64) -> bool {
         let Pool { at: first, len, .. } = self.singles;
         let end = cells.checked_mul(WORD).and_then(|len| at.checked_add(len));

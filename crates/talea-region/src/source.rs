@@ -69,7 +69,7 @@ pub(crate) trait Source {
         self.word(SLOTS + slot * SLOT_LEN + at)
     }
 
-    /// So many single cells, if they can lie there.
+    /// This number of single cells, if they can lie there.
     fn singles(&self, at: u64, count: u64) -> Option<Vec<u64>> {
         let can_be = self.sections().lies_in_singles(at, count);
         can_be.then(|| self.words(at, count).map(Iterator::collect)).flatten()

@@ -69,11 +69,11 @@ mod owners {
 
     use super::REUSED;
 
-    /// `turn:32 | id:32`: so many threads had the number before; 0 of one that is free.
+    /// `turn:32 | id:32`: how many threads had the number before, and the owner's id; 0 if it is free.
     static OWNERS: [AtomicU64; REUSED as usize] = [const { AtomicU64::new(0) }; REUSED as usize];
-    /// Whom to ask for next.
+    /// The owner to ask about next.
     static CURSOR: AtomicU64 = AtomicU64::new(0);
-    /// How many owners a new thread asks for: it must not wait for long where sixty-four
+    /// How many owners a new thread asks about: it must not wait for long if sixty-four
     /// others live. Numbers stay as low as there are threads at a time, and a few more.
     const ASKED: u64 = 8;
 

@@ -14,7 +14,7 @@ pub struct Usage {
     pub single_cells: Part,
     /// Striped cells, in each plane.
     pub striped_cells: Part,
-    /// Striped cells of which the shared plane has a copy only once a thread must add there: those of
+    /// Striped cells of which the shared plane has a copy only once a thread must add there: the cells of
     /// segments.
     pub lazy_cells: Part,
     /// Owned cells, in each process's block.

@@ -48,7 +48,7 @@ impl Number {
         [Self::Integer, Self::Float, Self::FloatLast].into_iter().find(|number| *number as u64 == n)
     }
 
-    /// The number type of cell `n` of a series of so many cells.
+    /// The number type of cell `n` of a series with `cells` cells.
     #[inline]
     pub(crate) fn of_cell(self, n: u64, cells: u64) -> Self {
         match self {
@@ -82,7 +82,7 @@ impl Number {
     /// Whether a sum is later than one that was read before, as far as that can be known.
     pub(crate) fn is_later(self, sum: u64, before: u64) -> bool {
         match self {
-            // Sums come to their end and begin anew.
+            // Sums wrap.
             Self::Integer => sum > before || sum.wrapping_sub(before) as i64 > 0,
             Self::Float => f64::from_bits(sum) > f64::from_bits(before),
             Self::FloatLast => sum != before,

@@ -89,7 +89,7 @@ type Slot = [AtomicU64; SLOT];
 /// ignores the mark finds no cells.
 const MARKED: u64 = 1 << 23;
 
-/// A key is in one of so many entries, which lie in one block.
+/// The number of entries in which a key may be. They lie in one block.
 const BLOCK: u64 = 4;
 /// The most entries: 4 MiB.
 const MOST: u64 = if cfg!(loom) { BLOCK } else { 1 << 16 };
@@ -221,7 +221,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// One for at most so many series; `None` where there is no memory for it.
+    /// One for at most this number of series; `None` if there is no memory for it.
     fn new(series: u64, combinations: u32) -> Option<Self> {
         let row_len = if (2..=LONGEST_ROW).contains(&combinations) { combinations } else { 1 };
         let mut entries = entries_for(series, 1);

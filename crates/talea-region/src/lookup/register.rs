@@ -324,7 +324,7 @@ impl Region {
     /// living process registered are left out, and those that have ended. `each` gets the name, the
     /// kind, and whether this process registered it.
     ///
-    /// Cost: that of one look-up, and a look at each such family.
+    /// Cost: one look-up, and a look at each such family.
     pub fn each_related(&'static self, name: &[u8], mut each: impl FnMut(&[u8], u8, bool)) {
         let _guard = self.memory.enter();
         let stem_of_all = stem(name);

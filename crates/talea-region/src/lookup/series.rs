@@ -161,7 +161,7 @@ impl Family {
 
     /// Removes a series with its values; the next look-up makes a new one. If a living process
     /// keeps it, it is hidden until its value changes. Additions by threads that looked it up
-    /// before are removed with it. Returns false if there is none.
+    /// before are removed with it. Returns false if it does not exist.
     pub fn remove(&self, text: &[u8]) -> bool {
         let region = self.region;
         let guard = region.memory.enter();

@@ -121,8 +121,8 @@ fn is_refused() -> bool {
 
 pub(crate) const LINE_WORDS: usize = 8;
 
-/// So many zeroed cache lines that no other process sees, never given back; `None`
-/// where there is no memory. On Linux they have pages once they are used.
+/// Zeroed cache lines that no other process sees, never given back; `None` if there is no
+/// memory. On Linux they have pages once they are used.
 pub(crate) fn own_lines(lines: u64) -> Option<&'static [[AtomicU64; LINE_WORDS]]> {
     let bytes =
         (lines as usize).checked_mul(size_of::<[u64; LINE_WORDS]>()).filter(|&len| len > 0)?;

@@ -47,7 +47,7 @@ mod tests {
     static OTHER_WANTS: AtomicBool = AtomicBool::new(false);
     static COUNT: AtomicU64 = AtomicU64::new(0);
 
-    /// Counts by a load and a store, so that of two at once one is lost.
+    /// Counts by a load and a store, so that one of two counts at once is lost.
     fn count() {
         let count = COUNT.load(Relaxed);
         (0..20).for_each(|_| std::hint::spin_loop());

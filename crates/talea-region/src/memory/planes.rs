@@ -53,7 +53,7 @@ use crate::primitive::{AtomicU64, Word, fence};
 use crate::source;
 use crate::values::Storage;
 
-/// So many bytes of a plane are backed at once.
+/// The bytes of a plane that are backed at once.
 const CHUNK: u64 = size(4, 1) * PAGE;
 
 /// The bit of an entry of this process's table for atomic adds that says that it is known. The rest is
@@ -221,7 +221,7 @@ fn assign_plane(memory: &'static Memory, entry: &AtomicU64) -> bool {
     true
 }
 
-/// Whether a distance is that of a plane that an entry may have and that is backed.
+/// Whether the plane at a distance is one that an entry may have, and is backed.
 fn is_in_use(memory: &Memory, delta: u64) -> bool {
     let claimed = memory.word_at(M_PLANES).load(SeqCst).min(memory.sections.plane_count);
     let len = memory.sections.plane_len;

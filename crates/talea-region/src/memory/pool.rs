@@ -28,7 +28,7 @@ impl Memory {
     /// Takes `count` granules in a row; returns the byte offset of the first from
     /// the pool's start. They are zeroed.
     pub(crate) fn take(&self, pool: &Pool, count: u64) -> Option<u64> {
-        // Only a damaged record asks for none.
+        // Only a damaged record asks for 0.
         if count == 0 || count > pool.len / pool.granule {
             return None;
         }
@@ -57,7 +57,7 @@ impl Memory {
         }
     }
 
-    /// Backs pages ahead for so many granules beyond those in use, up to the end of the pool.
+    /// Backs pages ahead for `count` granules beyond the used ones, up to the end of the pool.
     pub(crate) fn back_ahead(&self, pool: &Pool, count: u64) {
         let used = self.word_at(pool.marks + USED).load(SeqCst);
         let end = used.saturating_add(count * pool.granule).min(pool.len);
@@ -124,7 +124,7 @@ impl Memory {
         self.word_at(pool.marks + USED).load(Acquire).min(backed).min(pool.len)
     }
 
-    /// Takes a run below the mark, after at most so many tries.
+    /// Takes a run below the mark, after at most `tries` tries.
     fn take_returned(&self, pool: &Pool, count: u64, tries: u64) -> Option<u64> {
         let shown = count.min(SHOWN);
         // Nearly always there is none while a region fills, and this is all that it costs.

@@ -162,7 +162,7 @@ impl Source for Memory {
 #[cfg(not(loom))]
 fn empty_cpu_table() -> Box<CpuTable> {
     let layout = std::alloc::Layout::new::<CpuTable>();
-    // SAFETY: the layout is that of the table, which is not empty and of which all bytes may be 0. The
+    // SAFETY: the layout is the table's, which is not empty and of which all bytes may be 0. The
     // box frees it as the allocator expects.
     unsafe {
         let table = std::alloc::alloc_zeroed(layout).cast::<CpuTable>();

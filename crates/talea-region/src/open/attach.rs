@@ -138,7 +138,7 @@ impl Region {
                         }
                         return Ok(Opened::new(region, candidate, notices));
                     }
-                    // Somebody else created it meanwhile: attach to theirs.
+                    // Another process created it meanwhile: attach to that one.
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                     Err(error) => {
                         return Err(failed("name the region", &candidate)(why_unnamed(error)));

@@ -17,7 +17,7 @@ pub(crate) enum Candidate {
         reason: String,
         used: bool,
     },
-    /// No region of any layout: a file that somebody has for something else.
+    /// No region of any layout: a file that has another purpose.
     Foreign,
 }
 

@@ -174,7 +174,7 @@ impl<'a> Copy<'a> {
 
     /// Where names and definitions of families lie, those together that lie near each other.
     fn texts_of_families(&self) -> Vec<Range<u64>> {
-        /// So many bytes more are read sooner than they are passed over.
+        /// A gap of at most this number of bytes is read, since that is faster than a second call.
         const NEAR: u64 = 4 * PAGE;
         let mut all = Vec::new();
         for family in 0..self.families_used() {
@@ -528,7 +528,7 @@ impl Pages {
         &self.memory[self.first..][..self.len]
     }
 
-    /// Replaces the contents by room for so many bytes, rounded up to pages.
+    /// Replaces the contents by room for this number of bytes, rounded up to pages.
     pub(crate) fn bytes(&mut self, len: u64) -> &mut [u8] {
         self.len = len.div_ceil(PAGE) as usize * PAGE_WORDS;
         if self.memory.len() < self.len + PAGE_WORDS {

@@ -40,7 +40,7 @@ fn pins_of(source: &impl Source, at: u64) -> u64 {
     PINS_LEN / WORD + far
 }
 
-/// Words of the extension of a series with at most so many exemplars.
+/// Words of the extension of a series with at most this number of exemplars.
 fn extension(source: &impl Source, at: u64, cells: u64, segments: u64, exemplars: u64) -> u64 {
     let len = extension_len(cells, segments);
     let Some(words) = source.singles(at, len) else { return 0 };

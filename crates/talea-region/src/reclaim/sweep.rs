@@ -80,7 +80,7 @@ impl Region {
     pub(crate) fn begin_sweep_if_due(&self, now: u64) -> bool {
         self.begin_sweep_where(now, |before| {
             let age = now.saturating_sub(before);
-            // A time in the future is that of another thread's sweep just now, or damage.
+            // A time in the future is another thread's sweep just now, or damage.
             age >= SWEEP_INTERVAL || before.saturating_sub(now) > SWEEP_INTERVAL
         })
     }
@@ -176,7 +176,7 @@ impl Series<'_> {
                 self.hide_if_idle(guard, seen, idle_limit);
             }
         } else if !self.is_held() {
-            // Where it fails, somebody looked it up.
+            // If it fails, a thread looked it up.
             let _ = self.retire(seen, None);
         }
     }

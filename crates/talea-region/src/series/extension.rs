@@ -49,12 +49,12 @@ pub(crate) struct Bases {
     pub(crate) of_segments: Table,
 }
 
-/// Its words, for a series of so many cells and segments.
+/// Its words, for a series with these numbers of cells and segments.
 pub(crate) fn extension_len(cells: u64, segments: u64) -> u64 {
     EXTENSION_REST + if segments == 0 { cells } else { DIRECTORY_TABLE + table_len(segments) }
 }
 
-/// Words of the bases of so many cells and segments.
+/// Words of the bases, for these numbers of cells and segments.
 pub(crate) fn bases_len(cells: u64, segments: u64) -> u64 {
     cells + table_len(segments)
 }
@@ -98,7 +98,7 @@ impl Series<'_> {
         Some(Extension { exemplars, wiped, rest })
     }
 
-    /// The bases of a series of so many cells, if it was ever wiped.
+    /// The bases of a series with this number of cells, if it was ever wiped.
     pub(crate) fn bases(self, directory: &Directory, cells: u64) -> Option<Bases> {
         self.bases_at(directory.bases.load(Acquire), directory, cells)
     }

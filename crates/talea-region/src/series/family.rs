@@ -40,7 +40,7 @@ impl Family {
     /// another reason: its name can be defined otherwise then.
     pub fn give_up(&self) {
         let region = self.region;
-        // A process without a slot cannot distinguish its own use from that of others.
+        // A process without a slot cannot distinguish its own use from the use by others.
         if let slot @ 0..SLOT_COUNT = region.memory.own_slot() {
             let word = region.family_word(self.id, FAMILY_USERS + slot / 64 * WORD);
             word.fetch_and(!(1 << (slot % 64)), AcqRel);

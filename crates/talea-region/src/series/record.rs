@@ -44,7 +44,7 @@ pub(crate) struct Head {
     pub(crate) permanent: bool,
     /// It is left out of snapshots until its value changes.
     pub(crate) hidden: bool,
-    /// Somebody was about to remove it; from then on it is not remembered in lookup caches.
+    /// A thread was about to remove it; from then on it is not remembered in lookup caches.
     pub(crate) removing: bool,
     /// Changed by a process that keeps the series while another is about to remove it.
     pub(crate) turn: u8,

@@ -13,8 +13,8 @@
 //! race gives its cells back and uses the winner's. A process that is killed between taking cells
 //! and publishing them leaks that one run.
 //!
-//! A family can have one segment made with each series, as single cells: those of a series itself that
-//! are seldom added to, which need no copy for each CPU, and to which an add is never refused.
+//! A family can have one segment made with each series, as single cells. It holds the cells of a series
+//! that are seldom added to: they need no copy for each CPU, and an add to them is never refused.
 //!
 //! Threading: any thread may get or make a segment at any time, and never waits for another. Memory
 //! for some segments is backed ahead, when a series is made and when a snapshot is taken, so that
@@ -54,7 +54,7 @@ pub struct Segments {
     blocks: Words,
 }
 
-/// Equal where they are those of the same series.
+/// Equal if they belong to the same series.
 impl PartialEq for Segments {
     fn eq(&self, other: &Self) -> bool {
         std::ptr::eq(self.entries, other.entries)
@@ -106,7 +106,7 @@ impl Segments {
         words.filter_map(|(n, word)| Some((n, Segment::of_entry(word.load(Acquire))?)))
     }
 
-    /// Gets segment `n`, or makes it with so many cells, at most 4,095, and `tag`, a number for
+    /// Gets segment `n`, or makes it with `cells` cells, at most 4,095, and `tag`, a number for
     /// the layers above of at most 4,095. Another thread may have made it with other numbers.
     /// `None` if there is no room, or one of the numbers is too large.
     ///
@@ -172,7 +172,7 @@ impl Segments {
     /// itself. The segment must have more than `n` cells; otherwise a cell of another segment is
     /// added to.
     ///
-    /// Cost: that of [`Cell::count`].
+    /// Cost: as of [`Cell::count`].
     ///
     /// # Errors
     ///

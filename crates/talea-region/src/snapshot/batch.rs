@@ -11,7 +11,7 @@ use super::series_copy::{NOTHING, SeriesCopy};
 use super::texts::Texts;
 use crate::layout::*;
 
-/// A batch holds so many series at most: with their texts half a megabyte.
+/// The most series of a batch: with their texts half a megabyte.
 const SERIES: usize = 8 << 10;
 /// The words of text that there is room for, for each series.
 const WORDS: usize = 8;
@@ -56,7 +56,7 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    /// Starts over, for the series of so many families and records.
+    /// Starts over, for the series of these numbers of families and records.
     pub(super) fn begin(&mut self, families: usize, records: u64) {
         (self.count, self.words, self.begin) = (0, 0, 0);
         self.places.resize(families, (0, 0));

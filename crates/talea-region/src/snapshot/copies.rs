@@ -236,7 +236,7 @@ impl Snapshot {
         self.texts.bytes()
     }
 
-    /// The series of a family in the order of their records: that of their birth,
+    /// The series of a family in the order of their records, which is the order of their making
     /// as long as none was removed.
     pub fn series<'a>(
         &'a self,

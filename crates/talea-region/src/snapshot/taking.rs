@@ -73,7 +73,7 @@ impl<'a> Taken<'a> {
         Self { s, seed, scratch, family_text: 0, exemplar_room, limit, out }
     }
 
-    /// Reserves memory for the series of so many records and for their texts: a buffer that grows step
+    /// Reserves memory for the series of this number of records and for their texts: a buffer that grows step
     /// by step leaves holes in memory as large as itself, in each scrape.
     pub(super) fn reserve(&mut self, source: &impl Source, wanted: u64) {
         let all = (source.used_of(&self.s.records) / RECORD_LEN).max(1);

@@ -85,7 +85,7 @@ pub(crate) fn cpu() -> Option<u64> {
     }
     let read = || {
         let area = thread_pointer().wrapping_add_signed(offset) as *const AtomicU32;
-        // SAFETY: the offset is that of this thread's area, in which the second word is `cpu_id`.
+        // SAFETY: the offset leads to this thread's area, in which the second word is `cpu_id`.
         unsafe { (*area.add(1)).load(Relaxed) }
     };
     let cpu = match read() {
@@ -182,7 +182,7 @@ mod own {
         });
     }
 
-    /// The system's error, 0 if there is none.
+    /// The system's error, or 0.
     fn call(area: &Area, flags: i32) -> i32 {
         let place = std::ptr::from_ref(area);
         // SAFETY: the area is this thread's, is aligned and as long as the call says, and stays mapped

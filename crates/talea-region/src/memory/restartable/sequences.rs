@@ -20,7 +20,7 @@ macro_rules! sequences {
                 if offset == 0 {
                     return false;
                 }
-                // SAFETY: `offset` is that of this thread's area. The table has an entry for every number
+                // SAFETY: `offset` leads to this thread's area. The table has an entry for every number
                 // of 16 bits, of which no more is read. It lies in memory of this process, and only
                 // `planes.rs` writes to it: each delta was checked to lead from plane 0 to the same
                 // cell's copy in another plane of the region; only this CPU's sequences write
@@ -73,7 +73,7 @@ macro_rules! sequences {
                 if offset == 0 {
                     return Err(Undone { first: Some(one) });
                 }
-                // SAFETY: as that of one sequence, twice. Between the two the thread may come
+                // SAFETY: as of one sequence, twice. Between the two the thread may come
                 // to another CPU: then the second looks up that CPU's plane. The register of the first
                 // cell is written to once the first add is done.
                 unsafe {
