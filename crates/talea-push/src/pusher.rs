@@ -22,8 +22,8 @@ use crate::sender::{Notices, Sender};
 /// Pushes the metrics of a registry to a receiver, on a thread of its own, until it is dropped.
 ///
 /// When it is dropped it collects once more, and marks all series as ended; what the receiver does not take
-/// in time is lost, unless the queue has a [folder](Config::queue_in). [`stop`](Self::stop) waits for the
-/// receiver.
+/// within a second is lost, unless the queue has a [folder](Config::queue_in). [`stop`](Self::stop) waits
+/// longer.
 ///
 /// In a child made by `fork` there is no such thread: nothing is pushed from there, and the parent goes on.
 #[derive(Debug)]
@@ -220,12 +220,14 @@ impl<S: Scrapable> Source<'_, S> {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let command = tokio::select! {
-                // Dropping it counts as a command.
-                command = commands.recv() => command,
+                // The first collection is made whatever is commanded meanwhile.
+                biased;
                 _ = ticks.tick() => {
                     self.collect();
                     continue;
                 }
+                // Dropping it counts as a command.
+                command = commands.recv() => command,
             };
             let (limit, reply) = match command {
                 Some(Command::Flush(limit, reply)) => {

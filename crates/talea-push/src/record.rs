@@ -15,6 +15,15 @@ impl Counts {
     pub(crate) fn values(self) -> u64 {
         self.samples + self.histograms
     }
+
+    /// Of each kind, the smaller of two counts.
+    pub(crate) fn min(self, other: Self) -> Self {
+        Self {
+            samples: self.samples.min(other.samples),
+            histograms: self.histograms.min(other.histograms),
+            exemplars: self.exemplars.min(other.exemplars),
+        }
+    }
 }
 
 impl Add for Counts {

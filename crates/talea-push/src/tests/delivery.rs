@@ -258,7 +258,7 @@ fn what_waits_in_a_folder_is_sent_by_the_next_pusher() {
     samples.dedup_by(|next, last| next.1 == last.1);
     assert!(samples.is_sorted_by(|one, next| one.1 < next.1), "{samples:?}");
     let mut values: Vec<f64> = samples.iter().map(|it| it.0).filter(|it| !it.is_nan()).collect();
-    // A pusher collects at its start too, unless it is stopped at once.
+    // A pusher collects at its start and at its end.
     values.dedup();
     assert_eq!(values, [0.0, 1.0, 2.0, 3.0, 4.0]);
 }

@@ -5,3 +5,4 @@ mod otlp;
 mod receiver;
 mod registry;
 mod series;
+mod tls;

@@ -1,13 +1,14 @@
 //! A receiver that keeps requests, and answers them by a script.
 
 use std::collections::VecDeque;
-use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
 use prost::Message;
+use tokio_rustls::rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::remote_write::message::{Request, v1};
 
@@ -43,7 +44,7 @@ struct State {
     then: Option<Answer>,
     received: Vec<Received>,
     /// Connections that get no response.
-    silent: Vec<TcpStream>,
+    silent: Vec<Box<dyn Send>>,
 }
 
 /// A receiver on a port of its own. Its threads end with the process.
@@ -56,6 +57,11 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// One that answers so, and then takes everything.
     pub(crate) fn new(script: &[Answer]) -> Self {
+        Self::with_tls(script, None)
+    }
+
+    /// One that speaks TLS, if there is a configuration of it.
+    pub(crate) fn with_tls(script: &[Answer], tls: Option<Arc<ServerConfig>>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let state = State { script: script.iter().copied().collect(), ..State::default() };
@@ -63,8 +69,15 @@ impl Receiver {
         let of_thread = receiver.clone();
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let receiver = of_thread.clone();
-                thread::spawn(move || receiver.serve(stream.unwrap()));
+                let (receiver, stream) = (of_thread.clone(), stream.unwrap());
+                let tls = tls.clone();
+                thread::spawn(move || match tls {
+                    None => receiver.serve(stream),
+                    Some(tls) => {
+                        let connection = ServerConnection::new(tls).unwrap();
+                        receiver.serve(StreamOwned::new(connection, stream));
+                    }
+                });
             }
         });
         receiver
@@ -94,9 +107,8 @@ impl Receiver {
         state.received.clone()
     }
 
-    fn serve(&self, stream: TcpStream) {
-        let mut reader = BufReader::new(stream.try_clone().unwrap());
-        let mut stream = stream;
+    fn serve<S: Read + Write + Send + 'static>(&self, stream: S) {
+        let mut reader = BufReader::new(stream);
         while let Some(received) = read(&mut reader) {
             let (state, changed) = &*self.state;
             let mut state = state.lock().unwrap();
@@ -110,12 +122,14 @@ impl Receiver {
             state.received.push(received);
             changed.notify_all();
             match next {
-                Answer::Nothing => return state.silent.push(stream),
+                Answer::Nothing => return state.silent.push(Box::new(reader)),
                 Answer::Close => return,
                 _ => drop(state),
             }
             // The client may have gone meanwhile.
-            if stream.write_all(response.as_bytes()).is_err() || matches!(next, Answer::Half) {
+            let stream = reader.get_mut();
+            let is_sent = stream.write_all(response.as_bytes()).and_then(|()| stream.flush());
+            if is_sent.is_err() || matches!(next, Answer::Half) {
                 return;
             }
         }
