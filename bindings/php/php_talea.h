@@ -249,6 +249,14 @@ static inline zend_string *key_of(const char *text) {
     return zend_string_init_interned(text, strlen(text), 1);
 }
 
+/* The end of a counter's name in the region. */
+#define TOTAL "_total"
+
+static inline bool ends_with_total(talea_text name) {
+    size_t end = sizeof TOTAL - 1;
+    return name.len >= end && memcmp(name.data + name.len - end, TOTAL, end) == 0;
+}
+
 /* The empty text for null. */
 static inline talea_text text_of(const zend_string *string) {
     return string ? (talea_text) { ZSTR_VAL(string), ZSTR_LEN(string) } : (talea_text) { NULL, 0 };

@@ -47,6 +47,8 @@ static process_family *family_remember(const process_family *asked, zend_string 
 static bool is_defined_alike(const talea_family_options *one, const talea_family_options *other);
 static talea_text text_remember(talea_text text);
 static void another_definition_report(const zend_string *name);
+static bool is_counter_of(const process_registry *registry, talea_text name);
+static void shared_name_report(talea_text name);
 
 /* Seconds of the monotonic clock that costs least. */
 static uint64_t now(void) {
@@ -136,7 +138,7 @@ static talea_status region_open(talea_text path, const talea_registry **opened,
 process_family *process_register(process_registry *registry, zend_string *name,
     const talea_family_options *options) {
     char message[MESSAGE] = "";
-    bool is_registered = true, is_another = false;
+    bool is_registered = true, is_another = false, is_shared = false;
     LOCK();
     process_family *first = zend_hash_find_ptr(&registry->families, name);
     process_family *found = first;
@@ -160,6 +162,7 @@ process_family *process_register(process_registry *registry, zend_string *name,
             is_another = true;
         } else if (is_registered) {
             found = family_remember(&asked, name);
+            is_shared = options->kind == TALEA_KIND_FLOAT_COUNTER && is_counter_of(registry, options->name);
         }
     }
     UNLOCK();
@@ -169,7 +172,32 @@ process_family *process_register(process_registry *registry, zend_string *name,
     if (is_another) {
         another_definition_report(name);
     }
+    if (is_shared) {
+        shared_name_report(options->name);
+    }
     return found;
+}
+
+/* Whether a counter has this name but for `_total`, with which both names end in the region. */
+static bool is_counter_of(const process_registry *registry, talea_text name) {
+    char other[MESSAGE];
+    size_t end = sizeof TOTAL - 1;
+    if (ends_with_total(name)) {
+        name.len -= end;
+    } else if (name.len + end <= sizeof other) {
+        memcpy(other, name.data, name.len);
+        memcpy(other + name.len, TOTAL, end);
+        name = (talea_text) { other, name.len + end };
+    }
+    const process_family *found = zend_hash_str_find_ptr(&registry->families, name.data, name.len);
+    return found && found->kind == TALEA_KIND_FLOAT_COUNTER;
+}
+
+static void shared_name_report(talea_text name) {
+    char line[MESSAGE];
+    snprintf(line, sizeof line, "talea: the counter %.*s is also registered %s " TOTAL "; the two are one metric. "
+        "Give one of them another name", (int) name.len, name.data, ends_with_total(name) ? "without" : "with");
+    php_log_err_with_severity(line, LOG_WARNING);
 }
 
 /* PHP might show a warning of its own to users, or turn it into an exception. */

@@ -8,7 +8,6 @@
 /* The counters that were given names without `_total`; names in the region end with it. */
 #define NAMES "talea_promphp_counters"
 #define NAMES_HELP "Counters whose names were given without _total."
-#define TOTAL "_total"
 
 /* The library's Adapter::COMMAND_SET. */
 enum { COMMAND_SET = 3 };
@@ -185,9 +184,7 @@ static process_family *family_register(recorder *this, talea_kind kind, HashTabl
 
 /* Notes the name of a counter, if it is not the region's. False after an exception. */
 static bool name_note(recorder *this, process_family *counter) {
-    talea_text name = counter->options.name;
-    size_t end = sizeof TOTAL - 1;
-    if (name.len >= end && memcmp(name.data + name.len - end, TOTAL, end) == 0) {
+    if (ends_with_total(counter->options.name)) {
         return true;
     }
     if (!this->names) {

@@ -55,6 +55,31 @@ final class RegistryTest extends RegionTestCase
         self::assertSame(1, substr_count($output, 'talea: calls is defined in two ways by this process'), $output);
     }
 
+    /** @dataProvider spellingsOfOneCounter */
+    public function testTwoCountersThatAreOneAreNamedByOneLineOfTheLog(string $first, string $second, string $line): void
+    {
+        $registry = '(new Talea\Registry())->getOrRegisterCounter("", "%s", "Jobs.")->inc();';
+        $recorder = '(new Talea\Recorder(new Talea\Registry()))->counter(["name" => "%s", "help" => "Jobs.", "value" => 1,'
+            . ' "labelNames" => [], "labelValues" => [], "command" => 1]);';
+        foreach ([$registry, $recorder] as $count) {
+            $once = sprintf($count . $count, $first, $second);
+            $code = "for (\$i = 0; \$i < 3; \$i++) { $once } echo (new Talea\Registry())->render();";
+            $output = self::runPhp($code, ['error_log' => '', 'log_errors' => '1']);
+            self::assertHasLine('jobs_total 6', $output);
+            self::assertSame(1, substr_count($output, $line), $output);
+            self::assertSame(1, substr_count($output, 'the two are one metric'), $output);
+        }
+    }
+
+    /** @return string[][] */
+    public function spellingsOfOneCounter(): array
+    {
+        return [
+            ['jobs', 'jobs_total', 'talea: the counter jobs_total is also registered without _total;'],
+            ['jobs_total', 'jobs', 'talea: the counter jobs is also registered with _total;'],
+        ];
+    }
+
     /** @dataProvider definitionsThatAreRefused */
     public function testADefinitionThatCannotBeIsRefusedInWords(string $message, callable $register): void
     {
