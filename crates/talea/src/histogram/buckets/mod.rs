@@ -23,6 +23,7 @@
 //! stay as they are. A reader merges all into the coarsest schema, and further, as long as more
 //! buckets are in use than may be shown.
 
+mod by_octave;
 mod cuts;
 mod grid;
 mod layout;

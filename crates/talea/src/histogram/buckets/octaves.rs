@@ -1,5 +1,6 @@
 //! Segments: the octaves of a family's values, and the cells of each.
 
+use super::by_octave::ByOctave;
 use super::cuts::Cuts;
 use super::layout::{FLOAT_ZERO, Layout, NativeLayout, Numbers, float};
 use super::native::{FINEST, Level, Starts};
@@ -17,7 +18,7 @@ pub(crate) struct Octaves {
     widest_zero: f64,
     per_unit: f64,
     /// The thresholds of positive and of negative values, each by how far from 0.
-    thresholds: [Vec<u64>; 2],
+    thresholds: [ByOctave; 2],
 }
 
 /// The fields that nearly all observations read, on one cache line.
@@ -63,8 +64,12 @@ impl Octaves {
         let finest = native.schema.clamp(0, FINEST as i8) as u8;
         let levels: Vec<_> =
             (0..=finest).map(|schema| Level::new(schema, layout.per_unit)).collect();
+        let exponent = |bits: u64| (bits >> 52) as usize;
         let thresholds = match layout.numbers {
-            Numbers::Whole => [layout.thresholds.clone(), Vec::new()],
+            Numbers::Whole => {
+                let octave = |kept: u64| Self::of_whole(kept).slot;
+                [layout.thresholds.clone(), Vec::new()].map(|all| ByOctave::new(all, octave))
+            }
             Numbers::Floats => {
                 let all = layout.thresholds.iter().map(|&threshold| float(threshold));
                 let beyond = |x: f64| (x > FLOAT_ZERO).then(|| x.to_bits());
@@ -72,7 +77,7 @@ impl Octaves {
                 // A negative value equal to a threshold is below the cut: the other way
                 // round, seen from 0.
                 let negative = all.rev().filter_map(|x| beyond(-x).map(|bits| bits - 1)).collect();
-                [positive, negative]
+                [positive, negative].map(|all| ByOctave::new(all, exponent))
             }
         };
         let cuts = match layout.numbers {
@@ -217,19 +222,13 @@ impl Octaves {
     }
 
     fn thresholds_of(&self, octave: Octave) -> &[u64] {
-        let (sign, first) = match self.numbers {
-            Numbers::Whole => (0, 1 << octave.slot.min(63)),
-            Numbers::Floats => (usize::from(octave.is_negative()), octave.exponent() << 52),
-        };
-        let end = match self.numbers {
-            Numbers::Whole => first << 1,
-            Numbers::Floats => first + (1 << 52),
-        };
-        let all = &self.thresholds[sign];
-        let from = all.partition_point(|&cut| cut < first);
-        // The last octave of whole numbers has no end.
-        let to = if end == 0 { all.len() } else { all.partition_point(|&cut| cut < end) };
-        &all[from..to]
+        match self.numbers {
+            Numbers::Whole => self.thresholds[0].of(octave.slot),
+            Numbers::Floats => {
+                let sign = usize::from(octave.is_negative());
+                self.thresholds[sign].of(octave.exponent() as usize)
+            }
+        }
     }
 
     /// The schema that a segment was made for.
@@ -264,17 +263,17 @@ impl Octaves {
             Numbers::Whole => bound >> (63 - slot.min(63)),
             Numbers::Floats => (bound >> 11) & ((1 << 52) - 1) | octave.exponent() << 52,
         };
-        let all = &self.thresholds[usize::from(is_negative)];
+        let all = &self.thresholds[usize::from(is_negative)].all;
         let before = cuts.first().map_or_else(
             || all.partition_point(|&cut| cut < unshifted(1 << 63)),
             |first| all.partition_point(|cut| cut < first),
         );
         // Positive values go up through the thresholds, negative ones down.
-        let negative_thresholds = layout.thresholds.len() - self.thresholds[0].len();
+        let negative_thresholds = layout.thresholds.len() - self.thresholds[0].all.len();
         let classic = |passed: usize| match is_negative {
             false if self.numbers == Numbers::Whole => passed,
             false => negative_thresholds + passed,
-            true => self.thresholds[1].len() - passed,
+            true => self.thresholds[1].all.len() - passed,
         };
         let mut visit = |below, cut, count| {
             if count != 0 {
