@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use talea::{Registry, Scrapable, Scraper};
 use tokio::sync::mpsc;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::client::Client;
 use crate::clock::Clock;
@@ -36,6 +36,9 @@ pub struct Pusher {
 
 /// How long a pusher that is dropped goes on sending.
 const LAST_ATTEMPT: Duration = Duration::from_secs(1);
+
+/// As good as never, and near enough for a timer.
+const LONGEST_INTERVAL: Duration = Duration::from_secs(365 * 24 * 3600);
 
 enum Command {
     /// Collects, and says whether nothing waits any more within a time.
@@ -216,18 +219,19 @@ struct Source<'a, S: Scrapable> {
 impl<S: Scrapable> Source<'_, S> {
     /// Collects until it is stopped.
     async fn run(&mut self, every: Duration, mut commands: mpsc::UnboundedReceiver<Command>) {
-        let mut ticks = interval(every.max(Duration::from_millis(1)));
+        // The first collection is made whatever is commanded meanwhile.
+        self.collect();
+        let every = every.clamp(Duration::from_millis(1), LONGEST_INTERVAL);
+        let mut ticks = interval_at(Instant::now() + every, every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let command = tokio::select! {
-                // The first collection is made whatever is commanded meanwhile.
-                biased;
+                // Dropping it counts as a command.
+                command = commands.recv() => command,
                 _ = ticks.tick() => {
                     self.collect();
                     continue;
                 }
-                // Dropping it counts as a command.
-                command = commands.recv() => command,
             };
             let (limit, reply) = match command {
                 Some(Command::Flush(limit, reply)) => {
