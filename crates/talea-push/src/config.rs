@@ -77,17 +77,6 @@ impl Config {
         Self::new(Protocol::Otlp, url)
     }
 
-    /// OpenTelemetry's protocol over HTTP, as the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `…_HEADERS`,
-    /// `…_TIMEOUT`, `…_CERTIFICATE`, `…_CLIENT_CERTIFICATE` and `…_CLIENT_KEY`, those with `…_METRICS_…` before
-    /// them, `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` of this process
-    /// describe it.
-    ///
-    /// # Errors
-    /// A variable has a value that cannot be used, or asks for another protocol or temporality.
-    pub fn otlp_from_env() -> Result<Self, Error> {
-        crate::otlp::from_environment(|name| std::env::var(name).ok())
-    }
-
     fn new(protocol: Protocol, url: &str) -> Result<Self, Error> {
         Ok(Self {
             protocol,

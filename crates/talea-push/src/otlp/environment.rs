@@ -8,9 +8,22 @@ use crate::config::{Config, Error};
 
 const ENDPOINT: &str = "http://localhost:4318";
 
+impl Config {
+    /// OpenTelemetry's protocol over HTTP, as the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `…_HEADERS`,
+    /// `…_TIMEOUT`, `…_CERTIFICATE`, `…_CLIENT_CERTIFICATE` and `…_CLIENT_KEY`, those with `…_METRICS_…` before
+    /// them, `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` of this process
+    /// describe it.
+    ///
+    /// # Errors
+    /// A variable has a value that cannot be used, or asks for another protocol or temporality.
+    pub fn otlp_from_env() -> Result<Self, Error> {
+        from_environment(|name| std::env::var(name).ok())
+    }
+}
+
 /// The configuration that variables describe; `variable` finds one by its name. For each, the one for metrics
 /// goes before the one for all signals. An empty one is the same as no variable.
-pub(crate) fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Config, Error> {
+fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Config, Error> {
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
     let of_otlp = |name: &str| {
         let for_metrics = variable(&format!("OTEL_EXPORTER_OTLP_METRICS_{name}"));

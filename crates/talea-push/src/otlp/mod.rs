@@ -6,7 +6,6 @@ pub(crate) mod message;
 mod verdict;
 
 pub(crate) use self::collector::Collector;
-pub(crate) use self::environment::from_environment;
 pub(crate) use self::verdict::verdict;
 
 pub(crate) const CONTENT_TYPE: &str = "application/x-protobuf";
