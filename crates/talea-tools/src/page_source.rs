@@ -47,7 +47,7 @@ impl Source {
                 let began = Instant::now();
                 let answer = talea_load::fetch(url, families::ACCEPT).await;
                 let ended = Instant::now();
-                let families = answer.and_then(|answer| families::read(&answer.body));
+                let families = answer.and_then(|answer| Ok(talea_parse::page(&answer.body)?));
                 let families = families.with_context(|| self.to_string())?;
                 let unix_millis = unix_millis();
                 Ok(Reading { began, ended, unix_millis, families, processes: None })
@@ -74,7 +74,7 @@ fn read_region(place: &RegionPlace, reader: Option<Arc<Reader>>) -> Result<(Arc<
     let began = Instant::now();
     reader.snapshot_into(&mut snapshot, |_| true).map_err(region_error)?;
     let ended = Instant::now();
-    let families = families::of_snapshot(&snapshot)?;
+    let families = snapshot.to_families();
     let processes = Some(snapshot.living_processes().count());
     let unix_millis = unix_millis();
     Ok((reader, Reading { began, ended, unix_millis, families, processes }))

@@ -35,7 +35,7 @@ export class SeriesTable {
   }
 
   get isRate(): boolean {
-    return this.kind === 'counter' || this.kind === 'histogram' || this.kind === 'summary';
+    return this.kind === 'counter' || this.kind === 'histogram';
   }
 
   meet(series: readonly { id: number; labels: Labels }[]): void {

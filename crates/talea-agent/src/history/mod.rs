@@ -22,7 +22,7 @@ use self::file::HistoryFile;
 pub use self::record::Time;
 use self::store::Store;
 pub use self::stretch::Stretch;
-use talea_view::families::protobuf::MetricFamily;
+use talea_page::Family;
 
 /// How much is kept, and in how much memory.
 #[derive(Clone, Copy, Debug)]
@@ -110,7 +110,7 @@ impl History {
     }
 
     /// Adds what a page shows now. An error says that the file could not be written; memory has it.
-    pub(crate) fn add(&mut self, time: Time, families: &[MetricFamily]) -> Result<()> {
+    pub(crate) fn add(&mut self, time: Time, families: &[Family]) -> Result<()> {
         let mut written = self.try_again(time);
         for (number, store) in self.stores.iter_mut().enumerate() {
             for record in store.add(time, families) {
@@ -212,8 +212,7 @@ mod tests {
     use talea::{Bucketing, Counter, Opts, Registry, Seconds};
 
     use super::*;
-    use talea_view::families;
-    use talea_view::families::protobuf::{BucketSpan, Histogram, Kind};
+    use talea_page::{Series, Value};
 
     const ALL: Duration = Duration::from_secs(1 << 20);
 
@@ -248,48 +247,34 @@ mod tests {
         [rustix::process::geteuid().as_raw()]
     }
 
-    fn in_file(path: &Path) -> Vec<(Time, Vec<MetricFamily>)> {
+    fn in_file(path: &Path) -> Vec<(Time, Vec<Family>)> {
         seconds(&History::read(hours(), path, &own()).unwrap())
     }
 
     /// As they are kept: without help texts, empty buckets, and classic buckets beside native ones; by name.
-    fn kept(mut families: Vec<MetricFamily>) -> Vec<MetricFamily> {
-        families.retain(|family| family.kind != Kind::Summary as i32 && !family.metric.is_empty());
+    fn kept(mut families: Vec<Family>) -> Vec<Family> {
         families.sort_by(|one, other| one.name.cmp(&other.name));
         for family in &mut families {
             family.help.clear();
-            family.metric.sort_by_key(|metric| metric.label[0].value.clone());
-            family.metric.iter_mut().filter_map(|it| it.histogram.as_mut()).for_each(one_by_one);
+            family.series.sort_by_key(|metric| metric.labels[0].value.clone());
+            family.unit.clear();
+            family.series.iter_mut().for_each(as_kept);
         }
         families
     }
 
-    /// Has a span for each native bucket that counts something: empty ones may be within spans or between.
-    fn one_by_one(histogram: &mut Histogram) {
-        if histogram.schema.is_some() {
-            histogram.bucket.clear();
-        }
-        let (mut index, mut count, mut counts) = (0, 0, Vec::new());
-        let mut deltas = histogram.positive_delta.iter();
-        for span in std::mem::take(&mut histogram.positive_span) {
-            index += span.offset;
-            for delta in deltas.by_ref().take(span.length as usize) {
-                count += delta;
-                counts.push((index, count));
-                index += 1;
-            }
-        }
-        counts.retain(|(_, count)| *count != 0);
-        let (mut end, mut last) = (0, 0);
-        histogram.positive_delta.clear();
-        for (index, count) in counts {
-            histogram.positive_span.push(BucketSpan { offset: index - end, length: 1 });
-            histogram.positive_delta.push(count - last);
-            (end, last) = (index + 1, count);
+    /// Has what a history keeps: native buckets without the classic ones beside them, and no exemplars.
+    fn as_kept(series: &mut Series) {
+        series.created = None;
+        let Value::Histogram(histogram) = &mut series.value else { return };
+        if histogram.native.is_some() {
+            let everything = histogram.classic.pop();
+            histogram.classic.clear();
+            histogram.classic.extend(everything);
         }
     }
 
-    fn seconds(history: &History) -> Vec<(Time, Vec<MetricFamily>)> {
+    fn seconds(history: &History) -> Vec<(Time, Vec<Family>)> {
         let mut all = Vec::new();
         history.last_seconds(ALL).replay(|_, time, state| all.push((time, kept(state.families()))));
         all
@@ -311,8 +296,8 @@ mod tests {
             Self { registry, orders, waits }
         }
 
-        fn families(&self) -> Vec<MetricFamily> {
-            kept(families::of_snapshot(&self.registry.snapshot()).unwrap())
+        fn families(&self) -> Vec<Family> {
+            kept(self.registry.snapshot().to_families())
         }
     }
 
@@ -346,7 +331,7 @@ mod tests {
         fn what_is_read_back_is_what_was_shown(events in prop::collection::vec(event(), 1..150)) {
             let (_folder, path, service) = recording();
             let mut history = open(hours(), &path).unwrap();
-            let (mut expected, mut second): (Vec<(Time, Vec<MetricFamily>)>, _) = (Vec::new(), 0);
+            let (mut expected, mut second): (Vec<(Time, Vec<Family>)>, _) = (Vec::new(), 0);
             for event in events {
                 match event {
                     Event::Order(of, n) => service.orders.with_values(&[of.to_string()]).add(n.into()),
@@ -470,7 +455,7 @@ mod tests {
         service.orders.with_values(&["a"]).inc();
         let usual = service.families();
         let mut long = usual.clone();
-        long[0].metric[0].label[0].value = (0..1 << 18).map(|n| format!("{n:x}")).collect();
+        long[0].series[0].labels[0].value = (0..1 << 18).map(|n| format!("{n:x}")).collect();
         let mut history = open(extent(3600, 8 << 20), &path).unwrap();
         for second in 0..70 {
             let families = if (10..12).contains(&second) { &long } else { &usual };
@@ -777,8 +762,8 @@ mod tests {
             }
         }
 
-        fn families(&self) -> Vec<MetricFamily> {
-            families::of_snapshot(&self.registry.snapshot()).unwrap()
+        fn families(&self) -> Vec<Family> {
+            self.registry.snapshot().to_families()
         }
     }
 

@@ -8,9 +8,9 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::codec::{Bytes, put_change, put_number, put_signed, put_text};
-use super::series::{Cells, Definition, of_family, to_families, value_of};
+use super::series::{Cells, Definition, kind_of, number_of, of_family, to_families, value_of};
 use crate::live::CREATED;
-use talea_view::families::protobuf::{LabelPair, MetricFamily, only_grows};
+use talea_page::{Family, Label};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time {
@@ -38,7 +38,7 @@ pub(super) struct Encoder {
 }
 
 impl Encoder {
-    pub(super) fn tick(&mut self, time: Time, families: &[MetricFamily]) -> Vec<u8> {
+    pub(super) fn tick(&mut self, time: Time, families: &[Family]) -> Vec<u8> {
         let mut out = Vec::new();
         let before = self.before.replace(time).unwrap_or_default();
         put_signed(&mut out, time.unix_millis - before.unix_millis);
@@ -86,9 +86,9 @@ impl Encoder {
     fn put_definition(&mut self, out: &mut Vec<u8>, definition: &Definition) {
         let Definition { family, kind, labels, thresholds, native } = definition;
         self.put_text(out, family);
-        put_signed(out, i64::from(*kind));
+        put_signed(out, number_of(*kind));
         put_number(out, labels.len() as u64);
-        for LabelPair { name, value } in labels {
+        for Label { name, value } in labels {
             self.put_text(out, name);
             self.put_text(out, value);
         }
@@ -202,7 +202,7 @@ impl State {
         for _ in 0..bytes.count()? {
             number = number.checked_add(bytes.number()? as usize)?;
             let (definition, cells) = self.series.get_mut(number)?;
-            self.fell |= only_grows(definition.kind);
+            self.fell |= definition.kind.only_grows();
             cells.clear();
         }
         for _ in 0..bytes.count()? {
@@ -220,7 +220,7 @@ impl State {
             let (before, cells_before) = (value_of(cells), cells.len());
             change(cells, &mut bytes)?;
             self.fell |= definition.family == CREATED
-                || only_grows(definition.kind) && value_of(cells) < before;
+                || definition.kind.only_grows() && value_of(cells) < before;
             let more = cells.len() - cells_before;
             self.spend(more * size_of::<(i64, f64)>())?;
         }
@@ -229,11 +229,11 @@ impl State {
 
     fn definition(&mut self, bytes: &mut Bytes<'_>) -> Option<Definition> {
         let family = self.text(bytes)?;
-        let kind = i32::try_from(bytes.signed()?).ok()?;
+        let kind = kind_of(bytes.signed()?);
         let mut labels = Vec::new();
         for _ in 0..bytes.count()? {
-            labels.push(LabelPair { name: self.text(bytes)?, value: self.text(bytes)? });
-            self.spend(size_of::<LabelPair>())?;
+            labels.push(Label { name: self.text(bytes)?, value: self.text(bytes)? });
+            self.spend(size_of::<Label>())?;
         }
         let thresholds = bytes.count()?;
         self.spend(thresholds * size_of::<u64>())?;
@@ -269,11 +269,11 @@ impl State {
     }
 
     /// The families that a page showed then. Help texts and exemplars are not kept.
-    pub(crate) fn families(&self) -> Vec<MetricFamily> {
+    pub(crate) fn families(&self) -> Vec<Family> {
         self.families_named(|_| true)
     }
 
-    pub(crate) fn families_named(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<MetricFamily> {
+    pub(crate) fn families_named(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<Family> {
         let is_wanted = |(definition, cells): &&(Definition, Cells)| {
             !cells.is_empty() && is_wanted(&definition.family)
         };

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::block::{Block, FIRST, LATER, PACKED};
 use super::record::{Encoder, Time};
 use super::stretch::{Part, Stretch};
-use talea_view::families::protobuf::MetricFamily;
+use talea_page::Family;
 
 /// How many ticks a block has. Reading one tick means reading those of its block before it.
 const BLOCK: usize = 60;
@@ -44,7 +44,7 @@ impl Store {
     }
 
     /// Adds what a page shows, if the next tick is due: the records that are to be written.
-    pub(super) fn add(&mut self, time: Time, families: &[MetricFamily]) -> Vec<Vec<u8>> {
+    pub(super) fn add(&mut self, time: Time, families: &[Family]) -> Vec<Vec<u8>> {
         let is_due = |last: Time| time.steady.saturating_sub(last.steady) + EARLY >= self.step;
         // After the machine was booted again, that clock begins at 0.
         if !self.last.is_none_or(|last| is_due(last) || time.steady < last.steady) {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use talea_page::Family;
 use talea_view::families::endpoint_of;
-use talea_view::families::protobuf::{Metric, MetricFamily};
 
 /// Counters and gauges, by short names.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -73,7 +73,7 @@ pub(super) fn is_of_health(name: &str) -> bool {
 
 impl Health {
     /// The numbers of a reading at that time, without rates.
-    pub(super) fn of(families: &[MetricFamily], at: Instant) -> Self {
+    pub(super) fn of(families: &[Family], at: Instant) -> Self {
         let mut health = Self::default();
         for family in families {
             let named = |table: &[(&str, &'static str)], ending: (&str, &'static str)| {
@@ -82,15 +82,15 @@ impl Health {
                 found.map(|it| it.1).or_else(|| name.ends_with(ending.0).then_some(ending.1))
             };
             let sum = || {
-                let values = family.metric.iter().filter_map(Metric::value);
+                let values = family.series.iter().filter_map(|it| it.value.number());
                 values.filter(|value| value.is_finite()).reduce(|sum, value| sum + value)
             };
             if family.name == STARTED {
                 health.started = sum();
             } else if let Some(name) = named(&COUNTERS, COUNTER_ENDING) {
-                for metric in &family.metric {
-                    let key = (name, endpoint_of(&metric.label));
-                    if let Some(value) = metric.value().filter(|value| value.is_finite()) {
+                for metric in &family.series {
+                    let key = (name, endpoint_of(&metric.labels));
+                    if let Some(value) = metric.value.number().filter(|value| value.is_finite()) {
                         let new = Growth { value: 0.0, changed: at, is_known: false, rate: None };
                         health.counters.entry(key).or_insert(new).value += value;
                     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::regions::{ANSWERED, CREATED, KnownRegions, UP, by_region};
-use talea_view::families::protobuf::MetricFamily;
+use talea_page::Family;
 
 /// How many processes of a region live.
 pub const PROCESSES: &str = "talea_region_processes";
@@ -52,7 +52,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(unix_millis: i64, families: &[MetricFamily], before: Option<&Self>) -> Self {
+    fn of(unix_millis: i64, families: &[Family], before: Option<&Self>) -> Self {
         Self {
             processes: by_region(families, PROCESSES),
             last_deaths: by_region(families, LAST_DEATH),
@@ -63,13 +63,13 @@ impl Found {
 }
 
 /// Whether the agent knows a region and cannot read it.
-fn is_unreadable(families: &[MetricFamily], region: &str) -> bool {
+fn is_unreadable(families: &[Family], region: &str) -> bool {
     by_region(families, UP).get(region) == Some(&0.0)
 }
 
 impl Watch {
     /// The marks since the latest reading, of which this is the next one.
-    pub(crate) fn next(&mut self, unix_millis: i64, families: &[MetricFamily]) -> Vec<Mark> {
+    pub(crate) fn next(&mut self, unix_millis: i64, families: &[Family]) -> Vec<Mark> {
         let mut now = Found::of(unix_millis, families, self.0.as_ref());
         let before = self.0.as_ref().map(|before| &before.processes);
         for (region, lived) in
@@ -135,7 +135,7 @@ mod tests {
 
     const SHOP: &str = "region=\"shop\"";
 
-    fn page(processes: u32, last_death: Option<u32>) -> Vec<MetricFamily> {
+    fn page(processes: u32, last_death: Option<u32>) -> Vec<Family> {
         let death = last_death.map(|seconds| gauge(LAST_DEATH, &[(SHOP, seconds)]));
         pages::read(&(gauge(PROCESSES, &[(SHOP, processes)]) + &death.unwrap_or_default()))
     }

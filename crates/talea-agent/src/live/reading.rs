@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::Result;
-use talea_view::families::protobuf::{Kind, Metric, MetricFamily, Number};
+use talea_page::{Family, Kind, Number, Series, Value};
 
 use super::ANSWERED;
 
@@ -16,14 +16,14 @@ pub struct Reading {
     pub ended: Instant,
     /// In milliseconds since 1970.
     pub unix_millis: i64,
-    pub families: Vec<MetricFamily>,
+    pub families: Vec<Family>,
     /// How many processes of the region live.
     pub processes: Option<usize>,
 }
 
 impl Reading {
     /// A reading of the past, at so much time after an instant that is the same for all of them.
-    pub fn recorded(after: Duration, unix_millis: i64, families: Vec<MetricFamily>) -> Self {
+    pub fn recorded(after: Duration, unix_millis: i64, families: Vec<Family>) -> Self {
         static BEGIN: OnceLock<Instant> = OnceLock::new();
         let at = *BEGIN.get_or_init(Instant::now) + after;
         Self { began: at, ended: at, unix_millis, families, processes: None }
@@ -37,11 +37,11 @@ pub fn unix_millis() -> i64 {
 }
 
 /// The families of a service, and whether it answered: if it did not, what it had counted is not gone.
-pub fn answered(read: Result<Vec<MetricFamily>>) -> Vec<MetricFamily> {
+pub fn answered(read: Result<Vec<Family>>) -> Vec<Family> {
     let value = if read.is_ok() { 1.0 } else { 0.0 };
-    let up = Metric { gauge: Some(Number { value, exemplar: None }), ..Metric::default() };
+    let number = Number { value, exemplar: None };
+    let up = Series { value: Value::Number(number), ..Series::default() };
     let name = ANSWERED.to_owned();
-    let up =
-        MetricFamily { name, kind: Kind::Gauge as i32, metric: vec![up], ..Default::default() };
+    let up = Family { name, kind: Kind::Gauge, series: vec![up], ..Family::default() };
     read.unwrap_or_default().into_iter().chain([up]).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use talea_view::families::protobuf::{LabelPair, Metric, MetricFamily};
+use talea_page::{Family, Label, Series};
 
 /// Whether the agent can read a region.
 pub const UP: &str = "talea_agent_region_up";
@@ -30,7 +30,7 @@ pub struct KnownRegions {
 
 impl KnownRegions {
     /// Those of a page, after the page before.
-    pub(crate) fn of(families: &[MetricFamily], unix_millis: i64, before: Option<&Self>) -> Self {
+    pub(crate) fn of(families: &[Family], unix_millis: i64, before: Option<&Self>) -> Self {
         let mut created = by_region(families, CREATED);
         let (mut new, mut old) = (Vec::new(), Vec::new());
         for (name, seconds) in &created {
@@ -79,7 +79,7 @@ pub(crate) struct Regions {
 impl Regions {
     /// The regions that an agent knows and cannot read, or a service that did not answer, which has no name. Their
     /// series are missing from a page, and count on meanwhile.
-    pub(super) fn unreadable(families: &[MetricFamily]) -> Self {
+    pub(super) fn unreadable(families: &[Family]) -> Self {
         let mut known = by_region(families, UP);
         known.append(&mut by_region(families, ANSWERED));
         let are_all = known.values().all(|is_up| *is_up == 0.0);
@@ -94,29 +94,29 @@ impl Regions {
 }
 
 /// The region that a series is of where there are several: an agent puts the label of regions before others.
-pub fn region_of(labels: &[LabelPair]) -> &str {
+pub fn region_of(labels: &[Label]) -> &str {
     labels.first().map_or("", |first| &first.value)
 }
 
 /// The regions that an agent's page is of.
-pub(super) fn known_regions(families: &[MetricFamily]) -> BTreeSet<String> {
+pub(super) fn known_regions(families: &[Family]) -> BTreeSet<String> {
     let served = by_region(families, CREATED).into_keys();
     served.chain(by_region(families, UP).into_keys()).collect()
 }
 
 /// The greatest value of each region.
-pub(super) fn by_region(families: &[MetricFamily], name: &str) -> BTreeMap<String, f64> {
+pub(super) fn by_region(families: &[Family], name: &str) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     let of_name = families.iter().filter(|family| family.name == name);
-    for metric in of_name.flat_map(|family| &family.metric) {
-        let Some(value) = metric.value() else { continue };
+    for metric in of_name.flat_map(|family| &family.series) {
+        let Some(value) = metric.value.number() else { continue };
         let greatest = found.entry(named_region(metric)).or_insert(value);
         *greatest = greatest.max(value);
     }
     found
 }
 
-fn named_region(metric: &Metric) -> String {
-    let label = metric.label.iter().find(|pair| pair.name == REGION);
+fn named_region(metric: &Series) -> String {
+    let label = metric.labels.iter().find(|pair| pair.name == REGION);
     label.map(|pair| pair.value.clone()).unwrap_or_default()
 }

@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::regions::{known_regions, region_of};
-use talea_view::families::protobuf::{Kind, LabelPair, Metric, MetricFamily, Number};
+use talea_page::{Family, Kind, Label, Series};
 use talea_view::families::{Times, endpoint_of, is_of_endpoint, outcome_of, status_of};
 
 /// The series of each endpoint, by its name. Each counts by itself: one may begin anew, or go, while others
 /// count on.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Requests(pub(crate) BTreeMap<String, BTreeMap<String, Series>>);
+pub(crate) struct Requests(pub(crate) BTreeMap<String, BTreeMap<String, Counted>>);
 
 /// A series of an endpoint.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Series {
+pub(crate) struct Counted {
     pub(crate) region: String,
     pub(crate) value: Value,
 }
@@ -50,7 +50,7 @@ pub struct Counts {
 
 impl Counts {
     /// All that some series counted.
-    pub(crate) fn total<'a>(series: impl IntoIterator<Item = &'a Series>) -> Self {
+    pub(crate) fn total<'a>(series: impl IntoIterator<Item = &'a Counted>) -> Self {
         let mut total = Self::default();
         series.into_iter().for_each(|it| total.add_increase(None, &it.value));
         total
@@ -105,7 +105,7 @@ impl Counts {
 
 impl Requests {
     /// Each region is read by its own families: those of one say nothing of another.
-    pub(crate) fn of(families: &[MetricFamily]) -> Self {
+    pub(crate) fn of(families: &[Family]) -> Self {
         let mut all = Self::default();
         for families in by_region(families).values() {
             all.add_region(families);
@@ -118,24 +118,24 @@ impl Requests {
             self.add_durations(durations);
             let is_alike = |part: &&Part<'_>| part.family.name.starts_with(prefix);
             let mut alike = families.iter().filter(is_alike);
-            let has_statuses = durations.metrics.iter().any(|it| status_of(&it.label).is_some());
+            let has_statuses = durations.metrics.iter().any(|it| status_of(&it.labels).is_some());
             if !has_statuses {
                 let counter = alike.clone().find(|it| counts_by(it, &COUNTED[..2], status_of));
                 counter.into_iter().for_each(|it| {
                     self.add(it, |it| {
-                        Some(Value::Status(status_of(&it.label)?.to_owned(), counted(it)?))
+                        Some(Value::Status(status_of(&it.labels)?.to_owned(), finite(it)?))
                     });
                 });
             }
             let ended = alike.clone().find(|it| counts_by(it, &COUNTED, outcome_of));
             ended.into_iter().for_each(|it| {
                 self.add(it, |it| {
-                    Some(Value::Outcome(outcome_of(&it.label)?.to_owned(), counted(it)?))
+                    Some(Value::Outcome(outcome_of(&it.labels)?.to_owned(), finite(it)?))
                 });
             });
             let gauge = alike.find(counts_in_flight);
             gauge.into_iter().for_each(|it| {
-                self.add(it, |it| Some(Value::InFlight(finite(&it.gauge)?)));
+                self.add(it, |it| Some(Value::InFlight(finite(it)?)));
             });
         }
     }
@@ -144,24 +144,24 @@ impl Requests {
         let seconds = unit_seconds(&family.name).unwrap_or(1.0);
         let name: Arc<str> = family.name.as_str().into();
         for metric in metrics {
-            let Some(histogram) = &metric.histogram else { continue };
+            let Some(histogram) = metric.value.histogram() else { continue };
             let mut times = Times::default();
             times.add_histogram(histogram, seconds);
-            let status = status_of(&metric.label).map(str::to_owned);
+            let status = status_of(&metric.labels).map(str::to_owned);
             let value = Value::Durations { family: Arc::clone(&name), status, times };
             self.0
-                .entry(endpoint_of(&metric.label))
+                .entry(endpoint_of(&metric.labels))
                 .or_default()
-                .insert(key(family, metric), Series::of(metric, value));
+                .insert(key(family, metric), Counted::of(metric, value));
         }
     }
 
     /// Adds the values of a family's series to endpoints that have durations.
-    fn add(&mut self, part: &Part<'_>, value: impl Fn(&Metric) -> Option<Value>) {
+    fn add(&mut self, part: &Part<'_>, value: impl Fn(&Series) -> Option<Value>) {
         for metric in &part.metrics {
-            let series = self.0.get_mut(&endpoint_of(&metric.label));
+            let series = self.0.get_mut(&endpoint_of(&metric.labels));
             if let (Some(series), Some(value)) = (series, value(metric)) {
-                series.insert(key(part.family, metric), Series::of(metric, value));
+                series.insert(key(part.family, metric), Counted::of(metric, value));
             }
         }
     }
@@ -169,18 +169,18 @@ impl Requests {
 
 /// The series of endpoints that a family has of one region.
 struct Part<'a> {
-    family: &'a MetricFamily,
-    metrics: Vec<&'a Metric>,
+    family: &'a Family,
+    metrics: Vec<&'a Series>,
 }
 
 /// The families that requests may be read from, by region; all of them under one name if there is only
 /// one region.
-fn by_region(families: &[MetricFamily]) -> BTreeMap<&str, Vec<Part<'_>>> {
+fn by_region(families: &[Family]) -> BTreeMap<&str, Vec<Part<'_>>> {
     let known = known_regions(families);
     let mut all: BTreeMap<&str, Vec<Part<'_>>> = BTreeMap::new();
     for family in families.iter().filter(|family| is_of_requests(&family.name)) {
-        for metric in family.metric.iter().filter(|metric| is_of_endpoint(&metric.label)) {
-            let region = region_of(&metric.label);
+        for metric in family.series.iter().filter(|metric| is_of_endpoint(&metric.labels)) {
+            let region = region_of(&metric.labels);
             let region = if known.len() > 1 && known.contains(region) { region } else { "" };
             let parts = all.entry(region).or_default();
             match parts.last_mut().filter(|last| std::ptr::eq(last.family, family)) {
@@ -192,9 +192,9 @@ fn by_region(families: &[MetricFamily]) -> BTreeMap<&str, Vec<Part<'_>>> {
     all
 }
 
-impl Series {
-    fn of(metric: &Metric, value: Value) -> Self {
-        Self { region: region_of(&metric.label).to_owned(), value }
+impl Counted {
+    fn of(metric: &Series, value: Value) -> Self {
+        Self { region: region_of(&metric.labels).to_owned(), value }
     }
 }
 
@@ -204,36 +204,32 @@ pub(super) fn family_of(key: &str) -> &str {
 }
 
 /// Distinguishes a series from the others of its endpoint.
-fn key(family: &MetricFamily, metric: &Metric) -> String {
-    let labels = metric.label.iter().flat_map(|pair| [&*pair.name, &*pair.value]);
+fn key(family: &Family, metric: &Series) -> String {
+    let labels = metric.labels.iter().flat_map(|pair| [&*pair.name, &*pair.value]);
     [&*family.name].into_iter().chain(labels).collect::<Vec<&str>>().join("\0")
 }
 
-fn counted(metric: &Metric) -> Option<f64> {
-    finite(&metric.counter)
-}
-
 /// A number that can be added to others.
-fn finite(number: &Option<Number>) -> Option<f64> {
-    number.as_ref().map(|number| number.value).filter(|value| value.is_finite())
+fn finite(metric: &Series) -> Option<f64> {
+    metric.value.number().filter(|value| value.is_finite())
 }
 
 /// Finds a status or an outcome among labels.
-type LabelReader = fn(&[LabelPair]) -> Option<&str>;
+type LabelReader = fn(&[Label]) -> Option<&str>;
 
 /// Whether a family counts things with one of these names by a label.
 fn counts_by(part: &Part<'_>, names: &[&str], value_of: LabelReader) -> bool {
     let family = part.family;
-    let is_counter = family.kind == Kind::Counter as i32;
+    let is_counter = family.kind == Kind::Counter;
     let is_named = names.iter().any(|word| family.name.contains(word));
-    is_counter && is_named && part.metrics.iter().any(|it| value_of(&it.label).is_some())
+    is_counter && is_named && part.metrics.iter().any(|it| value_of(&it.labels).is_some())
 }
 
 /// The histograms of requests' durations that distinguish endpoints: of each beginning of a name the
 /// one that is most likely meant.
 fn duration_families<'a>(families: &'a [Part<'a>]) -> BTreeMap<&'a str, &'a Part<'a>> {
     let mut found: BTreeMap<&str, (usize, &Part<'_>)> = BTreeMap::new();
-    for part in families.iter().filter(|part| part.family.kind == Kind::Histogram as i32) {
+    for part in families.iter().filter(|part| part.family.kind == Kind::Histogram) {
         let Some((prefix, place)) = duration_name(&part.family.name) else { continue };
         let best = found.entry(prefix).or_insert((place, part));
         if place < best.0 {
@@ -282,7 +278,7 @@ fn unit_seconds(name: &str) -> Option<f64> {
 
 fn counts_in_flight(part: &&Part<'_>) -> bool {
     let family = part.family;
-    family.kind == Kind::Gauge as i32 && IN_FLIGHT.iter().any(|name| family.name.contains(name))
+    family.kind == Kind::Gauge && IN_FLIGHT.iter().any(|name| family.name.contains(name))
 }
 
 #[cfg(test)]
@@ -332,7 +328,7 @@ mod tests {
             let aborted = page.contains("outcome").then_some(&6.0);
             assert_eq!(counts.outcomes.get("aborted"), aborted, "{page}");
             let families = pages::read(&page);
-            let is_other = |family: &MetricFamily| family.name.contains("client");
+            let is_other = |family: &Family| family.name.contains("client");
             assert!(families.iter().all(|it| is_of_requests(&it.name) != is_other(it)), "{page}");
         }
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::health::Health;
 use super::reading::Reading;
 use super::regions::{KnownRegions, Regions};
-use super::requests::{Counts, Requests, Series, family_of};
+use super::requests::{Counted, Counts, Requests, family_of};
 
 /// The most series whose counts are kept while they are missing.
 const MOST_HIDDEN: usize = 10_000;
@@ -52,7 +52,7 @@ impl Moment {
             shown.map(|(key, it)| (family_of(key), regions.known(&it.region))).collect();
         let known = before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0));
         let known = known.flat_map(|(name, all)| all.iter().map(move |(key, it)| (name, key, it)));
-        let is_hidden = |(_, key, it): &(&String, &String, &Series)| {
+        let is_hidden = |(_, key, it): &(&String, &String, &Counted)| {
             // One that is missing from a family that is shown was removed.
             let may_come = regions.may_miss(&it.region) || unreadable.have(&it.region);
             may_come && !shown.contains(&(family_of(key), regions.known(&it.region)))
@@ -132,11 +132,11 @@ impl Step {
 pub(crate) mod tests {
     use super::super::regions::{CREATED, UP};
     use super::*;
+    use talea_page::Family;
     use talea_view::families::pages::{self, gauge, requests};
-    use talea_view::families::protobuf::MetricFamily;
 
     /// The requests to all endpoints from one reading to the next, of pages that are read at these seconds.
-    pub(crate) fn grown(pages: impl IntoIterator<Item = (u64, Vec<MetricFamily>)>) -> Vec<f64> {
+    pub(crate) fn grown(pages: impl IntoIterator<Item = (u64, Vec<Family>)>) -> Vec<f64> {
         let pages = pages.into_iter();
         let moments = pages.scan(None, |last: &mut Option<Moment>, (second, families)| {
             let at = Duration::from_secs(second);

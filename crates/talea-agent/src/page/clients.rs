@@ -1,8 +1,8 @@
 //! The requests of a load as its clients saw them, from the metrics that a load keeps of itself.
 
 use crate::live::{Counts, Value};
+use talea_page::Family;
 use talea_view::families::Times;
-use talea_view::families::protobuf::{Metric, MetricFamily};
 
 /// The times of requests that were answered.
 pub const RESPONSE_TIME: &str = "load_response_seconds";
@@ -21,12 +21,12 @@ pub(super) fn is_of_clients(name: &str) -> bool {
 pub(super) type Clients = [Value; 3];
 
 /// `None` if the page has no load's metrics.
-pub(super) fn clients(families: &[MetricFamily]) -> Option<Clients> {
+pub(super) fn clients(families: &[Family]) -> Option<Clients> {
     let of_name = |name: &str| families.iter().find(|family| family.name == name);
     let answered = times(of_name(RESPONSE_TIME)?);
     let censored = of_name(CENSORED).map(times).unwrap_or_default();
-    let failed = of_name(FAILED).into_iter().flat_map(|family| &family.metric);
-    let failed = failed.filter_map(Metric::value).sum();
+    let failed = of_name(FAILED).into_iter().flat_map(|family| &family.series);
+    let failed = failed.filter_map(|it| it.value.number()).sum();
     let durations = |status: Option<&str>, times| Value::Durations {
         family: RESPONSE_TIME.into(),
         status: status.map(str::to_owned),
@@ -40,9 +40,9 @@ pub(super) fn clients(families: &[MetricFamily]) -> Option<Clients> {
 }
 
 /// The times of all series of a family.
-fn times(family: &MetricFamily) -> Times {
+fn times(family: &Family) -> Times {
     let mut times = Times::default();
-    for histogram in family.metric.iter().filter_map(|metric| metric.histogram.as_ref()) {
+    for histogram in family.series.iter().filter_map(|metric| metric.value.histogram()) {
         times.add_histogram(histogram, 1.0);
     }
     times
@@ -64,7 +64,6 @@ mod tests {
     use talea::{Counter, Escaping, Format, Histogram, Opts, Registry, Seconds};
 
     use super::*;
-    use talea_view::families;
 
     #[test]
     fn a_request_that_timed_out_counts_for_as_long_as_it_was_waited_for() {
@@ -77,7 +76,7 @@ mod tests {
         failed.inc();
         let snapshot = registry.snapshot();
         let page = snapshot.chunks(Format::Protobuf, Escaping::default(), usize::MAX);
-        let families = families::read(&page.collect::<Vec<_>>().concat()).unwrap();
+        let families = talea_parse::page(&page.collect::<Vec<_>>().concat()).unwrap();
         let counts = clients_grown(None, &clients(&families).unwrap());
         assert_eq!(counts.times.count, 10.0);
         let p99 = counts.times.quantiles().p99_ms.unwrap();

@@ -19,7 +19,7 @@ use super::numbering::Numbering;
 use super::point::{InFlight, Point};
 use crate::history::{History, Stretch, Time};
 use crate::live::{Kind, Mark, Moment, Reading, Step, Watch, unix_millis};
-use talea_view::families::protobuf::MetricFamily;
+use talea_page::Family;
 
 /// How many events a browser may be behind, which takes memory for as many pages.
 const BEHIND: usize = 8;
@@ -71,7 +71,7 @@ pub(super) struct Latest {
     pub(super) unix_millis: i64,
     /// By the clock that is never set.
     pub(super) steady: Duration,
-    pub(super) families: Arc<Vec<MetricFamily>>,
+    pub(super) families: Arc<Vec<Family>>,
 }
 
 /// All that is known at one time.
@@ -81,7 +81,7 @@ pub struct Recorded {
     /// All values are of an instant between these.
     pub began: Instant,
     pub ended: Instant,
-    pub families: Vec<MetricFamily>,
+    pub families: Vec<Family>,
     pub processes: Vec<Process>,
 }
 

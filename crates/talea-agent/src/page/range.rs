@@ -12,7 +12,7 @@ use super::point::{InFlight, Point};
 use super::query::TimeRange;
 use crate::history::{Stretch, Time};
 use crate::live::{Counts, Mark, Moment, Reading, Step, Watch, is_of_live, is_of_marks};
-use talea_view::families::protobuf::MetricFamily;
+use talea_page::Family;
 
 /// The most ticks that are looked at because counters fell there, beside the ends of bins.
 const MOST_FALLS: usize = 1_000;
@@ -122,7 +122,7 @@ pub(super) fn replay(
     stretch: &Stretch,
     span: TimeRange,
     is_wanted: impl Fn(&str) -> bool,
-    mut show: impl FnMut(Tick, Vec<MetricFamily>),
+    mut show: impl FnMut(Tick, Vec<Family>),
 ) {
     let times = stretch.times();
     let mut looks = ends_of_bins(&times, span);

@@ -1,5 +1,6 @@
 //! All families, and the series of one of them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::point::Number;
 use super::query::TimeRange;
 use super::range::replay;
 use crate::live::{KnownRegions, is_of_marks, region_of};
-use talea_view::families::protobuf::{Kind, LabelPair, Metric, MetricFamily, only_grows};
+use talea_page::{Family, Kind, Label, Series, Value};
 
 /// The most series of a family that are shown.
 const MOST_SERIES: usize = 100;
@@ -22,54 +23,108 @@ const MOST_KEPT: usize = 10_000;
 /// A family, as a list has it.
 #[derive(Debug, Serialize)]
 pub(super) struct FamilyFacts<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     kind: &'static str,
     help: &'a str,
     series: usize,
-    labels: Vec<&'a str>,
+    labels: Vec<String>,
 }
 
 /// The families of the latest page, by name.
 pub(super) fn families(latest: &Latest) -> Vec<FamilyFacts<'_>> {
-    let mut all: Vec<FamilyFacts<'_>> = latest.families.iter().map(facts).collect();
-    all.sort_by_key(|family| family.name);
+    let mut all: Vec<FamilyFacts<'_>> = latest.families.iter().flat_map(shown).map(facts).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
     all
 }
 
-fn facts(family: &MetricFamily) -> FamilyFacts<'_> {
-    let mut labels: Vec<&str> = Vec::new();
-    for pair in family.metric.iter().flat_map(|metric| &metric.label) {
-        if !labels.contains(&pair.name.as_str()) {
-            labels.push(&pair.name);
+fn facts(family: Shown<'_>) -> FamilyFacts<'_> {
+    let mut labels: Vec<String> = Vec::new();
+    for pair in family.values.iter().flat_map(|(labels, _)| &**labels) {
+        if !labels.contains(&pair.name) {
+            labels.push(pair.name.clone());
         }
     }
     FamilyFacts {
-        name: &family.name,
-        kind: kind(family.kind),
-        help: &family.help,
-        series: family.metric.len(),
+        name: family.name,
+        kind: family.kind,
+        help: family.help,
+        series: family.values.len(),
         labels,
     }
 }
 
-fn kind(number: i32) -> &'static str {
-    match Kind::try_from(number) {
-        Ok(Kind::Counter) => "counter",
-        Ok(Kind::Gauge) => "gauge",
-        Ok(Kind::Histogram) => "histogram",
-        Ok(Kind::Summary) => "summary",
-        _ => "untyped",
+/// A family as numbers, one for each of its label sets.
+struct Shown<'a> {
+    name: Cow<'a, str>,
+    kind: &'static str,
+    help: &'a str,
+    /// Whether increases are shown rather than values.
+    only_grows: bool,
+    values: Vec<(Cow<'a, [Label]>, f64)>,
+}
+
+/// The families that are shown of one: of a histogram, how much was observed; of a summary, its quantiles, and as
+/// counters its observations and their sum, as Prometheus stores them.
+fn shown(family: &Family) -> Vec<Shown<'_>> {
+    let of = |ending: &str, kind, only_grows, values| Shown {
+        name: if ending.is_empty() {
+            Cow::Borrowed(&*family.name)
+        } else {
+            Cow::Owned(format!("{}{ending}", family.name))
+        },
+        kind,
+        help: &family.help,
+        only_grows,
+        values,
+    };
+    if family.kind != Kind::Summary {
+        let values = family.series.iter().filter_map(value).collect();
+        return vec![of("", kind(family.kind), family.kind.only_grows(), values)];
+    }
+    let (mut quantiles, mut counts, mut sums) = (Vec::new(), Vec::new(), Vec::new());
+    for series in &family.series {
+        let Some(summary) = series.value.summary() else { continue };
+        let labels = Cow::Borrowed(&series.labels[..]);
+        counts.push((labels.clone(), summary.count as f64));
+        sums.push((labels, summary.sum));
+        for found in &summary.quantiles {
+            let mut labels = series.labels.clone();
+            labels.push(Label::new("quantile", found.quantile.to_string()));
+            quantiles.push((Cow::Owned(labels), found.value));
+        }
+    }
+    let quantiles = of("", "summary", false, quantiles);
+    vec![quantiles, of("_count", "counter", true, counts), of("_sum", "counter", true, sums)]
+}
+
+/// Whether the families that are shown of one may include that of a name.
+fn may_show(family: &str, name: &str) -> bool {
+    let rest = name.strip_prefix(family);
+    rest.is_some_and(|rest| matches!(rest, "" | "_count" | "_sum"))
+}
+
+fn kind(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Counter => "counter",
+        Kind::Gauge | Kind::Info | Kind::StateSet => "gauge",
+        Kind::Histogram => "histogram",
+        Kind::Summary => "summary",
+        Kind::GaugeHistogram | Kind::Unknown => "untyped",
     }
 }
 
-/// The value of a series; of a histogram, how much was observed.
-fn value(metric: &Metric) -> Option<f64> {
-    metric.value().or_else(|| Some(metric.histogram.as_ref()?.sample_count as f64))
+fn value(series: &Series) -> Option<(Cow<'_, [Label]>, f64)> {
+    let value = match &series.value {
+        Value::Number(number) => number.value,
+        Value::Histogram(histogram) => histogram.count as f64,
+        Value::Summary(_) => return None,
+    };
+    Some((Cow::Borrowed(&series.labels), value))
 }
 
 /// How much a series grew; one that fell began anew from 0. Counts that its region had when it came to the page are no
 /// increase; a region that was made since the page before counts from 0.
-fn grown(last: Option<f64>, now: f64, labels: &[LabelPair], regions: &KnownRegions) -> f64 {
+fn grown(last: Option<f64>, now: f64, labels: &[Label], regions: &KnownRegions) -> f64 {
     let region = region_of(labels);
     if regions.old.have(region) {
         return 0.0;
@@ -79,14 +134,14 @@ fn grown(last: Option<f64>, now: f64, labels: &[LabelPair], regions: &KnownRegio
 }
 
 /// A number for a series, which is the same in any answer, and exact in a browser.
-fn number_of(labels: &[LabelPair]) -> u64 {
+fn number_of(labels: &[Label]) -> u64 {
     let mut hasher = DefaultHasher::new();
     labels.hash(&mut hasher);
     hasher.finish() >> 11
 }
 
-fn pairs(labels: &[LabelPair]) -> Vec<(&str, &str)> {
-    labels.iter().map(|pair| (pair.name.as_str(), pair.value.as_str())).collect()
+fn pairs(labels: &[Label]) -> Vec<(String, String)> {
+    labels.iter().map(|pair| (pair.name.clone(), pair.value.clone())).collect()
 }
 
 /// The past of a family's series.
@@ -114,7 +169,7 @@ struct SeriesValues {
 /// A series in the making.
 #[derive(Debug, Default)]
 struct Line {
-    labels: Vec<LabelPair>,
+    labels: Vec<Label>,
     /// By the number of its bin.
     values: BTreeMap<usize, f64>,
     last: Option<f64>,
@@ -130,7 +185,7 @@ impl SeriesRange {
         replay(
             &stretch,
             span,
-            |family| family == name || is_of_marks(family),
+            |family| may_show(family, name) || is_of_marks(family),
             |tick, families| {
                 let time = tick.time.unix_millis;
                 regions = KnownRegions::of(&families, time, Some(&regions));
@@ -144,12 +199,12 @@ impl SeriesRange {
                     }
                 }
                 let bin = bins.len().checked_sub(1);
-                for family in families.iter().filter(|family| family.name == name) {
-                    found = kind(family.kind);
-                    family.metric.iter().for_each(|metric| {
-                        let line = lines.entry(number_of(&metric.label)).or_default();
-                        line.add(metric, only_grows(family.kind), &regions, passed.and(bin));
-                    });
+                for family in families.iter().flat_map(shown).filter(|it| it.name == name) {
+                    found = family.kind;
+                    for (labels, value) in &family.values {
+                        let line = lines.entry(number_of(labels)).or_default();
+                        line.add(labels, *value, family.only_grows, &regions, passed.and(bin));
+                    }
                 }
             },
         );
@@ -178,19 +233,19 @@ impl Line {
     /// Adds a value in a bin.
     fn add(
         &mut self,
-        metric: &Metric,
+        labels: &[Label],
+        now: f64,
         only_grows: bool,
         regions: &KnownRegions,
         bin: Option<usize>,
     ) {
         if self.labels.is_empty() {
-            self.labels.clone_from(&metric.label);
+            self.labels = labels.to_vec();
         }
-        let Some(now) = value(metric) else { return };
         let last = self.last.replace(now);
         let Some(bin) = bin else { return };
         if only_grows {
-            *self.values.entry(bin).or_default() += grown(last, now, &metric.label, regions);
+            *self.values.entry(bin).or_default() += grown(last, now, labels, regions);
         } else {
             self.values.insert(bin, now);
         }
@@ -201,10 +256,9 @@ impl Line {
     }
 
     fn series(&self, id: u64, bins: &[usize]) -> SeriesValues {
-        let labels = pairs(&self.labels).into_iter();
         SeriesValues {
             id,
-            labels: labels.map(|(name, value)| (name.to_owned(), value.to_owned())).collect(),
+            labels: pairs(&self.labels),
             values: bins.iter().map(|bin| self.values.get(bin).map(|it| Number(*it))).collect(),
         }
     }
@@ -224,15 +278,15 @@ pub(super) struct Follower {
 
 /// The changes that a follower found: the series that are new, and the values that changed.
 #[derive(Debug)]
-pub(super) struct News<'a> {
-    pub(super) series: Vec<NewSeries<'a>>,
+pub(super) struct News {
+    pub(super) series: Vec<NewSeries>,
     pub(super) values: Values,
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct NewSeries<'a> {
+pub(super) struct NewSeries {
     id: u64,
-    labels: Vec<(&'a str, &'a str)>,
+    labels: Vec<(String, String)>,
 }
 
 #[derive(Debug, Serialize)]
@@ -253,7 +307,7 @@ impl Follower {
 
     /// The changes since the page before. Increases of series that only grow; values of others, NaN once they are
     /// missing. Those of the first page are no increases.
-    pub(super) fn next<'a>(&mut self, latest: &'a Latest) -> News<'a> {
+    pub(super) fn next(&mut self, latest: &Latest) -> News {
         let (mut series, mut values) = (Vec::new(), Vec::new());
         self.regions = KnownRegions::of(&latest.families, latest.unix_millis, Some(&self.regions));
         // Series that only grow count on while they are missing.
@@ -261,25 +315,26 @@ impl Follower {
         if self.only_grows && self.last.len() <= MOST_KEPT {
             now.clone_from(&self.last);
         }
-        for family in latest.families.iter().filter(|family| family.name == self.family) {
-            self.only_grows = only_grows(family.kind);
-            // The others are left out; their number is known from the list.
-            for metric in family.metric.iter().take(MOST_READ) {
-                let Some(value) = value(metric) else { continue };
-                let id = number_of(&metric.label);
-                let last = self.last.get(&id).copied();
-                now.insert(id, value);
-                if last.is_none() {
-                    series.push(NewSeries { id, labels: pairs(&metric.label) });
-                }
-                let (shown, is_news) = if self.only_grows {
-                    let grown = grown(last, value, &metric.label, &self.regions);
-                    (grown, self.began && grown != 0.0)
-                } else {
-                    (value, last != Some(value))
-                };
-                if is_news {
-                    values.push((id, Number(shown)));
+        for family in latest.families.iter().filter(|it| may_show(&it.name, &self.family)) {
+            for family in shown(family).iter().filter(|it| it.name == self.family) {
+                self.only_grows = family.only_grows;
+                // The others are left out; their number is known from the list.
+                for (labels, value) in family.values.iter().take(MOST_READ) {
+                    let id = number_of(labels);
+                    let last = self.last.get(&id).copied();
+                    now.insert(id, *value);
+                    if last.is_none() {
+                        series.push(NewSeries { id, labels: pairs(labels) });
+                    }
+                    let (change, is_news) = if self.only_grows {
+                        let grown = grown(last, *value, labels, &self.regions);
+                        (grown, self.began && grown != 0.0)
+                    } else {
+                        (*value, last != Some(*value))
+                    };
+                    if is_news {
+                        values.push((id, Number(change)));
+                    }
                 }
             }
         }
@@ -407,5 +462,48 @@ mod tests {
         };
         assert_eq!(size([f64::NAN, -2.0]), 2.0);
         assert_eq!(size([f64::NEG_INFINITY, 1.0]), f64::INFINITY);
+    }
+
+    #[test]
+    fn a_summary_is_shown_as_its_quantiles_and_as_counters_of_its_observations_and_their_sum() {
+        let page = |count: u64| {
+            format!(
+                "# TYPE gc_seconds summary\ngc_seconds{{quantile=\"0.5\"}} 0.25\n\
+                 gc_seconds_sum {}\ngc_seconds_count {count}\n",
+                count * 2
+            )
+        };
+        let latest = [10, 13].map(|count| latest(count, 0, &page(count)));
+        let listed: Vec<String> = families(&latest[0])
+            .iter()
+            .map(|it| format!("{} {} {}", it.name, it.kind, it.series))
+            .collect();
+        assert_eq!(
+            listed,
+            ["gc_seconds summary 1", "gc_seconds_count counter 1", "gc_seconds_sum counter 1"]
+        );
+        for (name, shown) in [
+            ("gc_seconds", ["[0.25]", "[]"]),
+            ("gc_seconds_count", ["[]", "[3]"]),
+            ("gc_seconds_sum", ["[]", "[6]"]),
+        ] {
+            let mut follower = Follower::new(name.to_owned());
+            for (latest, shown) in latest.iter().zip(shown) {
+                let values = follower.next(latest).values.values;
+                let values: Vec<Number> = values.into_iter().map(|it| it.1).collect();
+                assert_eq!(serde_json::to_string(&values).unwrap(), shown, "{name}");
+            }
+            let feed = feed((0u64..3).map(|second| (second as i64, second, page(second + 1))));
+            let span = TimeRange { from: 1_000, to: 3_000, bin: 1_000 };
+            let range = SeriesRange::of(&feed, name, span);
+            let found: Vec<f64> = range.series[0].values.iter().flatten().map(|it| it.0).collect();
+            let expected =
+                [("gc_seconds", 0.25), ("gc_seconds_count", 1.0), ("gc_seconds_sum", 2.0)];
+            let expected = expected.into_iter().find(|it| it.0 == name).unwrap().1;
+            assert!(
+                found.iter().all(|it| *it == expected) && !found.is_empty(),
+                "{name}: {found:?}"
+            );
+        }
     }
 }

@@ -9,8 +9,8 @@ use crate::history::{Stretch, Time};
 use crate::live::{
     CREATED, Kind, Mark, PROCESSES, REGION, Reading, Row, UP, Watch, Window, is_of_marks,
 };
+use talea_page::{Family, Label};
 use talea_view::families::Quantiles;
-use talea_view::families::protobuf::{LabelPair, MetricFamily};
 
 const OF_AGENT: [&str; 2] = ["talea_agent_", "talea_region_"];
 
@@ -62,7 +62,7 @@ struct Tick {
     time: Time,
     /// Since the first tick of the history.
     after: Duration,
-    families: Vec<MetricFamily>,
+    families: Vec<Family>,
     /// How many processes of the region lived; `None` if the agent did not have it.
     processes: Option<f64>,
 }
@@ -126,27 +126,27 @@ impl Tick {
     fn of(
         time: Time,
         after: Duration,
-        mut families: Vec<MetricFamily>,
+        mut families: Vec<Family>,
         region: &str,
         label: &str,
     ) -> Self {
-        let is = |pair: &LabelPair, name: &str| pair.name == name && pair.value == region;
+        let is = |pair: &Label, name: &str| pair.name == name && pair.value == region;
         let of_it = families.iter().filter(|family| family.name == PROCESSES);
-        let of_it = of_it.flat_map(|family| &family.metric);
-        let of_it = of_it.filter(|metric| metric.label.iter().any(|pair| is(pair, REGION)));
-        let processes = of_it.filter_map(|metric| metric.value()).reduce(f64::max);
+        let of_it = of_it.flat_map(|family| &family.series);
+        let of_it = of_it.filter(|metric| metric.labels.iter().any(|pair| is(pair, REGION)));
+        let processes = of_it.filter_map(|metric| metric.value.number()).reduce(f64::max);
         let others = other_regions(&families, region);
         let is_of_agent = |name: &str| OF_AGENT.iter().any(|begin| name.starts_with(begin));
-        let is_kept = |family: &MetricFamily| [UP, CREATED].contains(&&*family.name);
+        let is_kept = |family: &Family| [UP, CREATED].contains(&&*family.name);
         families.retain(|family| is_kept(family) || !is_of_agent(&family.name));
         let by_region = families.iter_mut().filter(|family| is_kept(family));
         by_region
-            .for_each(|it| it.metric.retain(|it| it.label.iter().any(|pair| is(pair, REGION))));
+            .for_each(|it| it.series.retain(|it| it.labels.iter().any(|pair| is(pair, REGION))));
         for family in &mut families {
             // A region that is served alone has no such label. One that its service gave the series stays.
-            let is_other = |pair: &LabelPair| pair.name == label && others.contains(&pair.value);
-            family.metric.retain(|metric| !metric.label.iter().any(is_other));
-            let labels = family.metric.iter_mut().map(|metric| &mut metric.label);
+            let is_other = |pair: &Label| pair.name == label && others.contains(&pair.value);
+            family.series.retain(|metric| !metric.labels.iter().any(is_other));
+            let labels = family.series.iter_mut().map(|metric| &mut metric.labels);
             labels.for_each(|labels| labels.retain(|pair| !is(pair, label)));
         }
         Self { time, after, families, processes }
@@ -159,15 +159,15 @@ impl Tick {
     /// The sum of a gauge's series, of all families with this ending.
     fn sum(&self, is_named: impl Fn(&str) -> bool) -> Option<f64> {
         let families = self.families.iter().filter(|family| is_named(&family.name));
-        let metrics = families.flat_map(|family| &family.metric);
-        metrics.filter_map(|metric| metric.value()).reduce(|sum, value| sum + value)
+        let metrics = families.flat_map(|family| &family.series);
+        metrics.filter_map(|metric| metric.value.number()).reduce(|sum, value| sum + value)
     }
 }
 
 /// The other regions that an agent knew.
-fn other_regions(families: &[MetricFamily], region: &str) -> BTreeSet<String> {
+fn other_regions(families: &[Family], region: &str) -> BTreeSet<String> {
     let of_agent = families.iter().filter(|family| [PROCESSES, UP].contains(&&*family.name));
-    let labels = of_agent.flat_map(|family| &family.metric).flat_map(|metric| &metric.label);
+    let labels = of_agent.flat_map(|family| &family.series).flat_map(|metric| &metric.labels);
     let others = labels.filter(|pair| pair.name == REGION && pair.value != region);
     others.map(|pair| pair.value.clone()).collect()
 }

@@ -1,11 +1,13 @@
 //! The values that a region still holds of processes that died.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use serde::Serialize;
 use talea::outside::Look;
 
 use crate::live::{Reading, Window};
+use talea_page::{Exemplar, Family};
 use talea_view::families;
-use talea_view::families::protobuf::{Exemplar, MetricFamily};
 
 /// How many exemplars are shown.
 const EXEMPLARS: usize = 10;
@@ -44,7 +46,7 @@ pub(crate) struct Reference {
 
 impl Remains {
     pub fn of(source: String, look: &Look) -> anyhow::Result<Self> {
-        let families = families::of_snapshot(&look.snapshot)?;
+        let families = look.snapshot.to_families();
         let exemplars = exemplars(&families);
         let mut window = Window::new(std::time::Duration::from_secs(1));
         let now = std::time::Instant::now();
@@ -69,11 +71,11 @@ impl Remains {
     }
 }
 
-fn exemplars(families: &[MetricFamily]) -> Vec<Reference> {
+fn exemplars(families: &[Family]) -> Vec<Reference> {
     let mut found = Vec::new();
     for family in families {
-        for metric in &family.metric {
-            let series = families::endpoint_of(&metric.label);
+        for metric in &family.series {
+            let series = families::endpoint_of(&metric.labels);
             found.extend(metric.exemplars().map(|it| reference(&family.name, &series, it)));
         }
     }
@@ -89,16 +91,17 @@ fn exemplars(families: &[MetricFamily]) -> Vec<Reference> {
     found
 }
 
+fn unix_millis_of(time: SystemTime) -> i64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+}
+
 fn reference(family: &str, series: &str, exemplar: &Exemplar) -> Reference {
-    let time = exemplar.timestamp.unwrap_or_default();
     Reference {
         family: family.to_owned(),
         series: series.to_owned(),
-        labels: exemplar.label.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
+        labels: exemplar.labels.iter().map(|it| (it.name.clone(), it.value.clone())).collect(),
         value: exemplar.value,
-        unix_millis: time
-            .seconds
-            .saturating_mul(1000)
-            .saturating_add(i64::from(time.nanos / 1_000_000)),
+        unix_millis: exemplar.time.map_or(0, unix_millis_of),
     }
 }

@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use talea::{Escaping, Format, Scraper};
+use talea::Scraper;
 
 use super::agent::Agent;
 use super::source_error::{ErrorLog, log};
 use crate::page::{Feed, Recorded, now};
-use talea_view::families;
 use talea_view::printable;
 
 /// Families with more series are not recorded: their history would take the room of all others.
@@ -43,7 +42,7 @@ enum Size {
 impl Recorder {
     pub fn new(agent: &Agent, feed: Arc<Feed>) -> Self {
         let (large, errors) = (BTreeMap::new(), ErrorLog::default());
-        let scraper = scraper(agent);
+        let scraper = Scraper::new(agent);
         Self { agent: agent.clone(), scraper, feed, large, rests_until: None, errors }
     }
 
@@ -61,22 +60,16 @@ impl Recorder {
         self.scraper.begin(|name| !self.large.contains_key(name));
         // The counts of a damaged region are wrong, and those of others may grow meanwhile.
         if self.leave_out(self.series_read(), Size::Hidden) {
-            self.scraper = scraper(&self.agent);
+            self.scraper = Scraper::new(&self.agent);
             self.scraper.begin(|name| !self.large.contains_key(name));
         }
         let ended = Instant::now();
-        let mut page = Vec::new();
-        while self.scraper.write_some(&mut page, usize::MAX) {}
-        match families::read(&page) {
-            Ok(families) => {
-                let processes = self.agent.processes();
-                self.feed.set_faults(self.agent.faults());
-                let recorded = Recorded { time, began, ended, families, processes };
-                if let Err(error) = self.feed.add(recorded) {
-                    self.errors.write_seldom(&format!("{error:#}; memory has it"));
-                }
-            }
-            Err(error) => self.errors.write_seldom(&format!("nothing is recorded: {error:#}")),
+        let families = self.scraper.page().to_families();
+        let processes = self.agent.processes();
+        self.feed.set_faults(self.agent.faults());
+        let recorded = Recorded { time, began, ended, families, processes };
+        if let Err(error) = self.feed.add(recorded) {
+            self.errors.write_seldom(&format!("{error:#}; memory has it"));
         }
         let took = cpu_time().saturating_sub(cpu_before);
         self.rests_until = Some(began + took * REST);
@@ -142,12 +135,6 @@ fn too_large(counts: BTreeMap<String, u64>) -> Vec<(String, String)> {
 /// The processor time of this thread: on a busy machine the clock would count the work of others.
 fn cpu_time() -> Duration {
     clock_gettime(ClockId::ThreadCPUTime).try_into().unwrap_or_default()
-}
-
-fn scraper(agent: &Agent) -> Scraper<Agent> {
-    let mut scraper = Scraper::new(agent);
-    scraper.format(Format::Protobuf, Escaping::AllowUtf8);
-    scraper
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use talea_load::scenario::{Names, Quantity, Selector};
 
-use talea_view::families::protobuf::{LabelPair, MetricFamily};
-use talea_view::families::{self, Quantiles, Times, endpoint_of};
+use talea_page::{Family, Label};
+use talea_view::families::{Quantiles, Times, endpoint_of};
 
 /// The response times of each endpoint in a service's histogram of durations.
 #[derive(Clone, Debug, Default)]
@@ -28,18 +28,18 @@ impl EndpointTimes {
     /// Reads a page, in protobuf or as text. None of the endpoints of one that is neither.
     pub(super) fn read(page: &[u8], names: &Names) -> Self {
         let Some(selector) = names.get(Quantity::Duration) else { return Self::default() };
-        Self::of(&families::read(page).unwrap_or_default(), selector, names.seconds())
+        Self::of(&talea_parse::page(page).unwrap_or_default(), selector, names.seconds())
     }
 
-    fn of(families: &[MetricFamily], selector: &Selector, seconds: f64) -> Self {
+    fn of(families: &[Family], selector: &Selector, seconds: f64) -> Self {
         let mut all = Self::default();
         for family in families.iter().filter(|family| family.name == selector.name) {
-            for metric in &family.metric {
-                let label = |it: &LabelPair| (it.name.clone(), it.value.clone());
-                let labels: Vec<_> = metric.label.iter().map(label).collect();
-                let Some(histogram) = &metric.histogram else { continue };
+            for metric in &family.series {
+                let label = |it: &Label| (it.name.clone(), it.value.clone());
+                let labels: Vec<_> = metric.labels.iter().map(label).collect();
+                let Some(histogram) = metric.value.histogram() else { continue };
                 if selector.selects(&family.name, &labels) {
-                    let times = all.0.entry(endpoint_of(&metric.label)).or_default();
+                    let times = all.0.entry(endpoint_of(&metric.labels)).or_default();
                     times.add_histogram(histogram, seconds);
                 }
             }

@@ -13,8 +13,8 @@ use talea_load::{Answer, Protocol, Session, Target};
 
 use super::endpoints::EndpointTimes;
 use super::reading::Reading;
+use talea_page::Family;
 use talea_view::families;
-use talea_view::families::protobuf::MetricFamily;
 
 const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
@@ -54,8 +54,9 @@ impl Scraper {
         let asked = Instant::now();
         let answer = self.page(None).await?;
         let at = asked + asked.elapsed() / 2;
-        let text = families::utf8(&answer.body);
-        let reading = text.and_then(|text| Reading::from_text(text, &self.names));
+        let text = talea_parse::utf8(&answer.body);
+        let reading =
+            text.map_err(Into::into).and_then(|text| Reading::from_text(text, &self.names));
         Ok((at, reading.with_context(|| self.target.to_string())?))
     }
 
@@ -67,8 +68,8 @@ impl Scraper {
     }
 
     /// All families. In protobuf, if the service can.
-    pub async fn families(&mut self) -> Result<Vec<MetricFamily>> {
-        families::read(&self.page(Some(families::ACCEPT)).await?.body)
+    pub async fn families(&mut self) -> Result<Vec<Family>> {
+        Ok(talea_parse::page(&self.page(Some(families::ACCEPT)).await?.body)?)
     }
 
     /// Scrapes once, and some times more where it fails: a service that starts anew can be read.

@@ -10,7 +10,6 @@ use talea_load::Target;
 use talea_parse::Syntax;
 
 use crate::arguments::connection::Tls;
-use talea_view::families;
 
 /// A file, a URL or standard input.
 #[derive(Clone, Debug)]
@@ -37,7 +36,7 @@ impl Source {
         };
         let text = String::from_utf8(bytes)
             // An error, which says what it is instead.
-            .or_else(|error| families::utf8(error.as_bytes()).map(str::to_owned))
+            .or_else(|error| talea_parse::utf8(error.as_bytes()).map(str::to_owned))
             .with_context(|| self.to_string())?;
         Ok(Text { text, syntax })
     }

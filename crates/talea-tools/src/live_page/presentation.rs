@@ -19,7 +19,7 @@ use talea_agent::live::answered;
 use talea_agent::page::{Feed, Recorded, add_safety, now, routes};
 use talea_agent::web::{Hosts, check_host};
 use talea_study::study::{CaseResult, Scraper, Watcher};
-use talea_view::families::{self, Between};
+use talea_view::families::Between;
 
 /// All of a study is kept, as far as there is room.
 const EXTENT: Extent = Extent {
@@ -287,7 +287,7 @@ async fn show(stage: Arc<Stage>) {
         let of_clients = scene.meters.as_ref().map(Meters::snapshot);
         drop(scene);
         if let Some(snapshot) = of_clients {
-            families.extend(families::of_snapshot(&snapshot).unwrap_or_default());
+            families.extend(snapshot.to_families());
         }
         let recorded = Recorded { time, began, ended, families, processes: Vec::new() };
         // Its history has no file.

@@ -1,6 +1,6 @@
 //! From the labels of a series to the endpoint that it belongs to.
 
-use super::protobuf::LabelPair;
+use talea_page::Label;
 
 /// The labels of endpoints and responses, in the conventions that services use.
 const METHODS: [&str; 3] = ["method", "http_method", "http_request_method"];
@@ -19,20 +19,20 @@ const OTHERS: [&str; 6] = [
     "network_protocol_version",
 ];
 
-fn is_one_of(names: &[&str], label: &LabelPair) -> bool {
+fn is_one_of(names: &[&str], label: &Label) -> bool {
     names.contains(&label.name.as_str())
 }
 
 /// The name of the endpoint that a series belongs to: its method, its route, and the values of its
 /// other labels, by their names.
-pub fn endpoint_of(labels: &[LabelPair]) -> String {
-    let place = |label: &&LabelPair| match label {
+pub fn endpoint_of(labels: &[Label]) -> String {
+    let place = |label: &&Label| match label {
         label if is_one_of(&METHODS, label) => 0,
         label if is_one_of(&ROUTES, label) => 1,
         _ => 2,
     };
-    let is_of_it = |label: &&LabelPair| !is_one_of(&STATUSES, label) && !is_one_of(&OTHERS, label);
-    let mut of_it: Vec<&LabelPair> = labels.iter().filter(is_of_it).collect();
+    let is_of_it = |label: &&Label| !is_one_of(&STATUSES, label) && !is_one_of(&OTHERS, label);
+    let mut of_it: Vec<&Label> = labels.iter().filter(is_of_it).collect();
     of_it.sort_by_key(|label| (place(label), label.name.as_str()));
     let values: Vec<&str> = of_it.iter().map(|label| label.value.as_str()).collect();
     match values[..] {
@@ -42,17 +42,17 @@ pub fn endpoint_of(labels: &[LabelPair]) -> String {
 }
 
 /// Whether a series is of one endpoint, or of those of one method.
-pub fn is_of_endpoint(labels: &[LabelPair]) -> bool {
+pub fn is_of_endpoint(labels: &[Label]) -> bool {
     labels.iter().any(|label| is_one_of(&METHODS, label) || is_one_of(&ROUTES, label))
 }
 
 /// The status of the responses that a series is of, such as `503` or `5xx`.
-pub fn status_of(labels: &[LabelPair]) -> Option<&str> {
+pub fn status_of(labels: &[Label]) -> Option<&str> {
     labels.iter().find(|label| is_one_of(&STATUSES, label)).map(|label| label.value.as_str())
 }
 
 /// How the requests ended that a series is of, such as `aborted`.
-pub fn outcome_of(labels: &[LabelPair]) -> Option<&str> {
+pub fn outcome_of(labels: &[Label]) -> Option<&str> {
     labels.iter().find(|label| label.name == OUTCOME).map(|label| label.value.as_str())
 }
 
@@ -62,9 +62,9 @@ mod tests {
 
     #[test]
     fn an_endpoint_is_the_same_in_whatever_order_labels_are() {
-        let labels = |pairs: &[(&str, &str)]| -> Vec<LabelPair> {
+        let labels = |pairs: &[(&str, &str)]| -> Vec<Label> {
             let pair = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
-            pairs.iter().map(pair).map(|(name, value)| LabelPair { name, value }).collect()
+            pairs.iter().map(pair).map(|(name, value)| Label { name, value }).collect()
         };
         for pairs in [
             [("handler", "/a"), ("status", "2xx"), ("method", "GET"), ("region", "shop")],

@@ -4,13 +4,11 @@
 use std::collections::BTreeMap;
 
 use super::durations::Between;
-use super::protobuf::Histogram;
+use talea_page::Histogram;
 
 /// The schemas of exponential buckets: of schema *n*, bucket *i* ends at 2^(i · 2^-n). Source:
 /// Prometheus' specification of native histograms, 1.0.
 const SCHEMAS: std::ops::RangeInclusive<i32> = -4..=8;
-/// The most buckets that are read; the service may be anybody's.
-const MOST_BUCKETS: usize = 100_000;
 
 /// Counts in buckets, of positive values.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,23 +21,15 @@ pub(super) struct NativeDurations {
 
 impl NativeDurations {
     /// Those of a histogram; `None` if it has none.
-    pub(super) fn of(histogram: &Histogram) -> Option<Self> {
-        let schema = histogram.schema.filter(|schema| SCHEMAS.contains(schema))?;
-        let mut buckets = BTreeMap::new();
-        let (mut index, mut count) = (0i32, 0i64);
-        let mut deltas = histogram.positive_delta.iter().take(MOST_BUCKETS);
-        for span in &histogram.positive_span {
-            index = index.checked_add(span.offset)?;
-            for delta in deltas.by_ref().take(span.length as usize) {
-                count = count.checked_add(*delta)?;
-                if count > 0 {
-                    buckets.insert(index, count as f64);
-                }
-                index = index.checked_add(1)?;
-            }
-        }
-        let (zero_threshold, zeros) = (histogram.zero_threshold, histogram.zero_count as f64);
-        Some(Self { schema, zero_threshold, zeros, buckets })
+    pub(crate) fn of(histogram: &Histogram) -> Option<Self> {
+        let native = histogram.native.as_ref().filter(|it| SCHEMAS.contains(&it.schema))?;
+        let buckets = native.positive.iter().map(|&(index, count)| (index, count as f64));
+        Some(Self {
+            schema: native.schema,
+            zero_threshold: native.zero_threshold,
+            zeros: native.zero_count as f64,
+            buckets: buckets.collect(),
+        })
     }
 
     /// Adds others; the result has the coarser schema.
@@ -96,7 +86,6 @@ mod tests {
     use talea::{Bucketing, Histogram, Opts, Registry, Seconds};
 
     use super::super::durations::quantile_of;
-    use super::super::protobuf;
     use super::*;
 
     /// The buckets that a service shows of some durations.
@@ -106,8 +95,8 @@ mod tests {
         let opts = opts.max_buckets(1024);
         let took: Histogram<Seconds> = registry.register(opts).unwrap();
         micros.into_iter().for_each(|micros| took.observe(Duration::from_micros(micros)));
-        let families = super::super::of_snapshot(&registry.snapshot()).unwrap();
-        NativeDurations::of(families[0].metric[0].histogram.as_ref().unwrap()).unwrap()
+        let families = registry.snapshot().to_families();
+        NativeDurations::of(families[0].series[0].value.histogram().unwrap()).unwrap()
     }
 
     fn quantile_in(of: &NativeDurations, quantile: f64) -> Option<Between> {
@@ -152,25 +141,5 @@ mod tests {
         none.add(&all, 1.0);
         assert_eq!(none, all);
         assert_eq!(quantile_in(&NativeDurations::default(), 0.5), None);
-    }
-
-    #[test]
-    fn a_histogram_that_makes_no_sense_is_read_as_far_as_it_does() {
-        use super::super::protobuf::BucketSpan;
-        let of = |schema, spans: &[(i32, u32)], deltas: &[i64]| {
-            let span = |&(offset, length): &(i32, u32)| BucketSpan { offset, length };
-            NativeDurations::of(&protobuf::Histogram {
-                schema,
-                positive_span: spans.iter().map(span).collect(),
-                positive_delta: deltas.to_vec(),
-                ..protobuf::Histogram::default()
-            })
-        };
-        assert_eq!(of(None, &[(0, 1)], &[1]), None);
-        assert_eq!(of(Some(-53), &[(0, 1)], &[1]), None, "buckets of its own");
-        assert_eq!(of(Some(3), &[(i32::MAX, 2), (i32::MAX, 1)], &[1, 1, 1]), None);
-        assert_eq!(of(Some(3), &[(0, 2)], &[i64::MAX, i64::MAX]), None);
-        let short = of(Some(3), &[(0, u32::MAX)], &[2, -5]).unwrap();
-        assert_eq!(short.buckets, BTreeMap::from([(0, 2.0)]));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write};
 
-use super::protobuf::MetricFamily;
+use talea_page::Family;
 
 /// A gauge, with the labels and the value of each series.
 pub fn gauge(name: &str, series: &[(&str, impl Display)]) -> String {
@@ -37,6 +37,6 @@ pub fn histogram(name: &str, series: &[(&str, u64)]) -> String {
     page
 }
 
-pub fn read(page: &str) -> Vec<MetricFamily> {
-    super::read(page.as_bytes()).unwrap()
+pub fn read(page: &str) -> Vec<Family> {
+    talea_parse::page(page.as_bytes()).unwrap()
 }

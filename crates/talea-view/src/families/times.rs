@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::durations::{Between, quantile_of};
 use super::native_durations::NativeDurations;
-use super::protobuf::Histogram;
+use talea_page::Histogram;
 
 /// How long requests took. Services count in buckets of their own: those that agree are added up, and
 /// the others are kept beside them.
@@ -31,14 +31,14 @@ impl Buckets {
             return Self::Native { buckets, seconds };
         }
         let (mut classic, mut below) = (Vec::new(), 0);
-        for bucket in &histogram.bucket {
+        for bucket in &histogram.classic {
             let here = bucket.cumulative_count.saturating_sub(below);
             classic.push((bucket.upper_bound * seconds, here as f64));
             below = bucket.cumulative_count;
         }
         // A text has this bucket, protobuf need not.
         if classic.last().is_none_or(|last| last.0 < f64::INFINITY) {
-            let here = histogram.sample_count.saturating_sub(below);
+            let here = histogram.count.saturating_sub(below);
             classic.push((f64::INFINITY, here as f64));
         }
         Self::Classic(classic)
@@ -110,8 +110,8 @@ impl Quantiles {
 impl Times {
     /// Adds a histogram whose unit has so many seconds.
     pub fn add_histogram(&mut self, histogram: &Histogram, seconds: f64) {
-        self.sum += histogram.sample_sum * seconds;
-        self.count += histogram.sample_count as f64;
+        self.sum += histogram.sum * seconds;
+        self.count += histogram.count as f64;
         self.add_buckets(&Buckets::of(histogram, seconds));
     }
 
@@ -170,8 +170,8 @@ impl Times {
 
 #[cfg(test)]
 mod tests {
-    use super::super::protobuf::Bucket;
     use super::*;
+    use talea_page::Bucket;
 
     #[test]
     fn a_histogram_in_other_buckets_began_anew() {
@@ -179,8 +179,8 @@ mod tests {
             let mut times = Times::default();
             let bucket =
                 |&upper_bound| Bucket { cumulative_count: count, upper_bound, exemplar: None };
-            let bucket = bounds.iter().map(bucket).collect();
-            let histogram = Histogram { sample_count: count, bucket, ..Histogram::default() };
+            let classic = bounds.iter().map(bucket).collect();
+            let histogram = Histogram { count, classic, ..Histogram::default() };
             times.add_histogram(&histogram, 1.0);
             times
         };
@@ -202,7 +202,7 @@ mod tests {
             let buckets = [bucket(0.1, 10), bucket(1.0, 40)].into_iter().chain(last.clone());
             let mut times = Times::default();
             let histogram =
-                Histogram { sample_count: 100, bucket: buckets.collect(), ..Histogram::default() };
+                Histogram { count: 100, classic: buckets.collect(), ..Histogram::default() };
             times.add_histogram(&histogram, 1.0);
             let found = times.quantiles();
             assert_eq!(found.p50_ms, Some(Between { low: 1e3, high: None }));
@@ -216,9 +216,9 @@ mod tests {
             upper_bound,
             exemplar: None,
         };
-        let sample_count = bounds.last().map_or(0, |last| last.1);
-        let bucket = bounds.iter().map(bucket).collect();
-        Histogram { sample_count, bucket, ..Histogram::default() }
+        let count = bounds.last().map_or(0, |last| last.1);
+        let classic = bounds.iter().map(bucket).collect();
+        Histogram { count, classic, ..Histogram::default() }
     }
 
     /// As a service shows so many durations of these milliseconds.
@@ -232,8 +232,8 @@ mod tests {
                 took.observe(std::time::Duration::from_millis(*millis));
             }
         }
-        let families = super::super::of_snapshot(&registry.snapshot()).unwrap();
-        families[0].metric[0].histogram.clone().unwrap()
+        let families = registry.snapshot().to_families();
+        families[0].series[0].value.histogram().unwrap().clone()
     }
 
     fn assert_holds(times: &Times, quantile: f64, seconds: f64, most: f64) {
@@ -273,7 +273,7 @@ mod tests {
         let mut all = natives.clone();
         all.add_histogram(&classic, 1.0);
         let mut millis = native(5, &[(10, 1)]);
-        millis.sample_sum = 10.0;
+        millis.sum = 10.0;
         all.add_histogram(&millis, 1e-3);
         assert_eq!(all.count, 361.0);
         assert_eq!(all.buckets().iter().map(|it| it.1).sum::<f64>(), 361.0);
