@@ -55,7 +55,7 @@ study-overhead: build ## Compare the items API with and without its metrics (ROU
 # Two variants in turns: alone, and beside an agent that is scraped once a second.
 study-agent: build ## Compare the items API alone and beside the agent (ROUNDS=20 CASES=50x5s)
 	@$(TARGET)/release/talea study --cases $(or $(CASES),50x5s) \
-		--rounds $(or $(ROUNDS),20) --out target/study-agent --url http://127.0.0.1:4310/api/items \
+		--rounds $(or $(ROUNDS),20) --out target/study-agent --scenario crud --url http://127.0.0.1:4310/api/items \
 		--ab 'scripts/items-outside alone 4310' 'scripts/items-outside scraped 4310'
 
 build: setup ## Build the talea program and the items API

@@ -118,7 +118,7 @@ impl Client {
 
     async fn iterate(&mut self, until: Until) {
         match until {
-            Until::Iterations(iterations) => {
+            Until::Iterations(iterations) | Until::Total(iterations) => {
                 for _ in 0..iterations {
                     self.iteration(None, None).await;
                 }

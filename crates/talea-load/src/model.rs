@@ -34,8 +34,20 @@ pub enum Model {
 pub enum Until {
     /// After so many runs of the scenario.
     Iterations(u64),
+    /// After so many runs of the scenario by all clients together, which share them evenly.
+    Total(u64),
     /// So much time has passed. Requests under way then are finished; no new one is begun.
     Time(Duration),
+}
+
+impl Until {
+    /// The part of a client, by its number, among so many.
+    pub(crate) fn of_client(self, number: u64, clients: u64) -> Self {
+        match self {
+            Self::Total(all) => Self::Iterations(all / clients + u64::from(number < all % clients)),
+            each => each,
+        }
+    }
 }
 
 /// When requests arrive: stages, one after the other.
@@ -72,6 +84,7 @@ impl Model {
             Self::Closed { clients, until: Until::Iterations(each) } => {
                 Some(clients.saturating_mul(*each))
             }
+            Self::Closed { until: Until::Total(all), .. } => Some(*all),
             Self::Closed { until: Until::Time(_), .. } => None,
             Self::Open { arrivals: Arrivals { poisson: true, .. }, .. } => None,
             Self::Open { arrivals, .. } => {
@@ -84,7 +97,7 @@ impl Model {
     pub fn time(&self) -> Option<Duration> {
         match self {
             Self::Closed { until: Until::Time(time), .. } => Some(*time),
-            Self::Closed { until: Until::Iterations(_), .. } => None,
+            Self::Closed { until: Until::Iterations(_) | Until::Total(_), .. } => None,
             Self::Open { arrivals, .. } => Some(arrivals.time()),
         }
     }
@@ -213,6 +226,14 @@ impl fmt::Display for Model {
         match self {
             Self::Closed { clients, until: Until::Iterations(each) } => {
                 write!(f, "{} × {}", counted(*clients, "client"), counted(*each, "iteration"))
+            }
+            Self::Closed { clients, until: Until::Total(all) } => {
+                write!(
+                    f,
+                    "{}, {} together",
+                    counted(*clients, "client"),
+                    counted(*all, "iteration")
+                )
             }
             Self::Closed { clients, until: Until::Time(time) } => {
                 write!(f, "{} for {}", counted(*clients, "client"), seconds(time))

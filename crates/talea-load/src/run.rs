@@ -87,7 +87,8 @@ async fn begin(plan: &Plan, threads: &Arc<Threads>, meters: &Meters, stop: &Stop
         Model::Closed { clients, until } => {
             let client = |n| {
                 ClientTask(threads.spawn(n, |plan| {
-                    Client::new(plan, n, meters.clone()).run(*until, stop.clone())
+                    let until = until.of_client(n, *clients);
+                    Client::new(plan, n, meters.clone()).run(until, stop.clone())
                 }))
             };
             let (_, waiting) = async_channel::unbounded();

@@ -25,6 +25,32 @@ impl Scenario {
         }
     }
 
+    /// One request of the target's URL as it is; its answer is expected to have a status of 200 to 299.
+    pub fn request(method: Method, headers: HeaderMap, body: Option<&str>) -> Self {
+        let body = body.map(|text| {
+            let mut body = Template::default();
+            body.push_text(text);
+            body
+        });
+        let step = Step {
+            name: method.to_string(),
+            method,
+            path: Template::default(),
+            headers,
+            filled_headers: Vec::new(),
+            body,
+            expected: ExpectedStatus::AnySuccess,
+            captures: Vec::new(),
+            think: None,
+        };
+        Self {
+            name: step.name.clone(),
+            variables: Vec::new(),
+            steps: vec![step],
+            metrics: Metrics::default(),
+        }
+    }
+
     /// Reads one from a text; errors call it by a name.
     /// Fails when the text is no scenario: the error has the line, the text found and the text
     /// expected.

@@ -72,7 +72,7 @@ impl FromStr for Case {
             _ => Until::Iterations(number("iterations", until)?),
         };
         let id = match until {
-            Until::Iterations(iterations) => format!("{clients}x{iterations}"),
+            Until::Iterations(number) | Until::Total(number) => format!("{clients}x{number}"),
             Until::Time(time) => {
                 format!("{clients}x{}", humantime::format_duration(time)).replace(' ', "")
             }

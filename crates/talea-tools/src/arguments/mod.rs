@@ -4,6 +4,7 @@ pub(crate) mod connection;
 mod quantity;
 #[cfg(target_os = "linux")]
 mod regions;
+mod request;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ pub(crate) use self::regions::{
     ExpireArguments, InspectArguments, PostmortemArguments, RegionFamilies, RegionSource,
     ServeArguments, TopArguments, WipeArguments,
 };
+use self::request::Requests;
 
 /// Meter HTTP services, and find out how they behave as clients pile up.
 #[derive(Debug, Parser)]
@@ -95,7 +97,10 @@ const COMPLETIONS: &str = "Print what completes commands in a shell.\n\n\
         fish: talea completions fish > ~/.config/fish/completions/talea.fish";
 
 const LOAD: &str = "Make load on a service, and count every request and answer.\n\n\
-        Closed: --clients N run the scenario M times each (--iterations M), or for a time (--for). \
+        The URL is requested by GET, or as --method, --header and --data say; --scenario runs several \
+        steps, --scenario crud creates, changes and deletes records.\n\n\
+        Closed: --clients N make requests M times each (--iterations M) or N times together \
+        (--requests N), or for a time (--for). \
         A client keeps one connection, waits for each answer and reads all of its body.\n\n\
         Open: scenarios begin at a --rate, independent of earlier answers. Response times count \
         from when a request was to be made, so that a server that stalls cannot hide it \
@@ -109,19 +114,22 @@ const LOAD: &str = "Make load on a service, and count every request and answer.\
         there, 130 stopped by a signal."
 )]
 pub(crate) struct LoadArguments {
-    /// The URL before the scenario's paths, such as http://127.0.0.1:4000/api/items
+    /// The URL that is requested, or that the scenario's paths are appended to, such as
+    /// http://127.0.0.1:4000/api/items
     pub url: Target,
-    /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
-    #[arg(long, value_name = "FILE", default_value = "crud")]
-    pub scenario: String,
+    #[command(flatten)]
+    pub requests: Requests,
     /// How many clients run at the same time; with --rate at most, 1000 by default
-    #[arg(long, short = 'n', value_name = "N", value_parser = at_least_one)]
+    #[arg(long, short = 'c', value_name = "N", value_parser = at_least_one)]
     pub clients: Option<u64>,
-    /// How many times each client runs the scenario
+    /// How many times each client makes the request or runs the scenario
     #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one, conflicts_with_all = ["during", "rate", "poisson"])]
     pub iterations: Option<u64>,
+    /// How many times all clients together make the request or run the scenario
+    #[arg(long = "requests", short = 'n', value_name = "N", value_parser = at_least_one, conflicts_with_all = ["iterations", "during", "rate", "poisson"])]
+    pub total: Option<u64>,
     /// For how long
-    #[arg(long = "for", value_name = "TIME", value_parser = duration)]
+    #[arg(long = "for", short = 'z', value_name = "TIME", value_parser = duration)]
     pub during: Option<Duration>,
     /// How many scenarios begin a second, such as 200; or stages, such as 100:10s,200:10s
     #[arg(long, value_name = "RATE")]
@@ -232,9 +240,8 @@ pub(crate) struct StudyArguments {
     /// The items-api program; by default the one beside this program
     #[arg(long, value_name = "PATH", conflicts_with = "metrics_url")]
     pub api: Option<PathBuf>,
-    /// A file with a scenario, or the built-in one: crud (create, list, get, update, delete)
-    #[arg(long, value_name = "FILE", default_value = "crud")]
-    pub scenario: String,
+    #[command(flatten)]
+    pub requests: Requests,
     #[command(flatten)]
     pub connection: Connection,
     /// Make the load of each case for a while before it, which is not counted
@@ -371,7 +378,7 @@ mod tests {
     #[test]
     fn an_option_that_would_have_no_effect_is_refused() {
         for words in [
-            "load http://a/ -n 1 -m 1 --poisson",
+            "load http://a/ -c 1 -m 1 --poisson",
             "study --api a --metrics-url http://a/",
             "study --with-prometheus --prometheus-labels a",
         ] {

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
 use talea_load::samples::SamplesFile;
-use talea_load::scenario::Scenario;
 use talea_load::stop::Stop;
 use talea_load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window};
 
@@ -128,7 +127,7 @@ fn plan(arguments: &LoadArguments) -> Result<Plan> {
     let target = arguments.connection.tls.to(&arguments.url, protocol.alpn())?;
     Ok(Plan {
         target,
-        scenario: Arc::new(Scenario::of(&arguments.scenario)?),
+        scenario: Arc::new(arguments.requests.scenario()?),
         model: model(arguments)?,
         protocol,
         timeout: arguments.connection.timeout,
@@ -145,10 +144,11 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
         return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(MAX_CONCURRENT) });
     }
     let clients = arguments.clients.context("how many clients? say --clients N, or --rate R")?;
-    let until = match (arguments.iterations, time) {
-        (Some(iterations), None) => Until::Iterations(iterations),
-        (None, Some(time)) => Until::Time(time),
-        _ => bail!("for how long? say --iterations M, or --for TIME"),
+    let until = match (arguments.iterations, arguments.total, time) {
+        (Some(iterations), None, None) => Until::Iterations(iterations),
+        (None, Some(total), None) => Until::Total(total),
+        (None, None, Some(time)) => Until::Time(time),
+        _ => bail!("for how long? say --requests N, --iterations M, or --for TIME"),
     };
     Ok(Model::Closed { clients, until })
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use talea_load::Target;
-use talea_load::scenario::Scenario;
 
 use super::variant::Variant;
 use crate::arguments::StudyArguments;
@@ -17,7 +16,13 @@ use talea_study::study::{
 };
 
 pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Design> {
-    let scenario = Scenario::of(&arguments.scenario)?;
+    let scenario = match &service {
+        // The items API has records to create.
+        Service::Program(Program { addresses: AddressSource::ByItself, .. }) => {
+            arguments.requests.scenario_or_crud()?
+        }
+        _ => arguments.requests.scenario()?,
+    };
     let names = scenario.metrics.names(arguments.names.as_deref());
     let names = names.map_err(|error| anyhow!("--names: {error}"))?;
     Ok(Design {

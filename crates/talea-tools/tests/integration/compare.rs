@@ -30,7 +30,7 @@ fn a_service_that_fails_more_often_is_shown_to_do_so() {
     let (base, other) = (failing(&["DELETE"]), failing(&["DELETE", "PUT"]));
     let folder = tempfile::tempdir().unwrap();
     let urls = [base.url(), other.url()];
-    let mut arguments = vec!["--cases", "2x5", "--rounds", "4", "--ab"];
+    let mut arguments = vec!["--scenario", "crud", "--cases", "2x5", "--rounds", "4", "--ab"];
     arguments.extend(urls.iter().map(String::as_str));
     let output = study(&arguments, Some(folder.path()));
     assert_ends(&output, 1, &[]);
@@ -120,7 +120,8 @@ fn a_variant_is_a_command_line_that_serves_at_a_url_and_ends_with_all_that_it_st
     let variants = [format!("{script} --study"), format!("N=2 {script}")];
     let url = format!("http://127.0.0.1:{port}/api/items");
     let metrics = format!("http://127.0.0.1:{page}/metrics");
-    let load = ["--cases=2x5", "--rounds=2", "--url", &url, "--metrics-url", &metrics, "--ab"];
+    let load = ["--cases=2x5", "--scenario=crud", "--rounds=2", "--url", &url];
+    let load = [&load[..], &["--metrics-url", &metrics, "--ab"]].concat();
     let load = [&load[..], &[&variants[0], &variants[1]]].concat();
     let output = study(&load, Some(&folder.path().join("out")));
     assert_ends(&output, 0, &[]);
@@ -176,7 +177,8 @@ fn a_study_fails_where_its_condition_holds() {
         ("p98 > 1s", 2, "expected one of rate, time"),
     ] {
         let url = service.url();
-        let arguments = ["--cases", "1x5", "--url", &url, "--fail-if", condition];
+        let arguments =
+            ["--cases", "1x5", "--scenario=crud", "--url", &url, "--fail-if", condition];
         assert_ends(&study(&arguments, Some(folder.path())), status, &[message]);
     }
 }
@@ -187,7 +189,7 @@ fn reports_show_which_conditions_passed_and_which_failed() {
     let service = failing(&["DELETE"]);
     let url = service.url();
     let conditions = ["--fail-if", "failed > 4", "--fail-if", "failed > 5"];
-    let load = [&["--cases", "1x5"][..], &conditions].concat();
+    let load = [&["--cases", "1x5", "--scenario", "crud"][..], &conditions].concat();
     let one = [&load[..], &["--url", &url]].concat();
     assert_ends(&study(&one, Some(folder.path())), 1, &[]);
     let two = [&load[..], &["--rounds", "2", "--ab", &url, &url]].concat();

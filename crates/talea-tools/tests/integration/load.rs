@@ -13,7 +13,8 @@ use crate::support::{
 fn load(url: &str, clients: u64, iterations: u64, more: &[&str]) -> Output {
     let sizes = [clients.to_string(), iterations.to_string()];
     let sizes = ["load", url, "--clients", &sizes[0], "--iterations", &sizes[1], "--json"];
-    talea([&sizes[..], more].concat())
+    let scenario = if more.contains(&"--scenario") { &[][..] } else { &["--scenario", "crud"] };
+    talea([&sizes[..], scenario, more].concat())
 }
 
 #[test]
@@ -50,7 +51,8 @@ fn a_load_that_is_over_at_once_is_not_said_to_be_limited() {
     let none = ["--rate", "0.001", "--for", "1ms", "--poisson"];
     for (arguments, requests) in [(&one[..], 5), (&none, 0)] {
         let url = server.url();
-        let summary = summary(&talea([&["load", &url, "--json"], arguments].concat()));
+        let summary =
+            summary(&talea([&["load", &url, "--json", "--scenario", "crud"], arguments].concat()));
         assert_eq!(summary["requests_sent"], requests, "{summary}");
         assert!(summary["limits"].as_array().unwrap().is_empty(), "{summary}");
         assert!(summary["generator_cores"].as_f64().unwrap() < 1000.0, "{summary}");
@@ -60,7 +62,7 @@ fn a_load_that_is_over_at_once_is_not_said_to_be_limited() {
 #[test]
 fn the_summary_is_also_for_people() {
     let server = StandIn::well_behaved();
-    let output = talea(["load", &server.url(), "--clients", "2", "--iterations", "1"]);
+    let output = talea(["load", &server.url(), "--scenario=crud", "--clients=2", "--iterations=1"]);
     let text = stdout(&output);
     assert!(text.contains("requests sent  10 of 10"), "{text}");
     assert!(text.contains("200: 6, 201: 2, 204: 2"), "{text}");
@@ -218,7 +220,7 @@ fn a_target_that_is_not_there_is_named_with_what_to_do() {
 /// A load, in a shell with a limit of descriptors.
 fn load_with_limit(server: &StandIn, limit: &str, clients: u64) -> Output {
     let url = server.url();
-    let load = format!("exec {TALEA} load {url} --clients {clients} --iterations 1");
+    let load = format!("exec {TALEA} load {url} --scenario crud -c {clients} -m 1");
     Command::new("sh").args(["-c", &format!("ulimit {limit}; {load}")]).output().unwrap()
 }
 
@@ -245,7 +247,7 @@ fn interrupted_load(plan: &[&str], requests: u64, more: &[&str]) -> Output {
 }
 
 fn interrupted_load_of(server: StandIn, plan: &[&str], requests: u64, more: &[&str]) -> Output {
-    let child = start([&["load", &server.url()], plan, more].concat());
+    let child = start([&["load", &server.url(), "--scenario", "crud"], plan, more].concat());
     until("as many requests", || server.requests() >= requests);
     interrupt(&child);
     child.wait_with_output().unwrap()

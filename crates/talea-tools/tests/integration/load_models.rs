@@ -57,6 +57,19 @@ impl Hello {
 }
 
 #[test]
+fn a_url_is_requested_by_get_as_often_as_all_clients_together_are_asked_to() {
+    let hello = Hello::new(None);
+    for (clients, requests) in [("2", "5"), ("3", "2"), ("1", "1")] {
+        let before = hello.server.requests();
+        let summary = summary(&load(&hello.url, &["-c", clients, "-n", requests]));
+        assert_eq!(summary["requests_sent"].to_string(), requests, "{summary}");
+        assert_eq!(summary["answers_by_status"]["200"].to_string(), requests, "{summary}");
+        assert_eq!((hello.server.requests() - before).to_string(), requests);
+        assert_eq!(summary["scenario"], "GET", "{summary}");
+    }
+}
+
+#[test]
 fn every_protocol_sends_each_request_once() {
     let certificate = Certificate::new();
     let ca = certificate.pem.to_str().unwrap();
@@ -228,7 +241,7 @@ fn a_scenario_that_cannot_be_run_is_reported_with_its_line() {
         (path.to_str().unwrap(), "scenario.toml:3: found {who}, which is no variable"),
         ("nowhere", "the scenario nowhere cannot be read"),
     ] {
-        let output = load("http://127.0.0.1:1", &["--scenario", path, "-n", "1", "-m", "1"]);
+        let output = load("http://127.0.0.1:1", &["--scenario", path, "-c", "1", "-m", "1"]);
         assert_ends(&output, 2, &[message]);
     }
 }
@@ -238,23 +251,24 @@ fn an_argument_that_is_missing_or_wrong_is_named() {
     const AGES: &str = "500000000000y";
     for (arguments, message) in [
         (&[][..], "--clients N, or --rate R"),
-        (&["-n", "1"], "--iterations M, or --for TIME"),
-        (&["-n", "0", "-m", "1"], "found 0, expected at least 1"),
+        (&["-c", "1"], "--requests N, --iterations M, or --for TIME"),
+        (&["-c", "0", "-m", "1"], "found 0, expected at least 1"),
+        (&["-c", "1", "-m", "1", "-n", "1"], "cannot be used with"),
         (&["--rate", "5"], "say --for TIME"),
         (&["--rate", "5:1s", "--for", "1s"], "leave one out"),
         (&["--rate", "0", "--for", "1s"], "expected 0.001 to 1000000"),
         (&["--rate", "5:x"], "expected RATE:TIME"),
-        (&["-n", "x", "-m", "1"], "expected a whole number, at least 1"),
-        (&["-n", "1", "--for", "0s"], "found no time at all, expected more, such as 30s"),
-        (&["-n", "1", "--for", "30"], "expected a duration such as 500ms"),
-        (&["-n", "1", "--for", AGES], "more than 100 years"),
-        (&["-n", "1", "--timeout", AGES], "more than 100 years"),
-        (&["-n", "1", "--warm-up", AGES], "more than 100 years"),
+        (&["-c", "x", "-m", "1"], "expected a whole number, at least 1"),
+        (&["-c", "1", "--for", "0s"], "found no time at all, expected more, such as 30s"),
+        (&["-c", "1", "--for", "30"], "expected a duration such as 500ms"),
+        (&["-c", "1", "--for", AGES], "more than 100 years"),
+        (&["-c", "1", "--timeout", AGES], "more than 100 years"),
+        (&["-c", "1", "--warm-up", AGES], "more than 100 years"),
     ] {
         let stderr = assert_ends(&load("http://127.0.0.1:1", arguments), 2, &[]);
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
     }
-    let output = load("ftp://127.0.0.1/items", &["-n", "1", "-m", "1"]);
+    let output = load("ftp://127.0.0.1/items", &["-c", "1", "-m", "1"]);
     assert_ends(&output, 2, &["http and https are spoken"]);
 }
 
@@ -270,6 +284,6 @@ fn samples_are_as_many_as_requests() {
         assert!((sample.intended - n as f64 * 0.01).abs() < 1e-4);
         assert!(sample.started >= sample.intended && sample.took > 0.0);
     }
-    let nowhere = ["-n", "1", "-m", "1", "--samples", "/nowhere/samples.csv"];
+    let nowhere = ["-c", "1", "-m", "1", "--samples", "/nowhere/samples.csv"];
     assert_ends(&hello.load(&nowhere), 2, &["/nowhere/samples.csv"]);
 }

@@ -12,7 +12,8 @@ use crate::support::{TALEA, assert_ends, printed_json};
 /// Two clients that run the scenario once: 10 requests.
 fn load(server: &StandIn) -> Command {
     let mut command = Command::new(TALEA);
-    command.args(["load", &server.url(), "--clients", "2", "--iterations", "1", "--json"]);
+    command.args(["load", &server.url(), "--scenario", "crud", "--json"]);
+    command.args(["--clients", "2", "--iterations", "1"]);
     command
 }
 
@@ -125,7 +126,16 @@ fn a_study_writes_its_report_whatever_becomes_of_its_output() {
     for (stdout, status) in [(Stdio::from(full()), 2), (Stdio::piped(), 0)] {
         let folder = tempfile::tempdir().unwrap();
         let mut child = Command::new(TALEA)
-            .args(["study", "--cases", "1x1", "--url", &server.url(), "--out"])
+            .args([
+                "study",
+                "--cases",
+                "1x1",
+                "--scenario",
+                "crud",
+                "--url",
+                &server.url(),
+                "--out",
+            ])
             .arg(folder.path())
             .stdout(stdout)
             .stderr(full())

@@ -173,6 +173,7 @@ fn study_of_a_killed_service(case: &str, has_metrics: bool, starts_again: bool) 
     let folder = tempfile::tempdir().unwrap();
     let (url, out) = (format!("http://{items}/api/items"), folder.path().to_str().unwrap());
     let mut arguments = vec!["study", "--cases", case, "--url", &url, "--out", out];
+    arguments.extend(["--scenario", "crud"]);
     let metrics_url = format!("--metrics-url=http://{metrics}/metrics");
     arguments.extend(has_metrics.then_some(&*metrics_url));
     let study = start(&arguments);

@@ -20,6 +20,8 @@ impl StudyOutput {
     pub(crate) fn of(url: &str, metrics: &str, cases: &str, more: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let study = ["study", "--url", url, "--metrics-url", metrics, "--cases", cases];
+        let scenario = if more.contains(&"--scenario") { &[][..] } else { &["--scenario", "crud"] };
+        let study = [&study[..], scenario].concat();
         let out = ["--out", folder.path().to_str().unwrap()];
         let output = talea([&study[..], &out, more].concat());
         let page = fs::read_to_string(folder.path().join("report.html"));
