@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use talea_page::{Exemplar, Family, Kind, Label, Native, Series, Value};
 
-use super::message::{Histogram, MetricType, Sample, TimeSeries};
+use super::message::{Histogram, MetricType, Sample, TimeSeries, float};
 use super::request::{About, Requests};
 use super::spans::spans;
 use crate::record::Record;
@@ -166,7 +166,7 @@ impl Collector {
         let Some((start, exemplars)) = self.remember(&labels, page, exemplars, false) else {
             return;
         };
-        let sample = Sample { value, timestamp: page.time, start_timestamp: start };
+        let sample = Sample { value: float(value), timestamp: page.time, start_timestamp: start };
         let series = TimeSeries { samples: vec![sample], ..TimeSeries::default() };
         self.requests.add(&labels, page.about, &exemplars, series);
     }
@@ -188,7 +188,7 @@ impl Collector {
         let (negative_spans, negative_deltas) = spans(&native.negative);
         let message = Histogram {
             count_int: Some(histogram.count),
-            sum: histogram.sum,
+            sum: float(histogram.sum),
             schema: native.schema,
             zero_threshold: native.zero_threshold,
             zero_count_int: Some(native.zero_count),
@@ -243,7 +243,7 @@ impl Collector {
     /// Ends the series that are not in the page.
     fn end_series(&mut self, time: i64) {
         let Self { known, round, requests, .. } = self;
-        let stale = f64::from_bits(STALE);
+        let stale = Some(f64::from_bits(STALE));
         known.retain(|key, known| {
             if known.round == *round {
                 return true;

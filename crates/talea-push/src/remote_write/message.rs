@@ -31,8 +31,9 @@ pub(crate) struct TimeSeries {
 /// Times are in milliseconds since 1970.
 #[derive(Clone, Copy, PartialEq, Message)]
 pub(crate) struct Sample {
-    #[prost(double, tag = "1")]
-    pub(crate) value: f64,
+    /// As [`float`] makes it.
+    #[prost(double, optional, tag = "1")]
+    pub(crate) value: Option<f64>,
     #[prost(int64, tag = "2")]
     pub(crate) timestamp: i64,
     /// 0 if it is not known.
@@ -78,8 +79,8 @@ pub(crate) enum MetricType {
 pub(crate) struct Histogram {
     #[prost(uint64, optional, tag = "1")]
     pub(crate) count_int: Option<u64>,
-    #[prost(double, tag = "3")]
-    pub(crate) sum: f64,
+    #[prost(double, optional, tag = "3")]
+    pub(crate) sum: Option<f64>,
     #[prost(sint32, tag = "4")]
     pub(crate) schema: i32,
     #[prost(double, tag = "5")]
@@ -109,6 +110,11 @@ pub(crate) struct BucketSpan {
     pub(crate) offset: i32,
     #[prost(uint32, tag = "2")]
     pub(crate) length: u32,
+}
+
+/// A float as a field: 0 is left out, and −0, which is not the same, is written.
+pub(crate) fn float(x: f64) -> Option<f64> {
+    (x.to_bits() != 0).then_some(x)
 }
 
 /// The messages of version 1.0 that differ.
@@ -143,8 +149,8 @@ pub(crate) mod v1 {
 
     #[derive(Clone, Copy, PartialEq, Message)]
     pub(crate) struct Sample {
-        #[prost(double, tag = "1")]
-        pub(crate) value: f64,
+        #[prost(double, optional, tag = "1")]
+        pub(crate) value: Option<f64>,
         #[prost(int64, tag = "2")]
         pub(crate) timestamp: i64,
     }
@@ -189,12 +195,12 @@ mod tests {
     #[test]
     fn fields_have_the_numbers_and_types_of_the_published_definitions() {
         let span = BucketSpan { offset: -1, length: 2 };
-        let sample = Sample { value: 1.0, timestamp: 2, start_timestamp: 3 };
+        let sample = Sample { value: Some(1.0), timestamp: 2, start_timestamp: 3 };
         let exemplar = Exemplar { labels_refs: vec![1, 2], value: 1.0, timestamp: 2 };
         let metadata = Metadata { r#type: MetricType::StateSet.into(), help_ref: 1, unit_ref: 2 };
         let histogram = Histogram {
             count_int: Some(0),
-            sum: 1.0,
+            sum: Some(1.0),
             schema: -4,
             zero_threshold: 1.0,
             zero_count_int: Some(0),
@@ -239,7 +245,7 @@ mod tests {
         assert_eq!(span.encode_to_vec(), [1 << 3, 1, 2 << 3, 2]);
 
         let label = v1::Label { name: "a".to_owned(), value: "b".to_owned() };
-        let sample = v1::Sample { value: 1.0, timestamp: 2 };
+        let sample = v1::Sample { value: Some(1.0), timestamp: 2 };
         let exemplar = v1::Exemplar { labels: vec![label.clone()], value: 1.0, timestamp: 2 };
         let series = v1::TimeSeries {
             labels: vec![label.clone()],

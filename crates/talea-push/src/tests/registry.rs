@@ -82,7 +82,9 @@ pub(crate) fn series(requests: &[Request]) -> BTreeMap<String, Series> {
             assert_eq!(has_samples, series.histograms.is_empty(), "one of both: {labels:?}");
             let found = all.entry(text(&labels)).or_default();
             let samples = series.samples.iter();
-            found.samples.extend(samples.map(|it| (it.value, it.timestamp, it.start_timestamp)));
+            found.samples.extend(
+                samples.map(|it| (it.value.unwrap_or_default(), it.timestamp, it.start_timestamp)),
+            );
             found.histograms.extend(series.histograms.iter().cloned());
             let metadata = series.metadata.unwrap();
             found.help = request.symbols[metadata.help_ref as usize].clone();

@@ -77,7 +77,7 @@ fn each_kind_of_value_becomes_the_series_that_prometheus_has_of_it() {
     let quantile = of("age", "job=test;quantile=0.5;user=other;");
     assert_eq!(quantile.samples[0].2, 0, "a quantile counts nothing");
     let size = &of("size", "job=test;user=other;").histograms[0];
-    assert_eq!((size.count_int, size.sum, size.schema), (Some(4), 1_006.0, 0));
+    assert_eq!((size.count_int, size.sum, size.schema), (Some(4), Some(1_006.0), 0));
     assert_eq!((size.zero_count_int, size.timestamp), (Some(1), now));
     // (2, 4] and (512, 1024].
     let spans: Vec<_> = size.positive_spans.iter().map(|it| (it.offset, it.length)).collect();
@@ -156,12 +156,21 @@ fn a_series_that_ends_is_marked_once_and_may_come_back() {
     assert_eq!(ended.len(), count);
     for (labels, Series { samples, histograms, .. }) in ended {
         let values = samples.iter().map(|(value, time, start)| (*value, *time, *start));
-        let sums = histograms.iter().map(|it| (it.sum, it.timestamp, it.start_timestamp));
+        let sums = histograms.iter().map(|it| (it.sum.unwrap(), it.timestamp, it.start_timestamp));
         let all: Vec<_> = values.chain(sums).collect();
         assert_eq!(all.len(), 1, "{labels}");
         assert_eq!((all[0].0.to_bits(), all[0].1, all[0].2), (STALE, 5, 0), "{labels}");
     }
     assert_eq!(collector.end(6), [], "all has ended");
+}
+
+#[test]
+fn a_value_arrives_to_the_last_bit() {
+    for value in [0.0, -0.0, 5e-324, f64::MAX, f64::NEG_INFINITY, f64::NAN] {
+        let found = collected(&mut collector(), &[family(Kind::Gauge, value, None)], 1);
+        let (found, ..) = found.values().next().unwrap().samples[0];
+        assert_eq!(found.to_bits(), value.to_bits(), "{value}");
+    }
 }
 
 #[test]
@@ -214,9 +223,9 @@ fn version_1_has_the_same_without_start_timestamps() {
             (&label.name, &label.value) == (&symbols[pair[0] as usize], &symbols[pair[1] as usize])
         }));
         let samples: Vec<_> =
-            old.samples.iter().map(|it| (it.value.to_bits(), it.timestamp)).collect();
+            old.samples.iter().map(|it| (it.value.map(f64::to_bits), it.timestamp)).collect();
         let expected: Vec<_> =
-            new.samples.iter().map(|it| (it.value.to_bits(), it.timestamp)).collect();
+            new.samples.iter().map(|it| (it.value.map(f64::to_bits), it.timestamp)).collect();
         assert_eq!(samples, expected);
         assert_eq!(old.exemplars.len(), new.exemplars.len());
         let mut histograms = new.histograms.clone();
