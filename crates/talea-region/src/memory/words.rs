@@ -188,25 +188,3 @@ fn nowhere() -> Word {
 fn nowhere() -> Word {
     unreachable!("the model checker stays inside")
 }
-
-#[cfg(all(test, debug_assertions, not(loom)))]
-mod tests {
-    use std::panic::catch_unwind;
-
-    use crate::layout::WORD;
-    use crate::testing::region;
-
-    #[test]
-    fn places_that_this_process_got_wrong_are_bugs_that_tests_see() {
-        let (region, other) = (region(), region());
-        let own = region.memory.word_at(0);
-        let wrong: [&(dyn Fn() + std::panic::RefUnwindSafe); 3] = [
-            &|| _ = region.memory.word_at(region.memory.map.len()),
-            &|| _ = region.memory.word_after(own, region.memory.map.len()),
-            &|| _ = other.memory.word_after(own, WORD),
-        ];
-        for (n, wrong) in wrong.iter().enumerate() {
-            assert!(catch_unwind(wrong).is_err(), "{n}");
-        }
-    }
-}

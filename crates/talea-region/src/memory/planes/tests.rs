@@ -5,7 +5,7 @@ use crate::lookup::register::FamilySpec;
 use crate::memory::mapping::refused_calls;
 use crate::region::Region;
 use crate::series::cell::{Cell, Cells};
-use crate::testing::family;
+use crate::testing::{family, region};
 use crate::values::Storage;
 
 /// A series, and a cell of one of its segments.
@@ -92,4 +92,19 @@ fn series_that_find_the_first_part_full_get_lazy_cells_that_refuse_nothing() {
     assert_eq!(state(region), COMPLETE);
     refused_calls(|_| (0..10).for_each(|_| series.last().add(3)));
     assert_eq!(series.last().get(), 30);
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn places_that_this_process_got_wrong_are_bugs_that_tests_see() {
+    let (region, other) = (region(), region());
+    let own = region.memory.word_at(0);
+    let wrong: [&(dyn Fn() + std::panic::RefUnwindSafe); 3] = [
+        &|| _ = region.memory.word_at(region.memory.map.len()),
+        &|| _ = region.memory.word_after(own, region.memory.map.len()),
+        &|| _ = other.memory.word_after(own, WORD),
+    ];
+    for (n, wrong) in wrong.iter().enumerate() {
+        assert!(std::panic::catch_unwind(wrong).is_err(), "{n}");
+    }
 }
