@@ -118,7 +118,7 @@ impl Endpoints {
     }
 
     pub(crate) fn endpoint(&self, methods: Methods, route: &str, handler: &str) -> Endpoint {
-        self.families.endpoint(methods, route, handler)
+        Endpoint::of(self.families, methods, route, handler)
     }
 }
 

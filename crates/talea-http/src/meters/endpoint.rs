@@ -1,6 +1,8 @@
 //! The meters of an endpoint.
 
+use std::collections::HashMap;
 use std::fmt;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use talea::HttpMethod;
 use talea_region::AtomicRef;
@@ -14,6 +16,34 @@ use crate::labels::endpoint::{EndpointLabels, Methods};
 #[derive(Clone, Copy)]
 pub struct Endpoint {
     pub(crate) meters: &'static EndpointMeters,
+}
+
+/// An endpoint's families, by their address; its methods, route and handler.
+type Key<'a> = (usize, Methods, &'a str, &'a str);
+
+/// Equal endpoints are one, since their meters live as long as the program.
+static KNOWN: LazyLock<Mutex<HashMap<Key<'static>, Endpoint>>> = LazyLock::new(Mutex::default);
+
+impl Endpoint {
+    /// The endpoint of some families, made if it is new.
+    pub(crate) fn of<'a>(
+        families: &'static Families,
+        methods: Methods,
+        route: &'a str,
+        handler: &'a str,
+    ) -> Self {
+        let place = std::ptr::from_ref(families).addr();
+        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known: &HashMap<Key<'a>, Self> = &all;
+        if let Some(endpoint) = known.get(&(place, methods, route, handler)) {
+            return *endpoint;
+        }
+        let (route, handler) = (&*route.to_owned().leak(), &*handler.to_owned().leak());
+        let labels = EndpointLabels { methods, route, handler };
+        let endpoint = Self { meters: Box::leak(Box::new(EndpointMeters::new(families, labels))) };
+        all.insert((place, methods, route, handler), endpoint);
+        endpoint
+    }
 }
 
 impl fmt::Debug for Endpoint {

@@ -12,9 +12,7 @@ use talea::{
 
 use super::attributes::AttributeIndex;
 use super::context::{LabelContext, LabelTexts};
-use super::endpoint::{Endpoint, EndpointMeters};
 use crate::convention::metric_set::{LabelSource, MetricSet, MetricSpec, Stage};
-use crate::labels::endpoint::{EndpointLabels, Methods};
 use crate::opts::Opts;
 
 #[derive(Debug)]
@@ -31,8 +29,6 @@ pub(crate) struct Families {
     pub(super) attributes: AttributeIndex,
     pub(super) texts: LabelTexts,
     pub(crate) timed_out_after: Option<Duration>,
-    /// By methods, route and handler. They live as long as the program.
-    endpoints: Mutex<HashMap<(Methods, &'static str, &'static str), Endpoint>>,
 }
 
 impl Families {
@@ -54,27 +50,7 @@ impl Families {
             attributes,
             texts,
             timed_out_after: opts.timed_out_after,
-            endpoints: Mutex::default(),
         })
-    }
-
-    /// An endpoint, made if it is new.
-    pub(crate) fn endpoint<'a>(
-        &'static self,
-        methods: Methods,
-        route: &'a str,
-        handler: &'a str,
-    ) -> Endpoint {
-        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        let known: &HashMap<(Methods, &'a str, &'a str), Endpoint> = &endpoints;
-        if let Some(endpoint) = known.get(&(methods, route, handler)) {
-            return *endpoint;
-        }
-        let (route, handler) = (&*route.to_owned().leak(), &*handler.to_owned().leak());
-        let labels = EndpointLabels { methods, route, handler };
-        let endpoint = Endpoint { meters: Box::leak(Box::new(EndpointMeters::new(self, labels))) };
-        endpoints.insert((methods, route, handler), endpoint);
-        endpoint
     }
 }
 
