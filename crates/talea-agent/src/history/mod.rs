@@ -67,7 +67,7 @@ impl History {
     }
 
     /// Goes on with what a file has, and writes there from now on. Where the file cannot be used, memory has all, and
-    /// [`add`](Self::add) tries it again once a minute.
+    /// `add` tries it again once a minute.
     ///
     /// # Errors
     /// The reason why the file cannot be used now.

@@ -1,6 +1,6 @@
 //! A service as it runs: what the latest readings of its metrics say about its endpoints.
 //!
-//! [`Source`] gives readings; [`requests`] finds the requests in one, under any naming convention;
+//! A [`Reading`] has all families at one time; `requests` finds the requests in one, under any naming convention;
 //! [`Window`] keeps those of the last seconds and says what happened in them; [`Watch`] marks processes that
 //! started or died in between.
 

@@ -13,7 +13,7 @@ use talea_view::screen::note;
 
 /// Runs each design once a round, so that a change with time affects all of them; the design that
 /// is first changes from round to round. Gives a study of each, with the numbers of all its rounds.
-/// Fails when one of them cannot be run; see [`super::run()`].
+/// Fails when one of them cannot be run; as `run` says.
 pub async fn run(
     designs: &[Design],
     rounds: u64,
