@@ -10,7 +10,7 @@ use super::registry::{config, one_of_each, opts, series};
 use crate::Pusher;
 
 /// The metrics about pushing of a registry.
-struct Told {
+struct Counted {
     sent: f64,
     refused: f64,
     not_written: f64,
@@ -19,9 +19,9 @@ struct Told {
     retries: f64,
 }
 
-fn told(registry: &Registry) -> Told {
+fn counted(registry: &Registry) -> Counted {
     let snapshot = registry.snapshot();
-    Told {
+    Counted {
         sent: total(&snapshot, "samples_sent_total", &[]),
         refused: total(&snapshot, "samples_failed_total", &[("reason", "refused")]),
         not_written: total(&snapshot, "samples_failed_total", &[("reason", "not_written")]),
@@ -98,11 +98,11 @@ fn each_response_has_the_end_that_the_protocol_says() {
             "not written but 5" => [0.0, all - 5.0],
             other => panic!("{other}"),
         };
-        let told = told(&registry);
-        assert_eq!([told.refused, told.not_written], expected, "{script:?}");
-        assert_eq!((told.dropped, told.waiting), (0.0, 0.0), "{script:?}");
+        let counted = counted(&registry);
+        assert_eq!([counted.refused, counted.not_written], expected, "{script:?}");
+        assert_eq!((counted.dropped, counted.waiting), (0.0, 0.0), "{script:?}");
         let repeated = versions.iter().zip(&versions[1..]).filter(|(one, next)| one == next);
-        assert_eq!(told.retries, repeated.count() as f64, "{script:?}");
+        assert_eq!(counted.retries, repeated.count() as f64, "{script:?}");
         let next = &receiver.received()[versions.len()];
         let version = next.header("x-prometheus-remote-write-version").unwrap();
         let stays_with_v1 = end == "sent" && versions.contains(&V1);
@@ -170,7 +170,7 @@ fn a_receiver_that_does_not_respond_gets_the_request_again() {
     let received = receiver.received();
     assert_eq!(received[0].body, received[1].body);
     assert_eq!(received[0].body, received[2].body);
-    assert_eq!(told(&registry).refused, 0.0);
+    assert_eq!(counted(&registry).refused, 0.0);
 }
 
 #[test]
@@ -184,7 +184,7 @@ fn values_arrive_in_order_after_an_outage() {
         orders.inc();
         assert!(!pusher.flush(Duration::ZERO), "nothing is taken");
     }
-    let during = told(&registry);
+    let during = counted(&registry);
     assert!(during.waiting > 0.0 && during.sent == 0.0);
     receiver.then(Take);
     assert!(pusher.flush(LONGEST));
@@ -218,11 +218,11 @@ fn a_full_queue_drops_the_oldest_and_counts_it() {
         let bytes = bytes.or_else(|| Some(total(&registry.snapshot(), "queue_bytes", &[])));
         assert!(bytes.unwrap() <= 10_000.0, "{bytes:?}");
     }
-    let during = told(&registry);
+    let during = counted(&registry);
     assert!(during.dropped > 0.0 && during.waiting > 0.0);
     receiver.then(Take);
     assert!(pusher.flush(LONGEST));
-    let after = told(&registry);
+    let after = counted(&registry);
     assert_eq!((after.waiting, after.refused), (0.0, 0.0));
     let taken: Vec<_> = receiver.received().iter().map(|it| it.v2()).collect();
     let last = &series(&taken)["__name__=orders_total;job=test;"];
@@ -243,12 +243,12 @@ fn what_waits_in_a_folder_is_sent_by_the_next_pusher() {
         orders.inc();
         assert!(!pusher.stop(Duration::ZERO));
     }
-    let waiting = told(&registry).waiting;
+    let waiting = counted(&registry).waiting;
     receiver.then(Take);
     let pusher = Pusher::start(&registry, config()).unwrap();
     orders.inc();
     assert!(pusher.flush(LONGEST));
-    let after = told(&registry);
+    let after = counted(&registry);
     assert_eq!((after.waiting, after.refused, after.dropped), (0.0, 0.0, 0.0));
     assert!(after.sent > waiting);
     let requests = receiver.received();
@@ -283,7 +283,7 @@ fn each_sample_is_counted_once() {
     let mut bodies = receiver.received();
     bodies.dedup_by(|next, last| next.body == last.body);
     let collected: f64 = bodies.iter().map(samples).sum();
-    let Told { sent, refused, not_written, dropped, waiting, .. } = told(&registry);
+    let Counted { sent, refused, not_written, dropped, waiting, .. } = counted(&registry);
     assert_eq!(sent + refused + not_written + dropped + waiting, collected);
     assert!(refused > 0.0 && not_written > 0.0);
 }

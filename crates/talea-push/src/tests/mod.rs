@@ -1,4 +1,4 @@
-//! Claims about pushing, to a receiver that answers as it is told.
+//! Claims about pushing, to a receiver that answers by a script.
 
 mod delivery;
 mod otlp;
