@@ -99,8 +99,8 @@ const COMPLETIONS: &str = "Print what completes commands in a shell.\n\n\
 const LOAD: &str = "Make load on a service, and count every request and answer.\n\n\
         The URL is requested by GET, or as --method, --header and --data say; --scenario runs several \
         steps, --scenario crud creates, changes and deletes records.\n\n\
-        Closed: --clients N make requests M times each (--iterations M) or N times together \
-        (--requests N), or for a time (--for). \
+        Closed: so many --clients make requests, each so many times (--iterations), all together so many \
+        times (--requests), or for a time (--for). \
         A client keeps one connection, waits for each answer and reads all of its body.\n\n\
         Open: scenarios begin at a --rate, independent of earlier answers. Response times count \
         from when a request was to be made, so that a server that stalls cannot hide it \

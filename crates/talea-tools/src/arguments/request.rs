@@ -13,7 +13,8 @@ use talea_load::scenario::Scenario;
 /// What is requested: the URL itself, or the steps of a scenario.
 #[derive(Debug, Args)]
 pub(crate) struct Requests {
-    /// Run a scenario: a file, or the built-in one: crud (create, list, get, update, delete)
+    /// Run a scenario: a file, or the built-in one: crud (create, list, get, update, delete), which a study of
+    /// the items API runs by itself
     #[arg(
         long,
         value_name = "FILE",
