@@ -26,9 +26,9 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 # Parts of `make test` share Cargo's target folder and the machine's two cores.
 .NOTPARALLEL:
 .PHONY: help demo study-postgres study-overhead study-agent build
-.PHONY: lint deny-advisories test test-quick test-rust test-models test-php test-python test-web test-packages test-long
+.PHONY: lint docs deny-advisories test test-quick test-rust test-models test-php test-python test-web test-packages test-long
 .PHONY: dist test-dist
-.PHONY: bench bench-build bench-http bench-live bench-load bench-php bench-python bench-python-http bench-scale php setup setup-lint setup-test
+.PHONY: bench bench-build bench-http bench-live bench-load bench-php bench-python bench-python-http bench-scale php setup setup-docs setup-lint setup-test
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -72,13 +72,19 @@ MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p tal
 test: setup-test lint ## Run everything that CI runs
 	scripts/beside '$(MAKE) test-models test-packages test-web test-python' '$(MAKE) test-rust test-php'
 
-lint: setup-lint ## Check format, circles of imports, clippy, rustdoc, and licences and sources of dependencies (CRATE=name: one crate)
+lint: setup-lint ## Check format, circles of imports, clippy, rustdoc, the book, and licences and sources of dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
 	scripts/circles
 	$(CARGO) clippy --locked $(CRATES) $(TRACING) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) $(TRACING) --no-deps $(DOCUMENTED)
 	$(CARGO) deny --locked check bans licenses sources
+	$(if $(CRATE),,$(BOOK))
 	$(if $(CRATE),,$(CARGO) check --locked --manifest-path fuzz/Cargo.toml --no-default-features --target-dir $(TARGET))
+
+# A link in any document that leads nowhere is an error.
+BOOK := $(TARGET)/python/bin/mdbook build docs --dest-dir $(abspath $(TARGET))/book
+docs: setup-docs ## Make the book of the documentation, in target/book/index.html
+	$(BOOK)
 
 # Apart from `lint`: this downloads a database.
 deny-advisories: setup-lint ## Check the dependencies against the RustSec advisories (needs a network)
@@ -213,6 +219,9 @@ setup: ## Check for what building needs, install it on Debian
 
 setup-lint: ## Install what `make lint` needs beyond that
 	@scripts/setup --lint
+
+setup-docs: ## Install what `make docs` needs beyond that
+	@scripts/setup --docs
 
 setup-test: ## Install what the tests need beyond that
 	@scripts/setup --test

@@ -1,4 +1,4 @@
-// Talea: metrics in shared memory. The C ABI, for bindings of other languages; docs/bindings.md
+// Talea: metrics in shared memory. The C ABI, for bindings of other languages; docs/reference/bindings.md
 // is its guide.
 //
 // Rules for every function:

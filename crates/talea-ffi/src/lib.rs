@@ -1,5 +1,5 @@
 //! The C ABI of Talea, for bindings of other languages. `include/talea.h` is its header,
-//! docs/bindings.md its guide.
+//! docs/reference/bindings.md its guide.
 //!
 //! Every function checks its arguments as far as C allows, and no panic leaves it. Pointers become
 //! references in `boundary`; it and the header state their preconditions.

@@ -139,7 +139,8 @@ fn block<'a>(document: &'a str, kind: &str) -> &'a str {
 
 #[test]
 fn the_example_of_the_guide_prints_the_output_beside_it() {
-    let document = std::fs::read_to_string(here().join("../../docs/bindings.md")).unwrap();
+    let document =
+        std::fs::read_to_string(here().join("../../docs/reference/bindings.md")).unwrap();
     let folder = TempDir::new().unwrap();
     let source = folder.path().join("example.c");
     std::fs::write(&source, block(&document, "c")).unwrap();

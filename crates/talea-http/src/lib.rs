@@ -119,5 +119,5 @@ struct Readme;
 
 /// The examples in the guide compile.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/http.md")]
+#[doc = include_str!("../../../docs/how-to/http.md")]
 struct Guide;

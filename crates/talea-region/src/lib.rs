@@ -15,7 +15,7 @@
 //!   ([`Region::snapshot`]), or from outside, also when all who wrote are dead
 //!   (`Reader`, on Linux).
 //!
-//! `layout.rs` and `docs/region-format.md` draw how the memory is laid out. The folders, from the
+//! `layout.rs` and `docs/explanations/region-format.md` draw how the memory is laid out. The folders, from the
 //! bottom up; each imports only those before it:
 //!
 //! | folder | holds |

@@ -1,5 +1,5 @@
 //! A shop that meters its orders with prometheus-client. `shop_talea.rs` is the same
-//! program with Talea; docs/migrating.md counts the lines of both.
+//! program with Talea; docs/how-to/migrating.md counts the lines of both.
 
 // Part: declare
 

@@ -1,5 +1,5 @@
 //! A shop that meters its orders. `shop_prometheus_client.rs` is the same program with
-//! prometheus-client; docs/migrating.md counts the lines of both.
+//! prometheus-client; docs/how-to/migrating.md counts the lines of both.
 
 // Part: declare
 

@@ -31,7 +31,7 @@ class Middleware(AsgiMiddleware):
 
     A request is recorded once: complete when the last piece of its response is sent, aborted if the
     client left or the application ended before, panicked after an exception, also if a layer inside answered
-    before it raised the exception on. docs/python.md has what it costs.
+    before it raised the exception on. docs/reference/python.md has what it costs.
     """
 
     def __init__(

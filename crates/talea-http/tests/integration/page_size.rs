@@ -70,7 +70,7 @@ async fn the_default_page_is_at_most_1_3_times_that_made_by_hand() {
 
 #[tokio::test]
 async fn the_lines_of_an_endpoint_are_those_that_the_document_states() {
-    const DOC: &str = include_str!("../../../../docs/http.md");
+    const DOC: &str = include_str!("../../../../docs/how-to/http.md");
     let default = lines_of_an_endpoint(Opts::new()).await;
     assert!(
         DOC.contains(&format!("That is {default} lines for each\nmethod of a route")),

@@ -443,9 +443,9 @@ mod tests {
 
     #[test]
     fn the_one_in_the_docs_is_one() {
-        let docs = include_str!("../../../../docs/load.md");
+        let docs = include_str!("../../../../docs/how-to/load.md");
         let text = docs.split("```toml").nth(1).and_then(|rest| rest.split("```").next());
-        let scenario = Scenario::parse("docs/load.md", text.unwrap()).unwrap();
+        let scenario = Scenario::parse("docs/how-to/load.md", text.unwrap()).unwrap();
         assert_eq!(step_names(&scenario), ["order", "GET /orders/{order}", "PUT /notes/{order}"]);
         let body = scenario.steps[2].body.as_ref().and_then(Template::constant);
         assert_eq!(body, Some("as text, {not a variable}"));

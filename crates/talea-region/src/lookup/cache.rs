@@ -338,7 +338,7 @@ impl LookupCache {
     /// The cells of the series that a key stands for, or a [`Miss`], which finds them.
     ///
     /// Cost: one or two cache lines, which are prefetched together, and this thread's guard.
-    // Always: docs/adds.md, "Whole words".
+    // Always: docs/explanations/adds.md, "Whole words".
     #[inline(always)]
     pub fn get(&self, key: Key) -> Result<SeriesGuard, Miss<'_>> {
         let region = self.family.region;

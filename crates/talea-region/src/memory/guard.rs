@@ -74,7 +74,7 @@ pub struct Guard {
     memory: &'static Memory,
     word: Word,
     /// The slot that the word is of, [`ALONE`] and [`NOT_COUNTED`].
-    // In one word: docs/adds.md, "Whole words".
+    // In one word: docs/explanations/adds.md, "Whole words".
     slot: u64,
     /// The number of the sweep, read after the announcement.
     pub(crate) sweep: u64,

@@ -98,7 +98,7 @@ pub(crate) fn finish_count<A: RestartableAdd>(
 }
 
 /// As [`finish`], if the CPU's plane for atomic adds is not known or not wanted.
-// The functions above end in a call of it: docs/adds.md, "Registers".
+// The functions above end in a call of it: docs/explanations/adds.md, "Registers".
 #[inline(never)]
 pub(crate) fn finish_anew<A: RestartableAdd>(
     memory: &'static Memory,

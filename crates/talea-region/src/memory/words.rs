@@ -38,7 +38,7 @@ pub(crate) struct OwnSlot {
     pub(super) lone_words: OwnWord,
 }
 
-/// The fields that nearly every add reads, in one cache line: docs/adds.md, "Cache lines".
+/// The fields that nearly every add reads, in one cache line: docs/explanations/adds.md, "Cache lines".
 #[repr(align(64))]
 pub(crate) struct Adds {
     /// This process's own copy of the CPU table for plain adds, which no other process can write to.

@@ -68,7 +68,7 @@ impl Place {
 }
 
 /// The copies of a cell, beside the one that its handle points to.
-// Two whole words: docs/adds.md, "Whole words".
+// Two whole words: docs/explanations/adds.md, "Whole words".
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies {
     region: &'static Region,
@@ -164,7 +164,7 @@ impl Cell {
         }
     }
 
-    // Out of line and by parts: docs/adds.md, "Registers".
+    // Out of line and by parts: docs/explanations/adds.md, "Registers".
     #[inline(never)]
     fn add_elsewhere<A: Amount>(word: Word, copies: Copies, amount: A) {
         let cell = Self::new(word, copies);
@@ -194,7 +194,7 @@ impl Cell {
     ///
     /// Cost: if both are striped cells of one region, a little less than two
     /// [`add`](Self::add)s; otherwise two adds.
-    // Always: docs/adds.md, "Registers".
+    // Always: docs/explanations/adds.md, "Registers".
     #[inline(always)]
     pub fn count(self, other: Self, n: u64) -> bool {
         self.count_amount(other, n)

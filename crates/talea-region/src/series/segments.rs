@@ -177,7 +177,7 @@ impl Segments {
     /// # Errors
     ///
     /// [`Uncounted`] if it is not as simple as it mostly is.
-    // Always, and it does not call the rest itself: docs/adds.md, "Registers".
+    // Always, and it does not call the rest itself: docs/explanations/adds.md, "Registers".
     #[inline(always)]
     pub fn count(&self, segment: UsualSegment, n: usize, sum: u64) -> Result<(), Uncounted> {
         // An entry of no segment has a place that no cell has.

@@ -64,7 +64,7 @@ fn the_first_pages_have_the_lines_that_add_the_crates() {
 #[test]
 fn the_guide_leads_to_the_common_questions_about_http_services() {
     let guide = include_str!("../../guide.md").to_lowercase();
-    let answers = include_str!("../../../../docs/http.md");
+    let answers = include_str!("../../../../docs/how-to/http.md");
     let (_, answers) = answers.split_once("\n## Common questions\n").unwrap();
     let (answers, _) = answers.split_once("\n## ").unwrap();
     let questions = answers.lines().filter_map(|line| line.strip_prefix("**")?.split_once("**"));
@@ -72,5 +72,5 @@ fn the_guide_leads_to_the_common_questions_about_http_services() {
         let question = question.trim_end_matches('.').to_lowercase();
         assert!(guide.contains(&question), "guide.md should name {question}");
     }
-    assert!(guide.contains("../../docs/http.md#common-questions"));
+    assert!(guide.contains("../../docs/how-to/http.md#common-questions"));
 }

@@ -1,4 +1,4 @@
-//! Claims about the memory that histograms take: those of docs/memory.md.
+//! Claims about the memory that histograms take: those of docs/explanations/memory.md.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ fn bytes(usage: &Usage, cpus: u64) -> u64 {
 
 #[test]
 fn an_endpoint_costs_what_the_docs_say() {
-    let docs = include_str!("../../../../docs/memory.md");
+    let docs = include_str!("../../../../docs/explanations/memory.md");
     let rows = SCHEMAS.map(|schema| {
         let costs = CPUS.map(|cpus| {
             let stage = Stage::new(cpus, schema);
@@ -70,7 +70,11 @@ fn an_endpoint_costs_what_the_docs_say() {
         });
         format!("| {schema} | {} |", costs.map(|cost| cost.to_string()).join(" | "))
     });
-    assert!(docs.contains(&rows.join("\n")), "docs/memory.md does not have\n{}", rows.join("\n"));
+    assert!(
+        docs.contains(&rows.join("\n")),
+        "docs/explanations/memory.md does not have\n{}",
+        rows.join("\n")
+    );
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! The numbers in docs/migrating.md are those of the two examples that it counts.
+//! The numbers in docs/how-to/migrating.md are those of the two examples that it counts.
 
 use std::collections::BTreeMap;
 
 const TALEA: &str = include_str!("../../examples/shop_talea.rs");
 const OTHER: &str = include_str!("../../examples/shop_prometheus_client.rs");
-const DOC: &str = include_str!("../../../../docs/migrating.md");
+const DOC: &str = include_str!("../../../../docs/how-to/migrating.md");
 
 /// Lines of each part: not blank, no comment. A doc comment is a line, since it is a
 /// metric's help.
@@ -30,6 +30,6 @@ fn the_reported_lines_are_those_of_the_examples() {
     rows.push(row("all", ours.values().sum(), theirs.values().sum()));
     assert_eq!((ours.len(), theirs.len()), (3, 3), "no line is outside of a part");
     for row in &rows {
-        assert!(DOC.contains(row.as_str()), "docs/migrating.md should have {rows:#?}");
+        assert!(DOC.contains(row.as_str()), "docs/how-to/migrating.md should have {rows:#?}");
     }
 }

@@ -5,7 +5,7 @@
 //! `system` has the thread's `area` and the `sequences`, which stand once, in instructions of the processor
 //! (`x86_64`, `aarch64`). `model` stands for it under the model checker, `missing` on other systems.
 //!
-//! `docs/adds.md` explains the sequence, instruction by instruction.
+//! `docs/explanations/adds.md` explains the sequence, instruction by instruction.
 
 use super::amount::Amount;
 use crate::primitive::{AtomicU64, Word};
@@ -55,7 +55,7 @@ pub(crate) trait RestartableAdd: Amount {
 }
 
 /// The part of two adds in a row that is not done, because it found no plane.
-// One word: docs/adds.md, "Registers".
+// One word: docs/explanations/adds.md, "Registers".
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Undone {
     /// The first cell; `None` if only the second add is left.

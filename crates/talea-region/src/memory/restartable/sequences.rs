@@ -129,7 +129,7 @@ macro_rules! sequences {
                         t = out(reg) _,
                         cpu = out(reg) _,
                         // The descriptor that was armed before; then how many adds are left. No more
-                        // registers: docs/adds.md, "Registers".
+                        // registers: docs/explanations/adds.md, "Registers".
                         before = out(reg) left,
                         offset = in(reg) offset,
                         table = in(reg) std::ptr::from_ref(table),
