@@ -1,13 +1,16 @@
 //! Endpoints that are declared one by one.
 
+use std::collections::HashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
+
 use http::{Method, Request};
 use talea::{Error, HttpMethod, Registry};
 
-use crate::labels::endpoint::{Methods, UNMATCHED};
+use crate::labels::endpoint::{EndpointLabels, Methods, UNMATCHED};
 use crate::layer::EndpointLayer;
-use crate::meters::endpoint::Endpoint;
-use crate::meters::families::Families;
 use crate::opts::Opts;
+use crate::request::families::Families;
+use crate::request::meters::{Endpoint, EndpointMeters};
 
 /// Registered metrics, under which endpoints are declared. Clones share them.
 ///
@@ -117,10 +120,33 @@ impl Endpoints {
         }
     }
 
-    pub(crate) fn endpoint(&self, methods: Methods, route: &str, handler: &str) -> Endpoint {
-        Endpoint::of(self.families, methods, route, handler)
+    /// The endpoint with these labels, made if it is new.
+    pub(crate) fn endpoint<'a>(
+        &self,
+        methods: Methods,
+        route: &'a str,
+        handler: &'a str,
+    ) -> Endpoint {
+        let place = std::ptr::from_ref(self.families).addr();
+        let mut all = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let known: &HashMap<Key<'a>, Endpoint> = &all;
+        if let Some(endpoint) = known.get(&(place, methods, route, handler)) {
+            return *endpoint;
+        }
+        let (route, handler) = (&*route.to_owned().leak(), &*handler.to_owned().leak());
+        let labels = EndpointLabels { methods, route, handler };
+        let meters = EndpointMeters::new(self.families, labels);
+        let endpoint = Endpoint { meters: Box::leak(Box::new(meters)) };
+        all.insert((place, methods, route, handler), endpoint);
+        endpoint
     }
 }
+
+/// An endpoint's families, by their address; its methods, route and handler.
+type Key<'a> = (usize, Methods, &'a str, &'a str);
+
+/// Equal endpoints are one, since their meters live as long as the program.
+static KNOWN: LazyLock<Mutex<HashMap<Key<'static>, Endpoint>>> = LazyLock::new(Mutex::default);
 
 #[cfg(test)]
 mod tests {

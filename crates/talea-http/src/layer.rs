@@ -10,10 +10,9 @@ use http_body::Body;
 use pin_project_lite::pin_project;
 use tower_service::Service;
 
-use crate::exchange::body::{RequestBody, ResponseBody};
-use crate::exchange::head::BodyEnd;
-use crate::exchange::request::Exchange;
-use crate::meters::endpoint::Endpoint;
+use crate::request::arrival::Exchange;
+use crate::request::bodies::{RequestBody, ResponseBody};
+use crate::request::meters::Endpoint;
 
 /// A layer that meters a service; see [`Endpoints::layer`](crate::Endpoints::layer).
 ///
@@ -98,13 +97,7 @@ where
 
 #[inline]
 fn watched<R: Body>(response: Response<R>, exchange: &mut Exchange) -> Response<ResponseBody<R>> {
-    let body = response.body();
-    let end = match body.size_hint().exact() {
-        Some(0) => BodyEnd::WithHead(0),
-        None if body.is_end_stream() => BodyEnd::WithHead(0),
-        _ => BodyEnd::watched(body, response.headers()),
-    };
-    let (status, extensions) = (response.status(), response.extensions());
-    let transfer = exchange.head(status, extensions, end).map(|head| head.begin(exchange));
+    // A body costs nothing to watch.
+    let transfer = exchange.respond(&response, 0).map(|head| head.begin(exchange));
     response.map(|inner| ResponseBody { inner, transfer })
 }

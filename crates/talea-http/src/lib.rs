@@ -79,14 +79,13 @@
 pub mod axum;
 mod convention;
 mod endpoints;
-mod exchange;
 mod exposition;
 mod labels;
 mod layer;
-mod meters;
 #[cfg(feature = "server")]
 mod metrics_server;
 mod opts;
+mod request;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod turns;
@@ -95,20 +94,19 @@ pub mod turns;
 pub use axum::RouteError;
 pub use convention::Convention;
 pub use endpoints::Endpoints;
-pub use exchange::body::{RequestBody, ResponseBody};
-pub use exchange::caught_panic::CaughtPanic;
-pub use exchange::handler_error::HandlerError;
-pub use exchange::manual::ManualExchange;
-pub use exchange::upgrade::UpgradeGuard;
 #[doc(hidden)]
 pub use exposition::accepts_gzip;
 pub use exposition::{Exposition, ExpositionBody};
 pub use labels::status::StatusLabel;
 pub use layer::{EndpointLayer, MeteredFuture, MeteredService};
-pub use meters::endpoint::Endpoint;
 #[cfg(feature = "server")]
 pub use metrics_server::{MetricsServer, MetricsServerBuilder, ServeError, serve};
 pub use opts::Opts;
+pub use request::bodies::{RequestBody, ResponseBody};
+pub use request::manual::ManualExchange;
+pub use request::marks::{CaughtPanic, HandlerError};
+pub use request::meters::Endpoint;
+pub use request::upgrade::UpgradeGuard;
 #[cfg(feature = "server")]
 pub use server::Limits;
 

@@ -1,15 +1,13 @@
 //! Endpoints as a router declares them, and their meters.
 
 use ::axum::extract::Request;
-use ::axum::http::Method;
 use talea::HttpMethod;
 
-use super::future::watch_request;
+use super::handler::Door;
 use crate::endpoints::Endpoints;
-use crate::exchange::request::Exchange;
 use crate::labels::endpoint::Methods;
-use crate::meters::attributes::known_method;
-use crate::meters::endpoint::EndpointMeters;
+use crate::request::attributes::known_method;
+use crate::request::meters::EndpointMeters;
 
 /// An endpoint of a route.
 #[derive(Clone, Copy, Debug)]
@@ -32,18 +30,6 @@ impl DeclaredEndpoint {
             None => endpoints.unnamed(self.methods, route),
         };
         endpoint.meters
-    }
-}
-
-/// Begins to meter a request.
-#[inline(always)]
-pub(super) fn open(
-    meters: &'static EndpointMeters,
-    exchange: &mut Exchange,
-    request: &mut Request,
-) {
-    if let Some(count) = exchange.open(meters, request) {
-        watch_request(request.body_mut(), count);
     }
 }
 
@@ -160,10 +146,12 @@ impl MetersByMethod {
     pub(super) fn one(meters: &'static EndpointMeters) -> Self {
         Self([Some(meters); HttpMethod::ALL.len()])
     }
+}
 
-    #[inline]
-    pub(super) fn of(&self, method: &Method) -> Option<&'static EndpointMeters> {
-        self.0[known_method(method) as usize]
+impl<H> Door<H> for &'static MetersByMethod {
+    #[inline(always)]
+    fn meters(&self, request: &Request) -> Option<&'static EndpointMeters> {
+        self.0[known_method(request.method()) as usize]
     }
 }
 

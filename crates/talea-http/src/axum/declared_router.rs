@@ -12,12 +12,12 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::declared_endpoint::{DeclaredEndpoint, MeteredParts, MetersByMethod, RouteEndpoints};
-use super::handler::{MeteredHandler, PanicWatch, add};
+use super::handler::add;
 use super::metered_layer::MeteredLayer;
 use super::shared_layer::{SharedLayer, is_shared};
 use crate::endpoints::Endpoints;
 use crate::labels::endpoint::{Methods, UNMATCHED};
-use crate::meters::endpoint::EndpointMeters;
+use crate::request::meters::EndpointMeters;
 
 /// A route, alone in a router of axum's.
 pub(super) struct DeclaredRoute<S> {

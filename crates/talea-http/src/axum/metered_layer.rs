@@ -3,15 +3,10 @@
 //! axum boxes a route again for every layer. So the meter is joined to the user's layer before axum
 //! sees either, and has no box of its own.
 
-use std::task::{Context, Poll};
-
-use ::axum::extract::Request;
-use ::axum::response::{IntoResponse, Response};
 use tower_layer::Layer;
-use tower_service::Service;
 
-use super::declared_endpoint::{MetersByMethod, open};
-use super::future::ServiceFuture;
+use super::declared_endpoint::MetersByMethod;
+use super::handler::MeteredHandler;
 
 #[derive(Clone, Debug)]
 pub(super) struct MeteredLayer<L> {
@@ -27,41 +22,9 @@ impl<L> MeteredLayer<L> {
 }
 
 impl<L: Layer<S>, S> Layer<S> for MeteredLayer<L> {
-    type Service = MeteredLayerService<L::Service>;
+    type Service = MeteredHandler<L::Service, &'static MetersByMethod>;
 
     fn layer(&self, inner: S) -> Self::Service {
-        MeteredLayerService { inner: self.layer.layer(inner), meters: self.meters }
-    }
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct MeteredLayerService<S> {
-    inner: S,
-    meters: &'static MetersByMethod,
-}
-
-impl<S> Service<Request> for MeteredLayerService<S>
-where
-    S: Service<Request>,
-    S::Response: IntoResponse + 'static,
-{
-    type Response = Response;
-    type Error = S::Error;
-    type Future = ServiceFuture<S::Future>;
-
-    #[inline]
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    // Out of line, see `ServiceFuture::call`.
-    #[inline(never)]
-    fn call(&mut self, request: Request) -> Self::Future {
-        let meters = self.meters;
-        ServiceFuture::call(&mut self.inner, request, |exchange, request| {
-            if let Some(meters) = meters.of(request.method()) {
-                open(meters, exchange, request);
-            }
-        })
+        MeteredHandler { inner: self.layer.layer(inner), door: self.meters }
     }
 }

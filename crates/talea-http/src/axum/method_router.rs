@@ -18,10 +18,11 @@ use tower_layer::Layer;
 use tower_service::Service;
 
 use super::declared_endpoint::{DeclaredEndpoint, MeteredParts, RouteEndpoints};
-use super::handler::{MeteredHandler, PanicWatch, add};
+use super::handler::{MeteredHandler, add};
 use super::metered_layer::MeteredLayer;
+use super::meters_by_type::ByType;
+use super::panic_watch::PanicWatch;
 use super::shared_layer::{SharedLayer, is_shared};
-use super::zero_sized_handler::ZeroSizedHandler;
 use crate::labels::endpoint::Methods;
 
 /// A handler or a service for each of some methods. As axum's, it is created by [`get`], [`post`]
@@ -87,9 +88,9 @@ where
                 let handler = handler.clone();
                 match parts.of(method) {
                     None => inner.on(one, PanicWatch(handler)),
-                    Some(meters) => match ZeroSizedHandler::new(handler, meters) {
-                        Ok(handler) => inner.on(one, handler),
-                        Err(handler) => inner.on(one, MeteredHandler { inner: handler, meters }),
+                    Some(meters) => match ByType::declare::<H>(meters) {
+                        Some(door) => inner.on(one, MeteredHandler { inner: handler, door }),
+                        None => inner.on(one, MeteredHandler { inner: handler, door: meters }),
                     },
                 }
             });
@@ -352,9 +353,9 @@ where
         let handler = handler.clone();
         match parts.of_rest() {
             None => routing::any(PanicWatch(handler)),
-            Some(meters) => match ZeroSizedHandler::new(handler, meters) {
-                Ok(handler) => routing::any(handler),
-                Err(handler) => routing::any(MeteredHandler { inner: handler, meters }),
+            Some(meters) => match ByType::declare::<H>(meters) {
+                Some(door) => routing::any(MeteredHandler { inner: handler, door }),
+                None => routing::any(MeteredHandler { inner: handler, door: meters }),
             },
         }
     })

@@ -4,16 +4,16 @@ mod debug_routes;
 mod declared_endpoint;
 mod declared_router;
 mod existing;
-mod future;
 mod handler;
 mod metered_layer;
+mod meters_by_type;
 mod method_router;
-mod panic_note;
+mod panic_watch;
 mod router;
 mod router_layer;
 mod routes;
+mod service;
 mod shared_layer;
-mod zero_sized_handler;
 
 pub use existing::{meter, meter_by};
 pub use method_router::{

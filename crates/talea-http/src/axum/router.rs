@@ -24,8 +24,9 @@ use tower_service::Service;
 
 use super::declared_endpoint::{MeteredParts, RouteEndpoints};
 use super::declared_router::{DeclaredFallback, DeclaredRoute, add_layer, unchecked};
-use super::handler::{MeteredHandler, PanicWatch, add};
+use super::handler::add;
 use super::method_router::MethodRouter;
+use super::panic_watch::PanicWatch;
 use super::shared_layer::is_shared;
 use crate::endpoints::Endpoints;
 

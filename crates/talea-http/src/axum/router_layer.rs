@@ -10,11 +10,11 @@ use talea::{Error, Registry};
 use tower_service::Service;
 
 use super::debug_routes::routes_of;
-use super::declared_endpoint::open;
-use super::future::ServiceFuture;
+use super::handler::Door;
 use super::routes::{RouteError, RouteSpec, Routes};
+use super::service::ServiceFuture;
 use crate::endpoints::Endpoints;
-use crate::exchange::request::Exchange;
+use crate::request::meters::EndpointMeters;
 
 /// A layer that meters a service around an `axum::Router`. For a router alone
 /// [`meter`](super::meter) is shorter. Use the layer if the router is inside of other layers, to
@@ -145,15 +145,19 @@ where
     // Out of line, see `ServiceFuture::call`.
     #[inline(never)]
     fn call(&mut self, request: Request) -> Self::Future {
-        let open = |exchange: &mut Exchange, request: &mut Request| {
-            let Some(routes) = &self.routes else { return };
-            // Before a router, a path can only have been matched by another router further out.
-            let is_before = TypeId::of::<S>() == TypeId::of::<Router>();
-            let matched = request.extensions().get::<MatchedPath>().filter(|_| !is_before);
-            let matched = matched.map(MatchedPath::as_str);
-            let meters = routes.meters(matched, request.method(), request.uri().path());
-            open(meters, exchange, request);
-        };
-        ServiceFuture::call(&mut self.inner, request, open)
+        ServiceFuture::call(&mut self.inner, &self.routes, request)
+    }
+}
+
+/// The door of a service around or inside of a router; `None` if a layer inside meters.
+impl<S: 'static> Door<S> for Option<Routes> {
+    #[inline(always)]
+    fn meters(&self, request: &Request) -> Option<&'static EndpointMeters> {
+        let routes = self.as_ref()?;
+        // Before a router, a path can only have been matched by another router further out.
+        let is_before = TypeId::of::<S>() == TypeId::of::<Router>();
+        let matched = request.extensions().get::<MatchedPath>().filter(|_| !is_before);
+        let matched = matched.map(MatchedPath::as_str);
+        Some(routes.meters(matched, request.method(), request.uri().path()))
     }
 }

@@ -14,8 +14,8 @@ use talea_region::AtomicRef;
 
 use crate::endpoints::Endpoints;
 use crate::labels::status::OTHER;
-use crate::meters::attributes::known_method;
-use crate::meters::endpoint::{Endpoint, EndpointMeters};
+use crate::request::attributes::known_method;
+use crate::request::meters::{Endpoint, EndpointMeters};
 
 /// The endpoints of the routes that were listed or matched. Two pointers, since services are cloned
 /// for each request; they point to data that lives as long as the program, as endpoints do.

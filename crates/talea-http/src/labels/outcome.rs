@@ -28,14 +28,4 @@ impl Outcome {
             Self::TimedOut => "timed_out",
         }
     }
-
-    /// The outcome of a response that was handed over whole.
-    #[inline]
-    pub(crate) fn of_status(status: u16) -> Self {
-        match status {
-            // Request Timeout, Gateway Timeout (RFC 9110, 15.5.9 and 15.6.5).
-            408 | 504 => Self::TimedOut,
-            _ => Self::Complete,
-        }
-    }
 }

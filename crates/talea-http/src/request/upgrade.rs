@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::response::ResponseTransfer;
+use super::end::ResponseTransfer;
 
 /// Keeps a request in flight for as long as the connection that it was upgraded to is open.
 ///

@@ -13,19 +13,19 @@ mod system {
 
     /// An instant of the system's monotonic clock.
     #[derive(Clone, Copy, Debug)]
-    pub(in crate::exchange) struct Instant(Option<time::Instant>);
+    pub(in crate::request) struct Instant(Option<time::Instant>);
 
     impl Instant {
         /// Before any measurement.
-        pub(in crate::exchange) const ZERO: Self = Self(None);
+        pub(in crate::request) const ZERO: Self = Self(None);
 
         #[inline]
-        pub(in crate::exchange) fn now() -> Self {
+        pub(in crate::request) fn now() -> Self {
             Self(Some(time::Instant::now()))
         }
 
         #[inline]
-        pub(in crate::exchange) fn elapsed(&self) -> Duration {
+        pub(in crate::request) fn elapsed(&self) -> Duration {
             self.0.map_or(Duration::ZERO, |start| start.elapsed())
         }
     }

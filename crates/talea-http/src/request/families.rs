@@ -11,7 +11,7 @@ use talea::{
 };
 
 use super::attributes::AttributeIndex;
-use super::context::{LabelContext, LabelTexts};
+use super::label_texts::{LabelContext, LabelTexts};
 use crate::convention::metric_set::{LabelSource, MetricSet, MetricSpec, Stage};
 use crate::opts::Opts;
 
@@ -23,12 +23,12 @@ pub(crate) struct Families {
     pub(super) outcomes: Option<MetricFamily<Counter>>,
     pub(super) to_head: Option<MetricFamily<Histogram<Seconds>>>,
     pub(super) to_end: Option<MetricFamily<Histogram<Seconds>>>,
-    pub(crate) request_size: Option<MetricFamily<Histogram<Bytes>>>,
+    pub(super) request_size: Option<MetricFamily<Histogram<Bytes>>>,
     pub(super) response_size: Option<MetricFamily<Histogram<Bytes>>>,
-    pub(crate) declared_request_size: bool,
+    pub(super) declared_request_size: bool,
     pub(super) attributes: AttributeIndex,
     pub(super) texts: LabelTexts,
-    pub(crate) timed_out_after: Option<Duration>,
+    pub(super) timed_out_after: Option<Duration>,
 }
 
 impl Families {

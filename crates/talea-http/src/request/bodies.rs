@@ -8,8 +8,8 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use super::aborted_body;
+use super::end::ResponseTransfer;
 use super::request_size::RequestBytes;
-use super::response::ResponseTransfer;
 
 pin_project! {
     /// A request's body whose bytes are counted as they are read.

@@ -7,52 +7,31 @@
 
 use std::any::TypeId;
 use std::hash::{Hash, Hasher};
-use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use ::axum::extract::Request;
-use ::axum::handler::Handler;
 use talea_region::AtomicRef;
 
-use super::declared_endpoint::open;
-use super::future::HandlerFuture;
-use crate::exchange::request::Exchange;
-use crate::meters::endpoint::EndpointMeters;
+use super::handler::Door;
+use crate::request::meters::EndpointMeters;
 
-#[derive(Clone, Debug)]
-pub(super) struct ZeroSizedHandler<H> {
-    handler: H,
-    key: PhantomData<fn() -> H>,
-}
+/// The door of the first endpoint that a handler without a size is declared for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByType;
 
-impl<H: 'static> ZeroSizedHandler<H> {
-    /// Wraps a handler with the meters of its endpoint. If the handler has a size, or its type has meters
-    /// already, it is returned as the error.
-    pub(super) fn new(handler: H, meters: &'static EndpointMeters) -> Result<Self, H> {
-        let is_first = size_of::<H>() == 0 && METERS.insert(TypeId::of::<H>(), meters);
-        if is_first { Ok(Self { handler, key: PhantomData }) } else { Err(handler) }
+impl ByType {
+    /// Declares an endpoint for a handler of type `H`. `None` if the handler has a size, or its type
+    /// has meters already.
+    pub(super) fn declare<H: 'static>(meters: &'static EndpointMeters) -> Option<Self> {
+        (size_of::<H>() == 0 && METERS.insert(TypeId::of::<H>(), meters)).then_some(Self)
     }
 }
 
-impl<H, T, S> Handler<T, S> for ZeroSizedHandler<H>
-where
-    H: Handler<T, S>,
-    T: 'static,
-    S: Send + 'static,
-{
-    type Future = HandlerFuture<H::Future>;
-
-    #[inline]
-    fn call(self, mut request: Request, state: S) -> Self::Future {
-        let mut exchange = Exchange::closed();
-        if let Some(meters) = METERS.find(TypeId::of::<H>()) {
-            open(meters, &mut exchange, &mut request);
-        }
-        let call = exchange.call();
-        let future = self.handler.call(request, state);
-        call.returned();
-        HandlerFuture { future, exchange }
+impl<H: 'static> Door<H> for ByType {
+    #[inline(always)]
+    fn meters(&self, _: &Request) -> Option<&'static EndpointMeters> {
+        METERS.find(TypeId::of::<H>())
     }
 }
 
@@ -143,14 +122,16 @@ mod tests {
         fn id<H: 'static>(_: &H) -> TypeId {
             TypeId::of::<H>()
         }
+        fn declare<H: 'static>(_: &H, meters: &'static EndpointMeters) -> Option<ByType> {
+            ByType::declare::<H>(meters)
+        }
         assert!(METERS.find(id(&first)).is_none());
-        let wrapped = ZeroSizedHandler::new(first, meters).unwrap_or_else(|_| unreachable!());
-        assert_eq!(size_of_val(&wrapped), 0);
-        assert!(ZeroSizedHandler::new(first, other).is_err(), "it was declared before");
-        assert!(ZeroSizedHandler::new(second, other).is_ok());
+        assert_eq!(size_of_val(&declare(&first, meters).unwrap()), 0);
+        assert!(declare(&first, other).is_none(), "it was declared before");
+        assert!(declare(&second, other).is_some());
         assert!(ptr::eq(METERS.find(id(&first)).unwrap(), meters));
         assert!(ptr::eq(METERS.find(id(&second)).unwrap(), other));
         let carries = 7;
-        assert!(ZeroSizedHandler::new(move || carries, meters).is_err(), "it has a size");
+        assert!(declare(&move || carries, meters).is_none(), "it has a size");
     }
 }

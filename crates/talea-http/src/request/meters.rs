@@ -1,39 +1,136 @@
-//! The meters of requests with the same attributes, of their responses and their ends.
+//! The meters of an endpoint, of its requests, of their responses and their ends: each step of a
+//! request finds the handles that it records in from those of the step before.
 
+use std::fmt;
 use std::sync::OnceLock;
 
 use http::Extensions;
-use talea::{Bytes, Counter, Histogram, Seconds, UpDownCounter};
+use talea::{Bytes, Counter, Histogram, HttpMethod, Seconds, UpDownCounter};
 use talea_region::AtomicRef;
 
-use super::attributes::RequestAttributes;
-use super::context::LabelContext;
+use super::attributes::{RequestAttributes, RequestHead};
 use super::families::{Families, MetricFamily};
+use super::label_texts::LabelContext;
 use crate::convention::metric_set::Stage;
-use crate::labels::endpoint::EndpointLabels;
+use crate::labels::endpoint::{EndpointLabels, Methods};
 use crate::labels::outcome::Outcome;
 use crate::labels::status::Statuses;
+
+/// A declared endpoint: a pointer to its meters.
+#[derive(Clone, Copy)]
+pub struct Endpoint {
+    pub(crate) meters: &'static EndpointMeters,
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Endpoint").field(&self.meters.labels).finish()
+    }
+}
+
+/// The meters of one endpoint. They live as long as the program, as a route does.
+#[derive(Debug)]
+pub(crate) struct EndpointMeters {
+    families: &'static Families,
+    labels: EndpointLabels,
+    /// Whether each method that is sent has meters of its own.
+    by_method: bool,
+    /// By the index of the request's attributes: the first, which mostly is the only one or that of most
+    /// requests, and the others, of which most stay empty.
+    first: AtomicRef<RequestMeters>,
+    others: Box<[AtomicRef<RequestMeters>]>,
+}
+
+/// If more combinations of attributes are likely, no series are created for them beforehand.
+const LIKELY_AT_MOST: usize = 256;
+
+impl EndpointMeters {
+    /// Creates the meters, and the series of the endpoint's likely requests.
+    pub(crate) fn new(families: &'static Families, labels: EndpointLabels) -> Self {
+        let by_method = families.texts.method_names.are_separate(labels.methods);
+        let count = families.attributes.count(by_method);
+        let others = (1..count).map(|_| AtomicRef::new()).collect();
+        let meters = Self { families, labels, by_method, first: AtomicRef::new(), others };
+        meters.create_likely();
+        meters
+    }
+
+    fn create_likely(&self) {
+        let Self { families, labels, .. } = self;
+        let method = match labels.methods {
+            Methods::One(method) => method,
+            // Of the methods that a route may get, the most likely.
+            Methods::Each => HttpMethod::Get,
+            Methods::Rest => return,
+        };
+        let is_likely = |&index: &usize| {
+            let attributes = families.attributes.nth(self.by_method, index);
+            let is_sent = !self.by_method || attributes.method == method;
+            is_sent && families.attributes.is_likely(&attributes)
+        };
+        let likely: Vec<usize> = (0..=self.others.len()).filter(is_likely).collect();
+        if likely.len() <= LIKELY_AT_MOST {
+            likely.into_iter().for_each(|index| self.nth_request(index).create_likely());
+        }
+    }
+
+    #[inline]
+    pub(super) fn request<'a>(
+        &'static self,
+        head: impl FnOnce() -> RequestHead<'a>,
+    ) -> &'static RequestMeters {
+        // Mostly there is one, and no attribute to look at.
+        let index = match self.others.is_empty() {
+            true => 0,
+            false => self.families.attributes.index(self.by_method, head()),
+        };
+        self.nth_request(index)
+    }
+
+    /// The meters of every request, if they do not depend on its attributes.
+    #[inline]
+    pub(super) fn only_request(&'static self) -> Option<&'static RequestMeters> {
+        self.others.is_empty().then(|| self.nth_request(0))
+    }
+
+    #[inline]
+    fn nth_request(&self, index: usize) -> &'static RequestMeters {
+        let place = index.checked_sub(1).map_or(&self.first, |other| &self.others[other]);
+        place.get().unwrap_or_else(|| self.create_request(index, place))
+    }
+
+    #[cold]
+    fn create_request(
+        &self,
+        index: usize,
+        place: &AtomicRef<RequestMeters>,
+    ) -> &'static RequestMeters {
+        let attributes = self.families.attributes.nth(self.by_method, index);
+        let meters = RequestMeters::new(self.families, self.labels, attributes);
+        place.get_or_set(Box::leak(Box::new(meters)))
+    }
+}
 
 /// The meters of requests to an endpoint that have the same attributes.
 // The fields that each request and its response read come first and begin a line of the cache:
 // if a request goes through many layers, each line has to be fetched anew.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct RequestMeters {
+pub(super) struct RequestMeters {
     /// In place, since it is recorded first.
-    pub(crate) in_flight: UpDownCounter,
+    pub(super) in_flight: UpDownCounter,
     /// By the index of the status and of the response's labels: mostly empty, and many if exact codes
     /// are labels.
     responses: Box<[AtomicRef<ResponseMeters>]>,
     /// The histogram that a request's body records in as soon as it has passed, if its labels do
     /// not depend on the response.
-    pub(crate) request_size: Option<&'static Histogram<Bytes>>,
-    pub(crate) declared_request_size: bool,
+    pub(super) request_size: Option<&'static Histogram<Bytes>>,
+    pub(super) declared_request_size: bool,
     /// Whether requests that failed are counted.
-    pub(crate) counts_errors: bool,
+    pub(super) counts_errors: bool,
     response_labels: usize,
     statuses: Statuses,
-    pub(crate) families: &'static Families,
+    pub(super) families: &'static Families,
     endpoint: EndpointLabels,
     attributes: RequestAttributes,
 }
@@ -41,25 +138,25 @@ pub(crate) struct RequestMeters {
 /// The meters of responses with the same status and labels.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct ResponseMeters {
+pub(super) struct ResponseMeters {
     /// In place, as it is recorded for each.
-    pub(crate) requests: Option<Counter>,
-    pub(crate) to_head: Option<&'static Histogram<Seconds>>,
+    pub(super) requests: Option<Counter>,
+    pub(super) to_head: Option<&'static Histogram<Seconds>>,
     outcomes: [OnceLock<OutcomeMeters>; Outcome::ALL.len()],
     index: usize,
 }
 
 /// The meters of requests that end with the same outcome.
 #[derive(Debug)]
-pub(crate) struct OutcomeMeters {
-    pub(crate) outcomes: Option<&'static Counter>,
-    pub(crate) errors: Option<&'static Counter>,
+pub(super) struct OutcomeMeters {
+    pub(super) outcomes: Option<&'static Counter>,
+    pub(super) errors: Option<&'static Counter>,
     /// Whether a request with this outcome failed, even if its response is no error.
-    pub(crate) is_failure: bool,
-    pub(crate) to_end: Option<&'static Histogram<Seconds>>,
-    pub(crate) response_size: Option<&'static Histogram<Bytes>>,
+    pub(super) is_failure: bool,
+    pub(super) to_end: Option<&'static Histogram<Seconds>>,
+    pub(super) response_size: Option<&'static Histogram<Bytes>>,
     /// `None` if [`RequestMeters::request_size`] is there.
-    pub(crate) request_size: Option<&'static Histogram<Bytes>>,
+    pub(super) request_size: Option<&'static Histogram<Bytes>>,
 }
 
 impl RequestMeters {
@@ -113,9 +210,9 @@ impl RequestMeters {
         }
     }
 
-    /// The meters of a response, or of none.
+    /// Counts a response, or a request without one. Returns its meters.
     #[inline]
-    pub(crate) fn response(
+    pub(super) fn count_response(
         &self,
         status: Option<u16>,
         extensions: Option<&Extensions>,
@@ -127,7 +224,11 @@ impl RequestMeters {
             }
             _ => 0,
         };
-        self.nth_response(labels * self.statuses.count() + status)
+        let response = self.nth_response(labels * self.statuses.count() + status);
+        if let Some(requests) = &response.requests {
+            requests.inc();
+        }
+        response
     }
 
     #[inline]
@@ -148,7 +249,7 @@ impl RequestMeters {
     }
 
     #[inline]
-    pub(crate) fn outcome(
+    pub(super) fn outcome(
         &self,
         response: &'static ResponseMeters,
         outcome: Outcome,

@@ -7,7 +7,7 @@ use http::header::CONTENT_LENGTH;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri, Version};
 use talea::{Bytes, Histogram};
 
-use crate::meters::attributes::RequestHead;
+use super::attributes::RequestHead;
 
 #[derive(Debug)]
 pub(super) enum RequestSize {

@@ -2,12 +2,13 @@
 
 use http::{Extensions, HeaderMap, Method, StatusCode, Uri, Version};
 
-use super::head::BodyEnd;
-use super::request::Exchange;
-use super::response::ResponseTransfer;
-use crate::meters::attributes::RequestHead;
-use crate::meters::endpoint::Endpoint;
-use crate::meters::request::RequestMeters;
+use super::arrival::Exchange;
+use super::attributes::RequestHead;
+use super::clock::Instant;
+use super::end::ResponseTransfer;
+use super::meters::{Endpoint, RequestMeters};
+use super::request_size::RequestSize;
+use super::response::BodyEnd;
 
 /// A request that is recorded by calls: for servers that are not tower's, and bindings to other
 /// languages. It is recorded once, at the endpoint that it [enters](Self::enter) first.
@@ -42,13 +43,13 @@ impl ManualExchange {
     /// A request that arrives now. It is recorded only if it enters an endpoint, or waits at one.
     pub fn arrived() -> Self {
         let mut exchange = Exchange::closed();
-        exchange.start();
-        exchange.received(0);
+        exchange.start = Instant::now();
+        exchange.request_size = RequestSize::Known(0);
         Self { exchange, transfer: None, has_entered: false }
     }
 
-    /// The request is for this endpoint: it is in flight from now on. Without effect if it has entered one
-    /// already.
+    /// The request is for this endpoint: it is in flight from now on. Has no effect if the request has
+    /// entered an endpoint already.
     pub fn enter(&mut self, endpoint: Endpoint, method: &Method, version: Version, is_https: bool) {
         if std::mem::replace(&mut self.has_entered, true) {
             return;
@@ -56,8 +57,8 @@ impl ManualExchange {
         self.move_to(endpoint, method, version, is_https);
     }
 
-    /// The endpoint of the request is not known yet: until it [enters](Self::enter) one, it is in flight at this
-    /// one. Without effect if it has entered one already.
+    /// The endpoint of the request is not known yet: until the request [enters](Self::enter) one, it is in
+    /// flight at this one. Has no effect if the request has entered an endpoint already.
     pub fn wait_at(
         &mut self,
         endpoint: Endpoint,
@@ -78,7 +79,7 @@ impl ManualExchange {
         if let Some(before) = self.exchange.meters {
             before.in_flight.dec();
         }
-        self.exchange.enter_at(meters, method);
+        self.exchange.enter(meters, method);
     }
 
     /// Whether it has entered an endpoint, and has not ended.
@@ -88,10 +89,10 @@ impl ManualExchange {
 
     /// The length of the request's body, in bytes.
     pub fn received(&mut self, bytes: u64) {
-        self.exchange.received(bytes);
+        self.exchange.request_size = RequestSize::Known(bytes);
     }
 
-    /// The whole response is sent, with so many bytes of body. A status that is none counts as 500.
+    /// The whole response is sent, with a body of this length. An invalid status counts as 500.
     pub fn respond(&mut self, status: u16, bytes: u64) {
         let _ = self.exchange.head(known(status), &Extensions::new(), BodyEnd::WithHead(bytes));
     }
@@ -103,10 +104,10 @@ impl ManualExchange {
         self.transfer = head.map(|head| head.begin(&mut self.exchange));
     }
 
-    /// So many bytes of the response's body were sent.
+    /// Adds to the number of bytes of the response's body that were sent.
     pub fn sent(&mut self, bytes: u64) {
         if let Some(transfer) = &mut self.transfer {
-            transfer.add_len(bytes);
+            transfer.sent += bytes;
         }
     }
 
@@ -127,7 +128,8 @@ impl ManualExchange {
         self.close();
     }
 
-    /// Records nothing any more: in a child that was forked during the request, whose parent records it.
+    /// Records nothing any more. Call this in a child that was forked during the request: its parent
+    /// records the request.
     pub fn forget(&mut self) {
         self.has_entered = true;
         std::mem::forget(self.transfer.take());
