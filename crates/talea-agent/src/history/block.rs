@@ -34,6 +34,8 @@ pub(super) struct Block {
     /// The records; or the one that stands for all of them, and where its compressed part begins.
     bytes: Vec<u8>,
     packed_at: Option<usize>,
+    /// The number of the first tick.
+    first: u64,
     ends: Vec<usize>,
     times: Vec<Time>,
 }
@@ -52,17 +54,25 @@ impl Block {
         &self.times
     }
 
-    /// The records that a file has of it.
-    pub(super) fn records(&self) -> Vec<&[u8]> {
+    /// A block without ticks, of which the first will have this number.
+    pub(super) fn new(first: u64) -> Self {
+        Self { first, ..Self::default() }
+    }
+
+    /// The records that a file has of it, each with the number of its first tick.
+    pub(super) fn records(&self) -> Vec<(u64, &[u8])> {
         match self.packed_at {
-            Some(_) => vec![&self.bytes],
-            None => split(&self.bytes, &self.ends).collect(),
+            Some(_) => vec![(self.first, &self.bytes)],
+            None => {
+                let numbers = (0..).map(|tick| self.first.wrapping_add(tick));
+                numbers.zip(split(&self.bytes, &self.ends)).collect()
+            }
         }
     }
 
-    /// Adds a tick; false if nothing can follow, since the block is whole.
-    pub(super) fn push(&mut self, record: &[u8]) -> bool {
-        if self.packed_at.is_some() {
+    /// Adds the tick of this number; false if that is not the next one, or the block is whole.
+    pub(super) fn push(&mut self, number: u64, record: &[u8]) -> bool {
+        if self.packed_at.is_some() || self.first.wrapping_add(self.len() as u64) != number {
             return false;
         }
         self.bytes.extend_from_slice(record);
@@ -113,11 +123,12 @@ impl Block {
         if self.bytes.len() > most_unpacked(bytes.len()) {
             return None;
         }
-        Some(Self { bytes, packed_at, ends: self.ends.clone(), times: self.times.clone() })
+        let (ends, times) = (self.ends.clone(), self.times.clone());
+        Some(Self { bytes, packed_at, first: self.first, ends, times })
     }
 
     /// A block of the record that stands for all of its own; `None` if it is damaged.
-    pub(super) fn of_packed(record: &[u8]) -> Option<Self> {
+    pub(super) fn of_packed(first: u64, record: &[u8]) -> Option<Self> {
         let mut head = Bytes(record.get(1..)?);
         let count = head.count().filter(|count| *count <= MOST_TICKS)?;
         let (mut ends, mut end) = (Vec::new(), 0usize);
@@ -130,15 +141,15 @@ impl Block {
             return None;
         }
         let bytes = inflate(head.0, end)?;
-        let mut block =
-            Self { bytes: record.to_vec(), packed_at: Some(packed_at), ends, times: Vec::new() };
+        let (whole, packed_at) = (record.to_vec(), Some(packed_at));
+        let mut block = Self { bytes: whole, packed_at, first, ends, times: Vec::new() };
         split(&bytes, &block.ends.clone()).for_each(|record| block.note_time(record));
         Some(block)
     }
 
     /// Whether it has the first ticks of a block that was packed later.
     pub(super) fn is_replaced_by(&self, packed: &Self) -> bool {
-        self.packed_at.is_none() && packed.times.starts_with(&self.times)
+        self.packed_at.is_none() && packed.first == self.first && packed.len() >= self.len()
     }
 }
 

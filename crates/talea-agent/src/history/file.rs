@@ -1,14 +1,18 @@
-//! The file of a history: `talea history 1` and a line end, then records. Each has its length and a
-//! checksum (CRC-32), 4 bytes each, the lowest first, then the number of its store, then the record itself.
+//! The file of a history: `talea history 2` and a line end, then records. Each has a mark, its length and a
+//! checksum (CRC-32) of what follows, 4 bytes each, the lowest first; then the number of its store (1 byte), the number
+//! of its first tick (8 bytes), and the record itself. A tick that says what changed is read only behind the tick
+//! before it, so damage never misleads.
 //!
-//! A file that was cut within its last record, as by a kill, is read up to there. Any other damage is skipped: the
-//! next whole record is searched for. The agent then moves the file aside and writes a new one of all that it could read.
+//! What is damaged is skipped: the next whole record is searched for by its mark. Bytes behind the last whole record, as
+//! after a kill or a crash, are cut off. A file that is damaged otherwise is moved aside, and a new one is written of
+//! all that could be read.
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata, OpenOptions};
-use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufWriter, ErrorKind, Seek, Write};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -17,21 +21,25 @@ use talea::outside::Reader;
 use super::block::{LATER, PACKED, STEPS};
 use talea_view::screen::note;
 
-const BEGINS: &[u8; 16] = b"talea history 1\n";
+const BEGINS: &[u8; 16] = b"talea history 2\n";
 /// The first line of any version, up to its number.
 const VERSIONS: &[u8] = b"talea history ";
-/// A record is not longer; more is damage.
+/// Each record begins so. No text has these bytes, and no run of equal bytes is one.
+const MARK: [u8; 4] = [0xC1, b'r', b'e', 0xFE];
+/// A record's mark, length and checksum.
+const HEAD: usize = 12;
+/// The least length of what follows: a store, a number, and the kind of the record.
+const LEAST: usize = 10;
+/// The most; more is damage.
 const LONGEST: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 /// A file is written anew when it is so much longer than what is kept.
 const ROOM: u64 = 1 << 20;
 /// How many files are moved aside; none of them is removed.
 const MOST_ASIDE: u32 = 9;
-/// The bytes that are read in search of whole records behind damage. Any bytes can look like the begin of a long one.
+/// The bytes that are read in search of whole records behind damage.
 const MOST_SEARCHED: u64 = 512 << 20;
 /// The bytes that are searched at once.
 const CHUNK: usize = 1 << 16;
-/// A record's length and checksum.
-const HEAD: usize = 8;
 
 /// A history that this process writes.
 #[derive(Debug)]
@@ -43,52 +51,61 @@ pub(super) struct HistoryFile {
     broken: [bool; STEPS.len()],
     /// Its path does not name it, so that nothing is written to it any more.
     is_displaced: bool,
+    /// It has damage within, and is to be written anew.
+    is_damaged: bool,
     /// The bytes that could not be read when it was opened.
     lost: u64,
+    /// Hands what was written to the disk, which may take seconds.
+    syncing: Option<JoinHandle<io::Result<()>>>,
     /// Has the next record fail as on a disk that is full.
     #[cfg(test)]
     pub(super) fail_next: bool,
 }
 
 impl HistoryFile {
-    /// Opens a file or makes one, and hands its records to `take`, which says whether it could use them. Bytes behind
-    /// the last whole record, where a writer was killed, are removed. A file that is damaged otherwise is moved aside.
-    pub(super) fn open(path: &Path, take: impl FnMut(usize, &[u8]) -> bool) -> Result<Self> {
-        let doing = || format!("the history {}", path.display());
-        let mut history = Self::open_or_make(path, take).with_context(doing)?;
-        if !history.is_displaced {
-            history.file.seek(SeekFrom::Start(history.len)).with_context(doing)?;
-        }
-        Ok(history)
+    /// Opens a file or makes one, and hands its records to `take`, which says whether it could use them.
+    pub(super) fn open(path: &Path, take: impl FnMut(usize, u64, &[u8]) -> bool) -> Result<Self> {
+        Self::open_or_make(path, take).with_context(|| format!("the history {}", path.display()))
     }
 
-    fn open_or_make(path: &Path, take: impl FnMut(usize, &[u8]) -> bool) -> Result<Self> {
+    fn open_or_make(path: &Path, take: impl FnMut(usize, u64, &[u8]) -> bool) -> Result<Self> {
         let how = &mut OpenOptions::new();
-        let mut file = open(path, how.read(true).write(true).create(true), &own_user())?;
+        let file = open(path, how.read(true).write(true).create(true), &own_user())?;
         lock(&file)?;
         if is_hardly_begun(&file)? {
             file.set_len(0)?;
-            file.write_all(BEGINS)?;
+            file.write_all_at(BEGINS, 0)?;
         }
         let read = read_records(&file, take)?;
         if !read.is_history && Reader::open(path).is_ok() {
             bail!("it is a region, expected a file of the agent's own");
         }
-        if read.lost == 0 {
+        let is_whole = read.is_history && read.lost == 0;
+        let aside = if is_whole {
             file.set_len(read.end)?;
+            Ok(None)
         } else {
-            let aside = move_aside(path)?;
-            let (path, aside) = (path.display(), aside.display());
-            let lost = read.loss();
-            note(format_args!("talea serve: the history {path}: {lost}; it is now {aside}"));
+            move_aside(path).map(Some)
+        };
+        let then = match aside {
+            Ok(None) => "the rest is cut off".to_owned(),
+            Ok(Some(aside)) => format!("it is now {}", aside.display()),
+            // What is whole is not given up for the sake of what is damaged.
+            Err(error) if read.is_history => format!("it is written anew: {error}"),
+            Err(error) => return Err(error),
+        };
+        if let Some(loss) = read.loss() {
+            note(format_args!("talea serve: the history {}: {loss}; {then}", path.display()));
         }
         Ok(Self {
             path: path.to_owned(),
             file,
             len: read.end,
             broken: [false; STEPS.len()],
-            is_displaced: read.lost > 0,
-            lost: read.lost,
+            is_displaced: false,
+            is_damaged: !is_whole,
+            lost: read.lost + read.tail(),
+            syncing: None,
             #[cfg(test)]
             fail_next: false,
         })
@@ -98,16 +115,17 @@ impl HistoryFile {
     pub(super) fn read(
         path: &Path,
         owners: &[u32],
-        take: impl FnMut(usize, &[u8]) -> bool,
+        take: impl FnMut(usize, u64, &[u8]) -> bool,
     ) -> Result<()> {
         let doing = || format!("the history {}", path.display());
         let file = open(path, OpenOptions::new().read(true), owners).with_context(doing)?;
         let read = read_records(&file, take).with_context(doing)?;
-        if !read.is_history {
-            bail!("the history {}: {}", path.display(), read.loss());
-        }
-        if read.lost > 0 {
-            note(format_args!("the history {}: {}", path.display(), read.loss()));
+        let loss = read.loss().filter(|_| !read.is_history || read.lost > 0);
+        match loss {
+            Some(loss) if read.is_history => note(format_args!("{}: {loss}", doing())),
+            Some(loss) => bail!("{}: {loss}", doing()),
+            // A record may be written just now.
+            None => {}
         }
         Ok(())
     }
@@ -119,23 +137,20 @@ impl HistoryFile {
 
     /// Whether records are written.
     pub(super) fn is_written(&self) -> bool {
-        !self.is_displaced
+        !self.is_displaced && !self.is_damaged
     }
 
-    /// Appends a record. Where one could not be written, those of its store are left out until a block
-    /// begins.
-    pub(super) fn append(&mut self, store: usize, record: &[u8]) -> Result<()> {
-        if self.is_displaced {
+    /// Appends a record, by the number of its first tick. Behind one that could not be written, those of its store are
+    /// left out until a block begins.
+    pub(super) fn append(&mut self, store: usize, number: u64, record: &[u8]) -> Result<()> {
+        let is_later = record.first() == Some(&LATER);
+        if !self.is_written() || self.broken[store] && is_later {
             self.broken[store] = record.first() != Some(&PACKED);
             return Ok(());
         }
-        // Records after one that is missing cannot be read.
-        if self.broken[store] && record.first() == Some(&LATER) {
-            return Ok(());
-        }
-        let framed = framed(store, record);
+        let framed = framed(store, number, record);
         let written = if is_too_long(record) {
-            // A reader would take it for damage, and lose those behind it.
+            // A reader would take it for damage.
             Err(io::Error::other("a record is too long for the file"))
         } else {
             self.write(&framed)
@@ -143,34 +158,44 @@ impl HistoryFile {
         self.broken[store] = written.is_err() && record.first() != Some(&PACKED);
         match written {
             Ok(()) => self.len += framed.len() as u64,
-            // Half a record would hide those behind it.
-            Err(_) => {
-                self.file.set_len(self.len)?;
-                self.file.seek(SeekFrom::Start(self.len))?;
-            }
+            // The next record is written over what there is of this one, also if it cannot be cut off.
+            Err(_) => drop(self.file.set_len(self.len)),
         }
-        written.with_context(|| format!("the history {}", self.path.display()))
+        let synced = if is_later { Ok(()) } else { self.sync() };
+        written.and(synced).with_context(|| format!("the history {}", self.path.display()))
     }
 
     fn write(&mut self, framed: &[u8]) -> io::Result<()> {
         #[cfg(test)]
         if self.fail_next {
-            self.file.write_all(&framed[..framed.len() / 2])?;
+            self.file.write_all_at(&framed[..framed.len() / 2], self.len)?;
             return Err(ErrorKind::StorageFull.into());
         }
-        self.file.write_all(framed)
+        self.file.write_all_at(framed, self.len)
     }
 
-    /// Writes the file anew where it has much that is not kept any more, or was removed or moved away. A file that
-    /// somebody else put at its path is left alone.
-    pub(super) fn shrink<'a, I: Iterator<Item = (usize, &'a [u8])>>(
+    /// Has the disk take what was written, beside the caller. An error is of the time before.
+    fn sync(&mut self) -> io::Result<()> {
+        if self.syncing.as_ref().is_some_and(|syncing| !syncing.is_finished()) {
+            return Ok(());
+        }
+        let before = self.syncing.take().map(JoinHandle::join);
+        let file = self.file.try_clone()?;
+        let thread = std::thread::Builder::new().name("talea-history".to_owned());
+        self.syncing = Some(thread.spawn(move || file.sync_data())?);
+        before.and_then(Result::ok).unwrap_or(Ok(()))
+    }
+
+    /// Writes the file anew where it has much that is not kept any more, was removed or moved away, or is damaged. A
+    /// file that somebody else put at its path is left alone.
+    pub(super) fn shrink<'a, I: Iterator<Item = (usize, u64, &'a [u8])>>(
         &mut self,
         records: impl Fn() -> I,
     ) -> Result<()> {
         let is_there = self.is_there();
         let is_there = is_there.with_context(|| format!("the history {}", self.path.display()))?;
-        let kept = records().map(|(_, record)| record.len() as u64 + 9).sum::<u64>();
-        if is_there && self.len <= 2 * kept + ROOM {
+        let kept = records().map(|it| (it.2.len() + HEAD + LEAST) as u64).sum::<u64>();
+        if is_there && !self.is_damaged && self.len <= 2 * kept + ROOM {
             return Ok(());
         }
         // Nothing is written to a file without its name.
@@ -193,7 +218,7 @@ impl HistoryFile {
         Ok(there.is_some())
     }
 
-    fn replace<'a>(&mut self, records: impl Iterator<Item = (usize, &'a [u8])>) -> Result<()> {
+    fn replace<'a>(&mut self, records: impl Iterator<Item = (usize, u64, &'a [u8])>) -> Result<()> {
         let beside = beside(&self.path);
         let how = &mut OpenOptions::new();
         let file = open(&beside, how.write(true).create(true).truncate(false), &own_user())
@@ -201,13 +226,15 @@ impl HistoryFile {
         // Another agent's is neither emptied nor removed.
         lock(&file).with_context(|| beside.display().to_string())?;
         let written = write_anew(file, records).and_then(|written| {
+            // On the disk before it has the name: a crash leaves the one file or the other.
+            written.0.sync_data()?;
             std::fs::rename(&beside, &self.path)?;
             Ok(written)
         });
         match written {
             Ok(written) => {
                 (self.file, self.len, self.broken) = written;
-                self.is_displaced = false;
+                (self.is_displaced, self.is_damaged) = (false, false);
             }
             Err(error) => {
                 let _ = std::fs::remove_file(&beside);
@@ -215,6 +242,13 @@ impl HistoryFile {
             }
         }
         Ok(())
+    }
+}
+
+impl Drop for HistoryFile {
+    /// The lock is let go with the last descriptor.
+    fn drop(&mut self) {
+        self.syncing.take().map(JoinHandle::join);
     }
 }
 
@@ -230,18 +264,18 @@ fn beside(path: &Path) -> PathBuf {
 /// Empties a file and writes records to it. Returns it with its length and the stores that miss their last record.
 fn write_anew<'a>(
     file: File,
-    records: impl Iterator<Item = (usize, &'a [u8])>,
+    records: impl Iterator<Item = (usize, u64, &'a [u8])>,
 ) -> io::Result<(File, u64, [bool; STEPS.len()])> {
     file.set_len(0)?;
     let mut out = BufWriter::new(file);
     out.write_all(BEGINS)?;
     let mut broken = [false; STEPS.len()];
-    for (store, record) in records {
+    for (store, number, record) in records {
         if is_too_long(record) {
             broken[store] = record.first() != Some(&PACKED);
         } else if !broken[store] || record.first() != Some(&LATER) {
             broken[store] = false;
-            out.write_all(&framed(store, record))?;
+            out.write_all(&framed(store, number, record))?;
         }
     }
     let mut file = out.into_inner()?;
@@ -249,19 +283,15 @@ fn write_anew<'a>(
     Ok((file, len, broken))
 }
 
-/// Whether a record is too long for a file, with the number of its store.
+/// Whether a record is too long for a file.
 fn is_too_long(record: &[u8]) -> bool {
-    record.len() + 1 > LONGEST
+    record.len() + LEAST > LONGEST
 }
 
-fn framed(store: usize, record: &[u8]) -> Vec<u8> {
-    let mut framed = vec![0; 8];
-    framed.push(store as u8);
-    framed.extend_from_slice(record);
-    let (len, sum) = ((framed.len() - 8) as u32, crc32fast::hash(&framed[8..]));
-    framed[..4].copy_from_slice(&len.to_le_bytes());
-    framed[4..8].copy_from_slice(&sum.to_le_bytes());
-    framed
+fn framed(store: usize, number: u64, record: &[u8]) -> Vec<u8> {
+    let body = [&[store as u8][..], &number.to_le_bytes(), record].concat();
+    let (len, sum) = ((body.len() as u32).to_le_bytes(), crc32fast::hash(&body).to_le_bytes());
+    [&MARK[..], &len, &sum, &body].concat()
 }
 
 /// The users whose files the agent uses.
@@ -337,17 +367,27 @@ struct Reading {
     len: u64,
     /// Where the last whole record ends.
     end: u64,
-    /// The bytes that could not be used, other than a last record that was cut off.
+    /// The bytes before that which could not be used.
     lost: u64,
 }
 
 impl Reading {
-    /// What is wrong with the file.
-    fn loss(&self) -> String {
+    /// The bytes behind the last whole record.
+    fn tail(&self) -> u64 {
+        self.len.saturating_sub(self.end)
+    }
+
+    /// What is wrong with the file; `None` if all of it could be used.
+    fn loss(&self) -> Option<String> {
         let Self { is_history, len, lost, .. } = self;
-        match is_history {
-            true => format!("{lost} of its {len} bytes are damaged; what is whole is kept"),
-            false => "it is no history of this version, or nothing of it is whole".to_owned(),
+        match (is_history, lost + self.tail()) {
+            (false, _) => {
+                Some("it is no history of this version, or nothing of it is whole".into())
+            }
+            (true, 0) => None,
+            (true, lost) => {
+                Some(format!("{lost} of its {len} bytes are damaged; what is whole is kept"))
+            }
         }
     }
 }
@@ -359,130 +399,101 @@ fn is_hardly_begun(file: &File) -> io::Result<bool> {
     Ok(len < BEGINS.len() && BEGINS.starts_with(&begins[..len]))
 }
 
-/// Hands all whole records to `take`, which says whether it could use them. Behind damage, those of a store are left out
-/// until a block begins.
-fn read_records(file: &File, mut take: impl FnMut(usize, &[u8]) -> bool) -> io::Result<Reading> {
+/// Hands all whole records to `take`, which says whether it could use them.
+fn read_records(
+    file: &File,
+    mut take: impl FnMut(usize, u64, &[u8]) -> bool,
+) -> io::Result<Reading> {
     let len = file.metadata()?.len();
-    let begins = BEGINS.len() as u64;
-    let mut reading = Reading { is_history: false, len, end: begins, lost: 0 };
     let mut first = [0; BEGINS.len()];
-    reading.is_history = file.read_at(&mut first, 0)? == first.len() && first == *BEGINS;
-    if !reading.is_history {
-        // Another version says so itself. Else its first line may be damaged.
-        reading.lost = if first.starts_with(VERSIONS) { len } else { begins.min(len) };
-        if reading.lost == len {
-            return Ok(reading);
-        }
+    let is_history = file.read_at(&mut first, 0)? == first.len() && first == *BEGINS;
+    // A damaged first line is searched for records as any other bytes are.
+    let begin = if is_history { BEGINS.len() as u64 } else { 0 };
+    let mut reading = Reading { is_history, len, end: begin, lost: 0 };
+    if !is_history && first.starts_with(VERSIONS) {
+        (reading.lost, reading.end) = (len, len);
+        return Ok(reading);
     }
-    let mut input = BufReader::new(file);
-    input.seek(SeekFrom::Start(begins))?;
-    let (mut at, mut record, mut search) = (begins, Vec::new(), MOST_SEARCHED);
-    let mut is_missing = [false; STEPS.len()];
-    while at < len {
-        if !read_record(&mut input, &mut record)? {
-            let Some(next) = next_record(file, at, len, &mut search)? else {
-                if !is_cut_off(file, at, len)? {
-                    reading.lost += len - at;
-                }
-                break;
-            };
-            reading.lost += next - at;
-            is_missing = [true; STEPS.len()];
-            at = next;
-            input.seek(SeekFrom::Start(at))?;
-            continue;
-        }
+    let mut search = Search { file, len, left: MOST_SEARCHED, body: Vec::new() };
+    while let Some(at) = search.next_record(reading.end)? {
+        let framed = (HEAD + search.body.len()) as u64;
+        reading.lost += at - reading.end;
+        reading.end = at + framed;
         reading.is_history = true;
-        let (store, framed) = (usize::from(record[0]), (HEAD + record.len()) as u64);
-        at += framed;
-        reading.end = at;
-        let is_later = record.get(1) == Some(&LATER);
-        if let Some(is_missing) = is_missing.get_mut(store) {
-            *is_missing &= is_later;
-        }
-        if is_missing.get(store) == Some(&true) || !take(store, &record[1..]) {
-            reading.lost += framed;
-        }
+        let is_taken = split_body(&search.body)
+            .is_some_and(|(store, number, record)| take(store, number, record));
+        reading.lost += if is_taken { 0 } else { framed };
     }
     Ok(reading)
 }
 
-/// Reads a record with the number of its store; false at the end, and at what is damaged.
-fn read_record(input: &mut impl Read, record: &mut Vec<u8>) -> io::Result<bool> {
-    let mut head = [0; HEAD];
-    match input.read_exact(&mut head) {
-        Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
-        read => read?,
-    }
-    let (len, sum) = parts_of(head);
-    if len == 0 || len > LONGEST {
-        return Ok(false);
-    }
-    record.clear();
-    // Memory for what is there, whatever the length says.
-    input.take(len as u64).read_to_end(record)?;
-    Ok(record.len() == len && crc32fast::hash(record) == sum)
+/// Finds whole records in a file.
+struct Search<'a> {
+    file: &'a File,
+    len: u64,
+    /// How many more bytes may be read that turn out to be no record.
+    left: u64,
+    /// Of the record that was found last.
+    body: Vec<u8>,
 }
 
-/// The length and the checksum of a record.
-fn parts_of(head: [u8; HEAD]) -> (usize, u32) {
-    let [a, b, c, d, rest @ ..] = head;
-    (u32::from_le_bytes([a, b, c, d]) as usize, u32::from_le_bytes(rest))
-}
-
-/// Whether a file ends within the record at `at`, as where a writer was killed.
-fn is_cut_off(file: &File, at: u64, len: u64) -> io::Result<bool> {
-    let mut head = [0; HEAD];
-    if file.read_at(&mut head, at)? < HEAD {
-        return Ok(true);
-    }
-    let declared = parts_of(head).0;
-    Ok((1..=LONGEST).contains(&declared) && declared as u64 > len - at - HEAD as u64)
-}
-
-/// Where the next whole record begins behind a damaged one; `None` if there is none. `search` is how many bytes may
-/// still be read for that.
-fn next_record(file: &File, at: u64, len: u64, search: &mut u64) -> io::Result<Option<u64>> {
-    // Its length may be right.
-    let mut head = [0; HEAD];
-    if file.read_at(&mut head, at)? == HEAD {
-        let next = at + (HEAD + parts_of(head).0) as u64;
-        if next < len && is_whole(file, next, len, search)? {
-            return Ok(Some(next));
-        }
-    }
-    let mut chunk = vec![0; CHUNK + HEAD + 2];
-    let mut start = at + 1;
-    while start < len && *search > 0 {
-        let read = read_at_most(file, &mut chunk, start)?;
-        *search = search.saturating_sub(read as u64);
-        for (place, head) in (start..).zip(chunk[..read].windows(HEAD + 2)).take(CHUNK) {
-            // A store that there is, and a kind of record that there is.
-            let is_likely = usize::from(head[HEAD]) < STEPS.len() && head[HEAD + 1] <= PACKED;
-            if is_likely && is_whole(file, place, len, search)? {
-                return Ok(Some(place));
+impl Search<'_> {
+    /// Where the next whole record begins, from `at` on.
+    fn next_record(&mut self, mut at: u64) -> io::Result<Option<u64>> {
+        while !self.read_record(at)? {
+            match self.next_mark(at + 1)? {
+                Some(next) => at = next,
+                None => return Ok(None),
             }
         }
-        start += CHUNK as u64;
+        Ok(Some(at))
     }
-    Ok(None)
+
+    /// Reads the record at a place; whether it is whole.
+    fn read_record(&mut self, at: u64) -> io::Result<bool> {
+        let mut head = [0; HEAD];
+        if read_at_most(self.file, &mut head, at)? < HEAD || !head.starts_with(&MARK) {
+            return Ok(false);
+        }
+        let [_, _, _, _, a, b, c, d, sum @ ..] = head;
+        let declared = u32::from_le_bytes([a, b, c, d]) as usize;
+        let rest = self.len.saturating_sub(at + HEAD as u64);
+        if !(LEAST..=LONGEST).contains(&declared) || declared as u64 > rest {
+            return Ok(false);
+        }
+        self.body.resize(declared, 0);
+        let read = read_at_most(self.file, &mut self.body, at + HEAD as u64)?;
+        let is_whole = read == declared && crc32fast::hash(&self.body) == u32::from_le_bytes(sum);
+        if !is_whole {
+            self.left = self.left.saturating_sub(declared as u64);
+        }
+        Ok(is_whole)
+    }
+
+    /// Where the next mark of a record is, from `at` on.
+    fn next_mark(&mut self, mut at: u64) -> io::Result<Option<u64>> {
+        let mut chunk = vec![0; CHUNK + MARK.len() - 1];
+        while at < self.len && self.left > 0 {
+            let read = read_at_most(self.file, &mut chunk, at)?;
+            // Most of what a crash leaves are zeros, which need no closer look.
+            let may_have_one = chunk[..read].contains(&MARK[0]);
+            let mut windows = chunk[..read].windows(MARK.len());
+            let found = may_have_one.then(|| windows.position(|it| it == MARK)).flatten();
+            self.left = self.left.saturating_sub(found.unwrap_or(CHUNK) as u64);
+            match found {
+                Some(place) => return Ok(Some(at + place as u64)),
+                None => at += CHUNK as u64,
+            }
+        }
+        Ok(None)
+    }
 }
 
-/// Whether a whole record is at a place.
-fn is_whole(file: &File, at: u64, len: u64, search: &mut u64) -> io::Result<bool> {
-    let mut head = [0; HEAD];
-    if file.read_at(&mut head, at)? < HEAD {
-        return Ok(false);
-    }
-    let (declared, sum) = parts_of(head);
-    let rest = len.saturating_sub(at + HEAD as u64).min(*search);
-    if !(2..=LONGEST).contains(&declared) || declared as u64 > rest {
-        return Ok(false);
-    }
-    *search -= declared as u64;
-    let mut record = vec![0; declared];
-    let read = read_at_most(file, &mut record, at + HEAD as u64)?;
-    Ok(read == declared && crc32fast::hash(&record) == sum)
+/// The number of a store, the number of a record's first tick, and the record.
+fn split_body(body: &[u8]) -> Option<(usize, u64, &[u8])> {
+    let (store, rest) = body.split_first()?;
+    let (number, record) = rest.split_first_chunk()?;
+    Some((usize::from(*store), u64::from_le_bytes(*number), record))
 }
 
 /// Fills a buffer, as far as the file goes.

@@ -81,14 +81,15 @@ impl History {
     fn use_file(&mut self) -> Result<()> {
         let Some(kept_in) = &mut self.kept_in else { return Ok(()) };
         let mut joined = Self::new(self.extent);
-        let mut file =
-            HistoryFile::open(&kept_in.path, |store, record| joined.take(store, record))?;
+        let mut file = HistoryFile::open(&kept_in.path, |store, number, record| {
+            joined.take(store, number, record)
+        })?;
         kept_in.lost += file.lost();
         let mut written = Ok(());
         for (number, (store, joined)) in self.stores.iter().zip(&mut joined.stores).enumerate() {
-            for record in store.records() {
-                joined.take(record);
-                written = written.and(file.append(number, record));
+            for (first, record) in store.records() {
+                joined.take(first, record);
+                written = written.and(file.append(number, first, record));
             }
             joined.goes_on_after(store);
         }
@@ -100,22 +101,24 @@ impl History {
     /// Reads a file of one of these users, which may be written to meanwhile.
     pub fn read(extent: Extent, path: &Path, owners: &[u32]) -> Result<Self> {
         let mut history = Self::new(extent);
-        HistoryFile::read(path, owners, |store, record| history.take(store, record))?;
+        HistoryFile::read(path, owners, |store, number, record| {
+            history.take(store, number, record)
+        })?;
         Ok(history)
     }
 
     /// Takes a record that was written; whether it could be read.
-    fn take(&mut self, store: usize, record: &[u8]) -> bool {
-        self.stores.get_mut(store).is_some_and(|store| store.take(record))
+    fn take(&mut self, store: usize, number: u64, record: &[u8]) -> bool {
+        self.stores.get_mut(store).is_some_and(|store| store.take(number, record))
     }
 
     /// Adds what a page shows now. An error says that the file could not be written; memory has it.
     pub(crate) fn add(&mut self, time: Time, families: &[Family]) -> Result<()> {
         let mut written = self.try_again(time);
         for (number, store) in self.stores.iter_mut().enumerate() {
-            for record in store.add(time, families) {
+            for (first, record) in store.add(time, families) {
                 if let Some(file) = self.kept_in.as_mut().and_then(|it| it.file.as_mut()) {
-                    written = written.and(file.append(number, &record));
+                    written = written.and(file.append(number, first, &record));
                 }
             }
         }
@@ -141,7 +144,9 @@ impl History {
         };
         file.shrink(|| {
             let numbered = self.stores.iter().enumerate();
-            numbered.flat_map(|(number, store)| store.records().map(move |it| (number, it)))
+            numbered.flat_map(|(number, store)| {
+                store.records().map(move |(first, record)| (number, first, record))
+            })
         })
     }
 
@@ -275,8 +280,16 @@ mod tests {
     }
 
     fn seconds(history: &History) -> Vec<(Time, Vec<Family>)> {
+        ticks(&history.last_seconds(ALL))
+    }
+
+    fn minutes(history: &History) -> Vec<(Time, Vec<Family>)> {
+        ticks(&history.last_minutes(ALL))
+    }
+
+    fn ticks(stretch: &Stretch) -> Vec<(Time, Vec<Family>)> {
         let mut all = Vec::new();
-        history.last_seconds(ALL).replay(|_, time, state| all.push((time, kept(state.families()))));
+        stretch.replay(|_, time, state| all.push((time, kept(state.families()))));
         all
     }
 
@@ -368,38 +381,104 @@ mod tests {
         }
 
         #[test]
-        fn what_is_whole_of_a_damaged_file_is_kept_and_its_bytes_are_moved_aside(
-            damage in prop::collection::vec((0usize..6000, any::<u8>(), 1usize..100), 1..4),
-            cut in 0usize..200,
+        fn every_record_whose_bytes_are_whole_is_read_back_and_what_is_lost_is_counted(
+            damage in prop::collection::vec(damage(), 1..4),
         ) {
-            let (_folder, path, service) = recording();
-            let mut history = open(hours(), &path).unwrap();
-            for second in 0..150 {
-                service.orders.with_values(&["a"]).add(second);
-                history.add(at(second), &service.families()).unwrap();
+            let (bytes, service) = (recorded_file(), Service::new());
+            let (_folder, path, _) = recording();
+            let mut damaged = bytes.clone();
+            damage.iter().for_each(|it| it.strike(&mut damaged));
+            fs::write(&path, &damaged).unwrap();
+            let whole = whole_records(&bytes, &damaged);
+            let mut expected = History::new(hours());
+            for (store, number, record) in &whole {
+                expected.take(*store, *number, record);
             }
-            let whole = seconds(&history);
-            drop(history);
-            let mut bytes = fs::read(&path).unwrap();
-            for (place, byte, len) in damage {
-                let end = (place + len).min(bytes.len());
-                bytes.get_mut(place..end).unwrap_or_default().fill(byte);
-            }
-            bytes.truncate(bytes.len() - cut);
-            fs::write(&path, &bytes).unwrap();
             let mut history = open(hours(), &path).unwrap();
-            let kept_ticks = seconds(&history);
-            prop_assert!(kept_ticks.iter().all(|tick| whole.contains(tick)));
-            if history.lost_bytes() > 0 {
-                prop_assert_eq!(&fs::read(path.with_extension("history.stale-1")).unwrap(), &bytes);
-            } else {
-                prop_assert!(whole.starts_with(&kept_ticks));
+            prop_assert_eq!(seconds(&history), seconds(&expected));
+            prop_assert_eq!(minutes(&history), minutes(&expected));
+            let is_unread = history.lost_bytes() > 0;
+            prop_assert!(is_unread || damaged == bytes || bytes.starts_with(&damaged));
+            prop_assert!(history.lost_bytes() <= damaged.len() as u64);
+            if let Ok(aside) = fs::read(path.with_extension("history.stale-1")) {
+                prop_assert_eq!(aside, damaged);
             }
             // It goes on.
-            history.add(at(200), &service.families()).unwrap();
+            history.add(at(20_000), &service.families()).unwrap();
             prop_assert_eq!(history.is_in_file(), Some(true));
             prop_assert_eq!(in_file(&path), seconds(&history));
         }
+    }
+
+    /// What happens to the bytes of a file.
+    #[derive(Clone, Debug)]
+    enum Damage {
+        Flip(prop::sample::Index, u8),
+        Cut(prop::sample::Index),
+        Zero(prop::sample::Index, prop::sample::Index),
+        Append(Vec<u8>),
+    }
+
+    fn damage() -> impl Strategy<Value = Damage> {
+        let place = any::<prop::sample::Index>;
+        prop_oneof![
+            4 => (place(), 0u8..8).prop_map(|(at, bit)| Damage::Flip(at, bit)),
+            1 => place().prop_map(Damage::Cut),
+            2 => (place(), place()).prop_map(|(at, len)| Damage::Zero(at, len)),
+            1 => prop::collection::vec(any::<u8>(), 1..200).prop_map(Damage::Append),
+        ]
+    }
+
+    impl Damage {
+        fn strike(&self, bytes: &mut Vec<u8>) {
+            match self {
+                Self::Flip(at, bit) if !bytes.is_empty() => {
+                    let at = at.index(bytes.len());
+                    bytes[at] ^= 1 << bit;
+                }
+                Self::Cut(at) => bytes.truncate(at.index(bytes.len() + 1)),
+                Self::Zero(at, len) if !bytes.is_empty() => {
+                    let at = at.index(bytes.len());
+                    let len = len.index(bytes.len() - at + 1);
+                    bytes[at..at + len].fill(0);
+                }
+                Self::Append(more) => bytes.extend(more),
+                Self::Flip(..) | Self::Zero(..) => {}
+            }
+        }
+    }
+
+    /// A file of two and a half minutes by seconds, and of two hours and a half by minutes.
+    fn recorded_file() -> Vec<u8> {
+        static BYTES: std::sync::OnceLock<Vec<u8>> = std::sync::OnceLock::new();
+        let recorded = BYTES.get_or_init(|| {
+            let (_folder, path, service) = recording();
+            let mut history = open(hours(), &path).unwrap();
+            for second in (0..9_000).step_by(60).chain(9_001..9_150) {
+                service.orders.with_values(&["a"]).add(second);
+                service.waits.with_values(&["a"]).observe(Duration::from_millis(second));
+                history.add(at(second), &service.families()).unwrap();
+            }
+            drop(history);
+            fs::read(&path).unwrap()
+        });
+        recorded.clone()
+    }
+
+    /// The records of a file of which no byte is another in the damaged one.
+    fn whole_records(bytes: &[u8], damaged: &[u8]) -> Vec<(usize, u64, Vec<u8>)> {
+        let (mut at, mut whole) = (16, Vec::new());
+        while at < bytes.len() {
+            let word = |from: usize| <[u8; 4]>::try_from(&bytes[from..from + 4]).unwrap();
+            let end = at + 12 + u32::from_le_bytes(word(at + 4)) as usize;
+            if damaged.get(at..end) == Some(&bytes[at..end]) {
+                let number = <[u8; 8]>::try_from(&bytes[at + 13..at + 21]).unwrap();
+                let store = usize::from(bytes[at + 12]);
+                whole.push((store, u64::from_le_bytes(number), bytes[at + 21..end].to_vec()));
+            }
+            at = end;
+        }
+        whole
     }
 
     #[test]
@@ -492,39 +571,67 @@ mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_costs_the_ticks_of_one_block_at_most() {
-        // Five blocks, of which the last one is not full; a packed block has its ticks before it too.
-        const SECONDS: usize = 270;
-        let (_folder, path, service) = recording();
-        let mut history = open(hours(), &path).unwrap();
-        for second in 0..SECONDS as u64 {
-            service.orders.with_values(&["a"]).add(second);
-            history.add(at(second), &service.families()).unwrap();
-        }
-        let whole = seconds(&history);
+    fn a_flipped_bit_costs_one_block_of_one_store_at_most() {
+        let bytes = recorded_file();
+        let (_folder, path, _) = recording();
+        fs::write(&path, &bytes).unwrap();
+        let history = open(hours(), &path).unwrap();
+        let whole = [seconds(&history), minutes(&history)];
         drop(history);
-        let bytes = fs::read(&path).unwrap();
         for place in (0..bytes.len()).step_by(101) {
             let (_folder, path, _) = recording();
             let mut damaged = bytes.clone();
             damaged[place] ^= 4;
             fs::write(&path, &damaged).unwrap();
             let history = open(hours(), &path).unwrap();
-            let found = seconds(&history);
-            assert!(found.len() >= SECONDS - 60, "{} with the byte {place}", found.len());
-            assert!(found.iter().all(|tick| whole.contains(tick)), "{place}");
-            assert!(history.lost_bytes() > 0 || place > bytes.len() - 1000, "{place}");
-            assert!(in_file(&path) == found, "the file goes on with the byte {place}");
+            let found = [seconds(&history), minutes(&history)];
+            let lost = [0, 1].map(|store| whole[store].len() - found[store].len());
+            assert!(lost.contains(&0) && lost.iter().all(|it| *it <= 60), "{place}: {lost:?}");
+            assert!(found[0].iter().all(|tick| whole[0].contains(tick)), "{place}");
+            assert!(history.lost_bytes() > 0, "{place}");
+            assert!(in_file(&path) == found[0], "the file goes on with the byte {place}");
         }
     }
 
     #[test]
+    fn a_file_of_zeros_of_any_length_is_set_aside_unread_but_for_its_begin() {
+        let (_folder, path, service) = recording();
+        for (number, len) in (1..).zip([17, 1 << 16, 1 << 40]) {
+            let zeros = fs::File::create(&path).unwrap();
+            zeros.set_len(len).unwrap();
+            fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
+            let mut history = open(hours(), &path).unwrap();
+            history.add(at(0), &service.families()).unwrap();
+            assert_eq!((in_file(&path).len(), history.lost_bytes()), (1, len));
+            let aside = path.with_extension(format!("history.stale-{number}"));
+            assert_eq!(fs::metadata(aside).unwrap().len(), len);
+        }
+    }
+
+    #[test]
+    fn a_history_with_damage_goes_on_also_if_no_more_files_can_be_moved_aside() {
+        let (_folder, path, service) = recording();
+        for number in 1..=9 {
+            fs::write(path.with_extension(format!("history.stale-{number}")), "precious").unwrap();
+        }
+        let mut damaged = recorded_file();
+        damaged[100] ^= 1;
+        fs::write(&path, &damaged).unwrap();
+        let mut history = open(hours(), &path).unwrap();
+        history.add(at(20_000), &service.families()).unwrap();
+        assert!(history.lost_bytes() > 0 && seconds(&history).len() > 60);
+        assert_eq!(history.is_in_file(), Some(true));
+        assert!(in_file(&path) == seconds(&history));
+    }
+
+    #[test]
     fn a_file_that_is_no_history_of_this_version_is_moved_aside_and_another_begun() {
-        let newer = [&b"talea history 2\n"[..], &[7; 100]].concat();
+        let newer = [&b"talea history 3\n"[..], &[7; 100]].concat();
+        let older = [&b"talea history 1\n"[..], &[7; 100]].concat();
         let zeros = vec![0; 1 << 16];
         let mut number = 0;
         let (_folder, path, service) = recording();
-        for content in [&zeros[..], b"precious", b"talea history 1 ", &newer, &[0]] {
+        for content in [&zeros[..], b"precious", b"talea history 2 ", &newer, &older, &[0]] {
             number += 1;
             fs::write(&path, content).unwrap();
             let mut history = open(hours(), &path).unwrap();
@@ -535,7 +642,7 @@ mod tests {
             assert_eq!(history.lost_bytes(), content.len() as u64);
         }
         // The first line of a writer that was killed has nothing.
-        for content in [&b""[..], b"talea hist", b"talea history 1"] {
+        for content in [&b""[..], b"talea hist", b"talea history 2"] {
             fs::write(&path, content).unwrap();
             let mut history = open(hours(), &path).unwrap();
             history.add(at(0), &service.families()).unwrap();

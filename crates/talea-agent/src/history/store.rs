@@ -25,6 +25,9 @@ pub(super) struct Store {
     blocks: VecDeque<Arc<Block>>,
     encoder: Encoder,
     last: Option<Time>,
+    /// The number of the next tick. They count from a random one: of two ticks with consecutive numbers, the second
+    /// says what changed since the first.
+    next: u64,
     /// Whether the next tick begins a block.
     begins: bool,
 }
@@ -39,12 +42,14 @@ impl Store {
             blocks: VecDeque::new(),
             encoder: Encoder::default(),
             last: None,
+            next: fastrand::u64(..1 << 63),
             begins: true,
         }
     }
 
-    /// Adds what a page shows, if the next tick is due: the records that are to be written.
-    pub(super) fn add(&mut self, time: Time, families: &[Family]) -> Vec<Vec<u8>> {
+    /// Adds what a page shows, if the next tick is due: the records that are to be written, each with the number of
+    /// its first tick.
+    pub(super) fn add(&mut self, time: Time, families: &[Family]) -> Vec<(u64, Vec<u8>)> {
         let is_due = |last: Time| time.steady.saturating_sub(last.steady) + EARLY >= self.step;
         // After the machine was booted again, that clock begins at 0.
         if !self.last.is_none_or(|last| is_due(last) || time.steady < last.steady) {
@@ -61,25 +66,26 @@ impl Store {
         }
         let mut record = vec![if is_first { FIRST } else { LATER }];
         record.append(&mut self.encoder.tick(time, families));
-        self.take_record(&record);
-        records.push(record);
+        let number = self.next;
+        self.next = number.wrapping_add(1);
+        self.take_record(number, &record);
+        records.push((number, record));
         records
     }
 
     /// Compresses the last block, to which nothing will be added: the record that stands for all of its own.
-    fn pack_last(&mut self) -> Option<Vec<u8>> {
+    fn pack_last(&mut self) -> Option<(u64, Vec<u8>)> {
         let last = self.blocks.back_mut()?;
-        let packed = last.packed()?;
-        let record = packed.records().concat();
-        *last = Arc::new(packed);
-        Some(record)
+        *last = Arc::new(last.packed()?);
+        let (first, record) = last.records().into_iter().next()?;
+        Some((first, record.to_vec()))
     }
 
     /// Takes a record that was written before, maybe by another process. One that cannot be read is left out, and what
     /// belongs to it; false then.
-    pub(super) fn take(&mut self, record: &[u8]) -> bool {
+    pub(super) fn take(&mut self, number: u64, record: &[u8]) -> bool {
         self.begins = true;
-        self.take_record(record)
+        self.take_record(number, record)
     }
 
     /// Counts the time to the next tick from where another store is.
@@ -87,12 +93,12 @@ impl Store {
         self.last = other.last;
     }
 
-    fn take_record(&mut self, record: &[u8]) -> bool {
+    fn take_record(&mut self, number: u64, record: &[u8]) -> bool {
         match record.first() {
-            Some(&FIRST) => self.blocks.push_back(Arc::default()),
+            Some(&FIRST) => self.blocks.push_back(Arc::new(Block::new(number))),
             Some(&LATER) => {}
             Some(&PACKED) => {
-                let Some(packed) = Block::of_packed(record) else { return false };
+                let Some(packed) = Block::of_packed(number, record) else { return false };
                 if self.blocks.back().is_some_and(|last| last.is_replaced_by(&packed)) {
                     self.blocks.pop_back();
                 }
@@ -103,7 +109,7 @@ impl Store {
             _ => return false,
         }
         let Some(block) = self.blocks.back_mut() else { return false };
-        let is_taken = Arc::make_mut(block).push(record);
+        let is_taken = Arc::make_mut(block).push(number, record);
         self.drop_oldest();
         is_taken
     }
@@ -126,7 +132,8 @@ impl Store {
         self.blocks.iter().map(|block| block.bytes()).sum()
     }
 
-    pub(super) fn records(&self) -> impl Iterator<Item = &[u8]> {
+    /// What a file has of it, each record with the number of its first tick.
+    pub(super) fn records(&self) -> impl Iterator<Item = (u64, &[u8])> {
         self.blocks.iter().flat_map(|block| block.records())
     }
 
