@@ -10,6 +10,7 @@ mod native;
 mod promtool;
 mod push;
 mod python;
+mod relabel;
 mod report;
 mod rules;
 mod study_files;

@@ -15,7 +15,8 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::config::{Config, Credentials, Error};
+use crate::config::{Config, Credentials};
+use crate::error::Error;
 use crate::tls;
 
 /// The most bytes of a response that are read.

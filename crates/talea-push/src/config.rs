@@ -1,6 +1,5 @@
 //! Where to push, and within which bounds.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +7,9 @@ use http::header::{HeaderMap, HeaderName, HeaderValue};
 use http::uri::Scheme;
 use http::{Uri, header};
 use talea_page::Label;
+
+use crate::error::Error;
+use crate::relabel::Rule;
 
 /// A receiver, and how metrics are pushed to it.
 ///
@@ -23,11 +25,13 @@ use talea_page::Label;
 ///     .interval(Duration::from_secs(30));
 /// # Ok::<(), talea_push::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     pub(crate) protocol: Protocol,
     pub(crate) url: Uri,
+    name: Option<String>,
     pub(crate) labels: Vec<Label>,
+    pub(crate) rules: Vec<Rule>,
     pub(crate) headers: HeaderMap,
     pub(crate) credentials: Credentials,
     pub(crate) ca_file: Option<PathBuf>,
@@ -41,6 +45,7 @@ pub struct Config {
     pub(crate) max_age: Duration,
     pub(crate) sends_native: bool,
     pub(crate) sends_classic: bool,
+    pub(crate) ends_series: bool,
 }
 
 /// How values are sent.
@@ -51,7 +56,7 @@ pub(crate) enum Protocol {
 }
 
 /// What a request is authenticated by. Files are read for each request, so they may change.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Credentials {
     Anonymous,
     Bearer(PathBuf),
@@ -81,7 +86,9 @@ impl Config {
         Ok(Self {
             protocol,
             url: url_of(url)?,
+            name: None,
             labels: Vec::new(),
+            rules: Vec::new(),
             headers: HeaderMap::new(),
             credentials: Credentials::Anonymous,
             ca_file: None,
@@ -95,7 +102,16 @@ impl Config {
             max_age: Duration::from_secs(24 * 3600),
             sends_native: true,
             sends_classic: true,
+            ends_series: true,
         })
+    }
+
+    /// The name of the receiver in the label `target` of the metrics about pushing, and in messages. Default: its
+    /// host, port and path. Pushers whose metrics are in one registry have different names.
+    #[must_use]
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
     }
 
     /// A label for each series that does not have one of this name: `job` and `instance`, for example.
@@ -103,6 +119,18 @@ impl Config {
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.push(Label::new(name, value));
         self
+    }
+
+    /// A rule that keeps, drops or changes series before they are sent, after those that were added before. Rules see
+    /// the [labels](Self::label) too, except over OTLP, where these belong to the resource. There, a histogram or
+    /// summary is one series, without `le` and `quantile`.
+    ///
+    /// # Errors
+    /// The rule lacks what its action needs.
+    pub fn relabel(mut self, rule: Rule) -> Result<Self, Error> {
+        rule.check()?;
+        self.rules.push(rule);
+        Ok(self)
     }
 
     /// A header of each request, such as a tenant's.
@@ -224,7 +252,19 @@ impl Config {
         self
     }
 
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    /// Whether all series are marked as ended when the pusher stops. Turn it off for a pusher whose source lives on,
+    /// such as the regions of an agent. Default: true. OTLP has no such mark.
+    #[must_use]
+    pub fn end_series_at_stop(mut self, ends: bool) -> Self {
+        self.ends_series = ends;
+        self
+    }
+
+    /// Checks what can be known before a pusher starts: the labels.
+    ///
+    /// # Errors
+    /// A label's name cannot be used, or is there twice.
+    pub fn check(&self) -> Result<(), Error> {
         for (n, Label { name, .. }) in self.labels.iter().enumerate() {
             let is_twice = self.labels[..n].iter().any(|other| other.name == *name);
             if name.is_empty() || name.starts_with("__") || is_twice {
@@ -240,7 +280,10 @@ impl Config {
     }
 
     /// The receiver, as metrics and messages name it: without credentials and query.
-    pub(crate) fn target(&self) -> String {
+    pub fn target(&self) -> String {
+        if let Some(name) = &self.name {
+            return name.clone();
+        }
         let host = self.url.host().unwrap_or_default();
         let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
         format!("{host}{port}{}", self.url.path())
@@ -290,72 +333,4 @@ fn url_of(url: &str) -> Result<Uri, Error> {
         return Err(found());
     }
     Ok(parsed)
-}
-
-/// The reason why nothing can be pushed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// This URL is not one of a receiver.
-    Url(String),
-    /// This name of a label cannot be used, or is there twice.
-    Label(String),
-    /// This header has a name or a value that HTTP does not have.
-    Header(String),
-    /// A file or a folder cannot be used.
-    File(PathBuf, std::io::Error),
-    /// A variable of the environment has a value that cannot be used.
-    Environment(String),
-    /// The TLS configuration cannot be made.
-    Tls(String),
-    /// The metrics about pushing cannot be registered.
-    Metrics(talea::Error),
-    /// No thread or runtime can be started.
-    Thread(std::io::Error),
-}
-
-impl Error {
-    pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
-        Self::File(path.to_owned(), error)
-    }
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Url(found) => write!(
-                f,
-                "cannot push to {found:?}: expected a URL such as \
-                 https://prometheus.example/api/v1/write, without a user and a password in it"
-            ),
-            Self::Label(name) => write!(
-                f,
-                "cannot add the label {name:?} to what is pushed: expected a name that is not empty, \
-                 does not begin with \"__\" and is there once"
-            ),
-            Self::Header(name) => {
-                write!(
-                    f,
-                    "cannot send the header {name:?}: its name or its value is not valid in HTTP"
-                )
-            }
-            Self::File(path, error) => write!(f, "cannot use {}: {error}", path.display()),
-            Self::Environment(reason) => {
-                write!(f, "cannot push as the environment describes it: {reason}")
-            }
-            Self::Tls(reason) => write!(f, "cannot set up TLS: {reason}"),
-            Self::Metrics(error) => write!(f, "cannot register the metrics about pushing: {error}"),
-            Self::Thread(error) => write!(f, "cannot start a thread to push from: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::File(_, error) | Self::Thread(error) => Some(error),
-            Self::Metrics(error) => Some(error),
-            _ => None,
-        }
-    }
 }

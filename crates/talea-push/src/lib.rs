@@ -28,11 +28,13 @@ mod backoff;
 mod client;
 mod clock;
 mod config;
+mod error;
 mod metrics;
 mod otlp;
 mod pusher;
 mod queue;
 mod record;
+mod relabel;
 mod remote_write;
 mod sender;
 #[cfg(test)]
@@ -40,5 +42,7 @@ mod tests;
 mod tls;
 mod verdict;
 
-pub use config::{Config, Error};
+pub use config::Config;
+pub use error::Error;
 pub use pusher::Pusher;
+pub use relabel::{Action, Rule};

@@ -2,7 +2,7 @@
 
 use talea::{Combine, Counter, Family, FloatGauge, Gauge, Metric, Opts, Registry};
 
-use crate::config::Error;
+use crate::error::Error;
 use crate::queue::{Load, Reason};
 use crate::record::Counts;
 

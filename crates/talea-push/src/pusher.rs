@@ -11,17 +11,20 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::config::{Config, Error, Protocol};
+use crate::config::{Config, Protocol};
+use crate::error::Error;
 use crate::metrics::Metrics;
 use crate::otlp;
 use crate::queue::Queue;
 use crate::record::{Collection, Record};
+use crate::relabel::{Rule, Twice, relabelled_page};
 use crate::remote_write::{self, Version, millis};
 use crate::sender::{Notices, Sender};
 
 /// Pushes the metrics of a registry to a receiver, on a thread of its own, until it is dropped.
 ///
-/// When it is dropped it collects once more, and marks all series as ended; what the receiver does not take
+/// When it is dropped it collects once more, and marks all series as ended unless
+/// [the configuration](Config::end_series_at_stop) says otherwise; what the receiver does not take
 /// within a second is lost, unless the queue has a [folder](Config::queue_in). [`stop`](Self::stop) waits
 /// longer.
 ///
@@ -110,7 +113,7 @@ impl Pusher {
         self.command(Command::Flush, limit)
     }
 
-    /// Collects for the last time, marks all series as ended, and waits until nothing waits to be sent, at most
+    /// Collects for the last time, marks all series as ended as when it is dropped, and waits until nothing waits to be sent, at most
     /// for a time. Returns whether that is so. Do not call it on a thread of an async runtime.
     pub fn stop(mut self, limit: Duration) -> bool {
         let sent = self.command(Command::Stop, limit);
@@ -173,6 +176,8 @@ impl<S: Scrapable> Work<S> {
             queue: &queue,
             metrics: &metrics,
             clock: &clock,
+            ends_series: config.ends_series,
+            named_twice: String::new(),
             last: i64::MIN,
         };
         tokio::select! {
@@ -184,23 +189,25 @@ impl<S: Scrapable> Work<S> {
 
 /// Makes requests of pages.
 enum Collector {
-    RemoteWrite(remote_write::Collector),
-    Otlp(otlp::Collector),
+    RemoteWrite(Box<remote_write::Collector>),
+    Otlp(otlp::Collector, Vec<Rule>),
 }
 
 impl Collector {
     fn new(config: &Config) -> Self {
-        let Config { labels, sends_classic, sends_native, most_samples, .. } = config;
+        let Config { labels, rules, sends_classic, sends_native, most_samples, .. } = config;
         match config.protocol {
-            Protocol::RemoteWrite => Self::RemoteWrite(remote_write::Collector::new(
+            Protocol::RemoteWrite => Self::RemoteWrite(Box::new(remote_write::Collector::new(
                 labels.clone(),
+                rules.clone(),
                 *sends_classic,
                 *sends_native,
                 *most_samples,
-            )),
-            Protocol::Otlp => {
-                Self::Otlp(otlp::Collector::new(labels, *sends_native, *most_samples))
-            }
+            ))),
+            Protocol::Otlp => Self::Otlp(
+                otlp::Collector::new(labels, *sends_native, *most_samples),
+                rules.clone(),
+            ),
         }
     }
 }
@@ -212,6 +219,9 @@ struct Source<'a, S: Scrapable> {
     queue: &'a Queue,
     metrics: &'a Metrics,
     clock: &'a Clock,
+    ends_series: bool,
+    /// The first series that was left out of the last page, since another had its labels.
+    named_twice: String,
     /// The time of the last collection.
     last: i64,
 }
@@ -243,7 +253,9 @@ impl<S: Scrapable> Source<'_, S> {
                 None => (LAST_ATTEMPT, None),
             };
             self.collect();
-            self.end();
+            if self.ends_series {
+                self.end();
+            }
             let sent = self.empty(limit).await;
             if !sent {
                 self.say_what_waits();
@@ -266,17 +278,36 @@ impl<S: Scrapable> Source<'_, S> {
     }
 
     fn collect(&mut self) {
-        let families = self.scraper.families();
+        let mut families = self.scraper.families();
         let time = self.time();
+        let mut twice = Twice::default();
         let records = match &mut self.collector {
             Collector::RemoteWrite(collector) => {
                 let records = collector.collect(&families, time);
-                self.metrics.duplicates(collector.twice());
+                twice = collector.twice();
                 records
             }
-            Collector::Otlp(collector) => collector.collect(&families, time),
+            Collector::Otlp(collector, rules) => {
+                if !rules.is_empty() {
+                    (families, twice) = relabelled_page(rules, &families);
+                }
+                collector.collect(&families, time)
+            }
         };
+        self.note_twice(twice);
         self.push(time, records);
+    }
+
+    /// Counts series that were left out, and names the first once until it is another.
+    fn note_twice(&mut self, twice: Twice) {
+        self.metrics.duplicates(twice.count);
+        if twice.count > 0 && twice.first != self.named_twice {
+            talea::notice(format_args!(
+                "{} of the series that are pushed have the labels of another one and are left out, such as {}",
+                twice.count, twice.first
+            ));
+        }
+        self.named_twice = twice.first;
     }
 
     /// Ends all series, where the protocol has that.

@@ -8,7 +8,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::config::{Config, Error};
+use crate::config::Config;
+use crate::error::Error;
 
 /// The TLS configuration of connections to a receiver.
 pub(crate) fn config(of: &Config) -> Result<Arc<ClientConfig>, Error> {

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
-use crate::config::{Config, Error};
+use crate::config::Config;
+use crate::error::Error;
 
 const ENDPOINT: &str = "http://localhost:4318";
 

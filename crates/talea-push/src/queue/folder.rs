@@ -17,7 +17,7 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::config::Error;
+use crate::error::Error;
 use crate::record::{Collection, Counts, Record};
 
 /// Also has the version of this format.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use self::folder::Folder;
-use crate::config::Error;
+use crate::error::Error;
 use crate::record::{Collection, Counts};
 
 /// The most bytes that wait in memory, if the folder takes no more.

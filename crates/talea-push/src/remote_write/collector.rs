@@ -9,6 +9,7 @@ use super::message::{Histogram, MetricType, Sample, TimeSeries, float};
 use super::request::{About, Requests};
 use super::spans::spans;
 use crate::record::Record;
+use crate::relabel::{Rule, Twice, relabelled};
 
 /// The value by which a series ends. Source: Prometheus' `model/value`.
 const STALE: u64 = 0x7FF0_0000_0000_0002;
@@ -30,8 +31,9 @@ pub(crate) struct Collector {
     /// The number of the page.
     round: u64,
     requests: Requests,
+    rules: Vec<Rule>,
     /// Series that were there twice in the last page.
-    twice: u64,
+    twice: Twice,
 }
 
 /// A series that was sent.
@@ -60,6 +62,7 @@ struct Instant<'a> {
 impl Collector {
     pub(crate) fn new(
         mut labels: Vec<Label>,
+        rules: Vec<Rule>,
         sends_classic: bool,
         sends_native: bool,
         most: u64,
@@ -72,7 +75,8 @@ impl Collector {
             known: HashMap::new(),
             round: 0,
             requests: Requests::new(most),
-            twice: 0,
+            rules,
+            twice: Twice::default(),
         }
     }
 
@@ -80,7 +84,7 @@ impl Collector {
     /// before and are not in this one are ended by a stale marker.
     pub(crate) fn collect(&mut self, families: &[Family], time: i64) -> Vec<Record> {
         self.round += 1;
-        self.twice = 0;
+        self.twice = Twice::default();
         for family in families {
             let about = about(family);
             for series in &family.series {
@@ -96,9 +100,9 @@ impl Collector {
         self.collect(&[], time)
     }
 
-    /// How many series of the last page were left out, since another had the same labels.
-    pub(crate) fn twice(&self) -> u64 {
-        self.twice
+    /// The series of the last page that were left out, since another had the same labels.
+    pub(crate) fn twice(&self) -> Twice {
+        self.twice.clone()
     }
 
     fn add(&mut self, family: &Family, series: &Series, about: About<'_>, time: i64) {
@@ -162,13 +166,9 @@ impl Collector {
         exemplars: &[Exemplar],
     ) {
         let own = own.as_ref().map(|(name, value)| (*name, &**value));
-        let labels = sorted(page.labels, name, own);
-        let Some((start, exemplars)) = self.remember(&labels, page, exemplars, false) else {
-            return;
-        };
-        let sample = Sample { value: float(value), timestamp: page.time, start_timestamp: start };
+        let sample = Sample { value: float(value), timestamp: page.time, start_timestamp: 0 };
         let series = TimeSeries { samples: vec![sample], ..TimeSeries::default() };
-        self.requests.add(&labels, page.about, &exemplars, series);
+        self.put(sorted(page.labels, name, own), page, exemplars, series);
     }
 
     fn native(
@@ -179,11 +179,6 @@ impl Collector {
         native: &Native,
         is_gauge: bool,
     ) {
-        let labels = sorted(page.labels, name, None);
-        let Some((start, exemplars)) = self.remember(&labels, page, &histogram.exemplars, true)
-        else {
-            return;
-        };
         let (positive_spans, positive_deltas) = spans(&native.positive);
         let (negative_spans, negative_deltas) = spans(&native.negative);
         let message = Histogram {
@@ -198,9 +193,34 @@ impl Collector {
             positive_deltas,
             reset_hint: if is_gauge { IS_GAUGE } else { 0 },
             timestamp: page.time,
-            start_timestamp: start,
+            start_timestamp: 0,
         };
         let series = TimeSeries { histograms: vec![message], ..TimeSeries::default() };
+        self.put(sorted(page.labels, name, None), page, &histogram.exemplars, series);
+    }
+
+    /// Adds a series with its value, by the labels that the rules make of its own, unless they drop it or the page has
+    /// it already.
+    fn put(
+        &mut self,
+        labels: Vec<(&str, &str)>,
+        page: Instant<'_>,
+        exemplars: &[Exemplar],
+        mut series: TimeSeries,
+    ) {
+        let changed;
+        let mut labels = labels;
+        if !self.rules.is_empty() {
+            let Some(relabelled) = relabelled(&self.rules, &labels) else { return };
+            changed = relabelled;
+            labels = changed.iter().map(|(name, value)| (&**name, &**value)).collect();
+        }
+        let is_histogram = !series.histograms.is_empty();
+        let Some((start, exemplars)) = self.remember(&labels, page, exemplars, is_histogram) else {
+            return;
+        };
+        series.samples.iter_mut().for_each(|sample| sample.start_timestamp = start);
+        series.histograms.iter_mut().for_each(|histogram| histogram.start_timestamp = start);
         self.requests.add(&labels, page.about, &exemplars, series);
     }
 
@@ -223,7 +243,7 @@ impl Collector {
         };
         let is_new = known.round == 0;
         if !is_new && known.round == *round {
-            self.twice += 1;
+            self.twice.note(labels.iter().copied());
             return None;
         }
         if is_new || known.created != created {

@@ -14,7 +14,13 @@ use crate::remote_write::{Collector, downgraded, millis};
 const STALE: u64 = 0x7FF0_0000_0000_0002;
 
 fn collector() -> Collector {
-    Collector::new(vec![Label::new("job", "test"), Label::new("user", "other")], true, true, 1_000)
+    Collector::new(
+        vec![Label::new("job", "test"), Label::new("user", "other")],
+        Vec::new(),
+        true,
+        true,
+        1_000,
+    )
 }
 
 fn requests(records: &[Record]) -> Vec<Request> {
@@ -105,7 +111,7 @@ fn what_the_configuration_leaves_out_is_not_sent() {
         (true, false, true, false),
         (false, false, true, false),
     ] {
-        let mut collector = Collector::new(Vec::new(), classic, native, 1_000);
+        let mut collector = Collector::new(Vec::new(), Vec::new(), classic, native, 1_000);
         let found = collected(&mut collector, &families, 1);
         let is_there = |begin: &str| found.keys().any(|key| key.starts_with(begin));
         assert!(is_there("__name__=wait_seconds_bucket;"), "classic families stay classic");
@@ -191,14 +197,15 @@ fn of_two_series_with_the_same_labels_the_first_is_sent() {
     let families = [family(Kind::Gauge, 1.0, None), family(Kind::Counter, 2.0, None)];
     let found = collected(&mut collector, &families, 1);
     assert_eq!(found.into_values().next().unwrap().samples, [(1.0, 1, 0)]);
-    assert_eq!(collector.twice(), 1);
+    let twice = collector.twice();
+    assert_eq!((twice.count, &*twice.first), (1, "x{job=\"test\",user=\"other\"}"));
 }
 
 #[test]
 fn requests_are_as_full_as_they_may_be() {
     let families = one_of_each().snapshot().to_families();
     for most in [1, 7, 1_000] {
-        let mut collector = Collector::new(Vec::new(), true, true, most);
+        let mut collector = Collector::new(Vec::new(), Vec::new(), true, true, most);
         let records = collector.collect(&families, 1);
         let all: u64 = records.iter().map(|record| record.counts.values()).sum();
         assert_eq!(records.len() as u64, all.div_ceil(most));
