@@ -6,6 +6,7 @@
 //! - `check`: a text of metrics, held against its format.
 //! - `inspect`: the region that a service counts in, read from outside.
 //! - `upkeep`: `wipe` and `expire`, for such a region.
+//! - `serve_push`: the receivers that the agent pushes to.
 //! - `top`: the endpoints of a service in a terminal.
 //! - `live_page`: the agent's live page for a study or a load while it runs.
 
@@ -29,6 +30,8 @@ mod postmortem_command;
 mod region_command;
 #[cfg(target_os = "linux")]
 mod serve_command;
+#[cfg(target_os = "linux")]
+mod serve_push;
 mod study_command;
 #[cfg(all(target_os = "linux", feature = "top"))]
 mod top;

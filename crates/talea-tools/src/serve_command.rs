@@ -12,6 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::arguments::ServeArguments;
 use crate::ending::Ending;
+use crate::serve_push::Pushing;
 use talea_agent::descriptors::{self, CONNECTIONS, RAISE_LIMIT, Shares};
 use talea_agent::history::{Extent, History};
 use talea_agent::page::Feed;
@@ -30,7 +31,7 @@ const MEMORY_HAS_IT: &str = "memory has the history, and the file is tried again
 
 /// Serves regions until it is stopped.
 /// Fails when nothing was named, a process has no region, the address cannot be listened on, or the
-/// web configuration cannot be used.
+/// web or the push configuration cannot be used.
 pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
     let ServeArguments { regions, dir, pid, listen, web_config, .. } = arguments;
     let sources = Sources { files: regions, directories: dir, processes: pid };
@@ -74,16 +75,24 @@ pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending>
     let web = Arc::new(web_config.as_deref().map_or_else(|| Ok(Web::nothing()), Web::open)?);
     let server = Server::bind(listen, limits, web.clone())?;
     register(agent.registry(), &server.counts(), &web, &feed)?;
+    let pushing = match &arguments.push {
+        Some(path) => Some(Pushing::start(&agent, path)?),
+        None => None,
+    };
     let scheme = if web.is_tls() { "https" } else { "http" };
     note(format_args!("talea serve: listening on {scheme}://{}/metrics", server.local_addr()));
     let recorder = Recorder::new(&agent, Arc::clone(&feed));
     tokio::spawn(keep_up(agent.clone(), recorder));
+    let pushing = pushing.map(|pushing| tokio::spawn(pushing.run(stop.clone())));
     let hosts = Hosts::new(server.local_addr(), arguments.host, Some(web));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
     tokio::select! {
         () = server.serve(routes(&agent, at_once, &feed, hosts), ended(stop.clone(), feed.clone())) => {}
         // Responses that are not sent by then are broken off.
         () = farewell(stop) => {}
+    }
+    if let Some(pushing) = pushing {
+        pushing.await?;
     }
     Ok(Ending::Clean)
 }

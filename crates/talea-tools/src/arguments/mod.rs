@@ -1,7 +1,7 @@
 //! The command line of `talea`.
 
 pub(crate) mod connection;
-mod quantity;
+pub(crate) mod quantity;
 #[cfg(target_os = "linux")]
 mod regions;
 mod request;

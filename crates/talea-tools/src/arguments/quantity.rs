@@ -13,7 +13,7 @@ pub(super) fn at_least_one(text: &str) -> Result<u64, String> {
     }
 }
 
-pub(super) fn duration(text: &str) -> Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     match parse_duration(text) {
         Ok(Duration::ZERO) => Err("found no time at all, expected more, such as 30s".to_owned()),
         Ok(duration) => Ok(duration),

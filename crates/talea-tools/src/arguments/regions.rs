@@ -113,7 +113,7 @@ pub(super) const SERVE: &str = "Serve the metrics of regions from outside, also 
 
 #[derive(Debug, Args)]
 #[command(after_help = "Exit status: 0 stopped by a signal, 2 usage, no such process, the web \
-        configuration cannot be used, or the address is taken.")]
+        or the push configuration cannot be used, or the address is taken.")]
 pub(crate) struct ServeArguments {
     /// Files with regions, such as TALEA_REGION names; they may come later
     #[arg(value_name = "REGION")]
@@ -130,6 +130,10 @@ pub(crate) struct ServeArguments {
     /// TLS and passwords, in the format of Prometheus' web configuration
     #[arg(long, value_name = "FILE")]
     pub web_config: Option<PathBuf>,
+    /// Push the page to the receivers of this file too: by Prometheus remote-write or OTLP, in TOML as
+    /// docs/push.md describes
+    #[arg(long, value_name = "FILE")]
+    pub push: Option<PathBuf>,
     /// Answer requests for this host, such as the name of a proxy, beside loopback names and addresses. On a
     /// loopback address, requests for other hosts are refused, unless the web configuration has TLS or
     /// passwords; on another address, any host is answered for if none is given

@@ -28,6 +28,8 @@ mod serve_history;
 #[cfg(target_os = "linux")]
 mod serve_life;
 #[cfg(target_os = "linux")]
+mod serve_push;
+#[cfg(target_os = "linux")]
 mod serve_regions;
 mod server;
 #[cfg(target_os = "linux")]

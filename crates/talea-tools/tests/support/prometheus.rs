@@ -29,6 +29,7 @@ impl Prometheus {
             .arg(format!("--config.file={}", configuration.display()))
             .arg(format!("--storage.tsdb.path={}", data.path().join("data").display()))
             .arg(format!("--web.listen-address={free}"))
+            .args(["--web.enable-remote-write-receiver", "--enable-feature=native-histograms"])
             .stdout(Stdio::null())
             .stderr(log)
             .spawn()
