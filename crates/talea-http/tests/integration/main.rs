@@ -2,7 +2,6 @@
 //! process of their own, because they measure its memory.
 
 mod cases;
-mod conventions;
 mod examples;
 mod existing;
 mod exposition;

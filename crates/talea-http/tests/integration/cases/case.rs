@@ -1,6 +1,6 @@
 //! A case: the behavior of a client, and the expected record.
 
-use crate::cases::metering::{METERINGS, Metering};
+use crate::cases::door::Door;
 use crate::cases::server::Setup;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,15 +24,17 @@ pub(crate) enum Client {
     /// Resets a connection of HTTP/2 once it has some of the response.
     ResetsConnection,
     Closes,
-    /// Sends so many requests on one connection, one after the other or pipelined.
+    /// Sends this number of requests on one connection, one after the other or pipelined.
     Keeps(usize),
     Pipelines(usize),
-    /// Sends so many requests at once, each in a stream of HTTP/2.
+    /// Sends this number of requests at once, each in a stream of HTTP/2.
     Multiplexes(usize),
     /// Sends a body after `100 Continue`.
     Expects(u64),
     IsOld,
     Upgrades,
+    /// Upgrades a request that stays in flight until its connection closes.
+    UpgradesWithGuard,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +70,8 @@ pub(crate) struct Case {
     pub(crate) client: Client,
     pub(crate) path: &'static str,
     pub(crate) protocols: &'static [Protocol],
-    pub(crate) meterings: &'static [Metering],
+    /// Whether a door can serve it as it is expected.
+    pub(crate) fits: fn(&Door) -> bool,
     pub(crate) setup: Setup,
     pub(crate) expected: Expected,
 }
@@ -78,7 +81,7 @@ pub(crate) const fn ask(method: &'static str, path: &'static str) -> Case {
         client: Client::Asks(Body::Nothing),
         path,
         protocols: &[Http1, Http2],
-        meterings: &METERINGS,
+        fits: |_| true,
         setup: Setup { limited: false, hosts: &[] },
         expected: Expected {
             method,
@@ -100,6 +103,13 @@ pub(crate) const fn post(path: &'static str) -> Case {
     ask("POST", path)
 }
 
+impl Expected {
+    /// Whether a panic goes through the meter to its caller before there is a response.
+    pub(crate) fn unwinds(&self) -> bool {
+        self.outcome == Outcome::Panicked && (self.status, self.response) == (Some(500), Some(0))
+    }
+}
+
 impl Case {
     pub(crate) const fn client(self, client: Client) -> Self {
         Self { client, ..self }
@@ -118,8 +128,8 @@ impl Case {
         Self { protocols: &[Http2], ..self }
     }
 
-    pub(crate) const fn meterings(self, meterings: &'static [Metering]) -> Self {
-        Self { meterings, ..self }
+    pub(crate) const fn only_if(self, fits: fn(&Door) -> bool) -> Self {
+        Self { fits, ..self }
     }
 
     /// With a time limit outside of the meter.

@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::cases::case::{Case, Protocol};
 use crate::cases::client;
-use crate::cases::metering::METERINGS;
+use crate::cases::door::DOORS;
 use crate::cases::series::CONVENTIONS;
 use crate::cases::server::{Server, Setup};
 use crate::cases::table::CASES;
@@ -28,9 +28,9 @@ fn each_of_many_concurrent_requests_is_recorded_once() {
     let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let mut servers = Vec::new();
-        for metering in METERINGS {
+        for door in &DOORS {
             for convention in CONVENTIONS {
-                servers.push(Server::start(metering, convention, Setup::default()).await);
+                servers.push(Server::start(door, convention, Setup::default()).await);
             }
         }
         let wanted = match std::env::var("TALEA_MIX") {
@@ -64,15 +64,12 @@ fn each_of_many_concurrent_requests_is_recorded_once() {
 
 /// The n-th run: all cases by all protocols on all servers take turns.
 fn nth(servers: &[Server], run: u64) -> (&Server, &'static Case, Protocol) {
-    let server = &servers[run as usize % servers.len()];
-    let fits = |(_, case): &&(&str, Case)| {
-        !case.setup.limited && case.meterings.contains(&server.metering)
-    };
-    let cases: Vec<_> = CASES.iter().filter(fits).collect();
-    let run = run as usize / servers.len();
+    let (run, nth) = (run as usize / servers.len(), run as usize % servers.len());
+    let server = &servers[nth];
+    let fitting = CASES.iter().filter(|(_, case)| !case.setup.limited && (case.fits)(server.door));
+    let cases: Vec<_> = fitting.collect();
     // Servers begin with different cases, so that different cases run concurrently.
-    let shift = (server.metering as usize * 4 + server.convention as usize) * 3;
-    let (_, case) = cases[(run + shift) % cases.len()];
+    let (_, case) = cases[(run + nth * 3) % cases.len()];
     (server, case, case.protocols[run / cases.len() % case.protocols.len()])
 }
 

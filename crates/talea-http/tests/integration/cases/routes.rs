@@ -32,14 +32,24 @@ pub(crate) enum Behavior {
     ReadsOn,
     Echoes,
     Ignores,
+    /// Extracts the request's body whole, and responds with 413 if that is too long.
+    Extracts,
     Never,
     PanicsAtOnce,
+    /// A service that panics in its call.
+    ServicePanics,
     Panics,
     BodyPanics,
     BodyFails,
+    /// Streams a body that fails after as many bytes as its head declares.
+    BodyFailsLate,
+    /// Responds as the layer that catches panics, but for the body or the status.
+    OtherFailure,
+    PanicText,
     /// Returns the service's error, if services have one.
     Errs,
     Upgrades,
+    UpgradesWithGuard,
 }
 
 /// The layer around a handler, inside of the meter.
@@ -47,8 +57,15 @@ pub(crate) enum Behavior {
 pub(crate) enum RouteLayer {
     Nothing,
     TimeLimit,
-    CatchesPanics,
     Cors,
+    /// Panics in its call.
+    Panics,
+    /// Turns panics into tower-http's response, into one with a mark and into one without, and
+    /// changes the body of tower-http's.
+    CatchesPanics,
+    CatchesAndMarks,
+    CatchesUnmarked,
+    CatchesAndChanges,
 }
 
 const fn get(template: &'static str, behavior: Behavior) -> Route {
@@ -62,6 +79,11 @@ const fn post(template: &'static str, behavior: Behavior) -> Route {
 impl Route {
     const fn layer(self, layer: RouteLayer) -> Self {
         Self { layer, ..self }
+    }
+
+    pub(crate) fn panics_in_its_call(&self) -> bool {
+        self.layer == RouteLayer::Panics
+            || matches!(self.behavior, Behavior::PanicsAtOnce | Behavior::ServicePanics)
     }
 
     /// Whether it answers a method.
@@ -98,15 +120,25 @@ pub(crate) const ROUTES: &[Route] = &[
     post("/reads-on", Behavior::ReadsOn),
     post("/echoes", Behavior::Echoes),
     post("/ignores", Behavior::Ignores),
+    post("/extracts", Behavior::Extracts),
     get("/never", Behavior::Never),
     get("/panics-at-once", Behavior::PanicsAtOnce),
+    get("/service-panics", Behavior::ServicePanics),
     get("/panics", Behavior::Panics),
     get("/body-panics", Behavior::BodyPanics),
     get("/body-fails", Behavior::BodyFails),
+    get("/body-fails-late", Behavior::BodyFailsLate),
+    get("/other-failure", Behavior::OtherFailure),
+    get("/panic-text", Behavior::PanicText),
     get("/errs", Behavior::Errs),
     get("/upgrades", Behavior::Upgrades),
+    get("/upgrades-with-guard", Behavior::UpgradesWithGuard),
     get("/limited", Behavior::Never).layer(RouteLayer::TimeLimit),
+    get("/layer-panics", Behavior::Memory).layer(RouteLayer::Panics),
     get("/caught", Behavior::Panics).layer(RouteLayer::CatchesPanics),
+    get("/caught-marked", Behavior::Panics).layer(RouteLayer::CatchesAndMarks),
+    get("/caught-unmarked", Behavior::Panics).layer(RouteLayer::CatchesUnmarked),
+    get("/caught-changed", Behavior::Panics).layer(RouteLayer::CatchesAndChanges),
     get("/layered", Behavior::Never).layer(RouteLayer::Cors),
     get("/cors", Behavior::Memory).layer(RouteLayer::Cors),
 ];

@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::body::Bytes;
 use axum::http::{Request, Version};
-use http_body_util::{BodyExt, Empty};
+use http_body_util::BodyExt;
 use talea::{Config, Registry, Snapshot};
 use talea_http::Convention;
 use tower::ServiceExt;
 
-use crate::cases::metering::{BoxService, METERINGS};
+use crate::cases::bodies::{BoxBody, whole};
+use crate::cases::door::{BoxService, DOORS};
 use crate::cases::series::{CONVENTIONS, ended, in_flight};
 use crate::cases::server::Setup;
 use crate::cases::witness::Witness;
@@ -31,7 +31,7 @@ const ORIGINS: [&str; 3] = ["", "http://www.example", "https://evil.example"];
 const VERSIONS: [Version; 4] =
     [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2, Version::HTTP_3];
 
-type EmptyRequest = Request<Empty<Bytes>>;
+type ScannerRequest = Request<BoxBody>;
 
 #[test]
 fn a_scanner_creates_no_series() {
@@ -45,38 +45,38 @@ fn a_scanner_creates_no_series() {
 fn scan(convention: Convention) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        for metering in METERINGS {
+        for (n, door) in DOORS.iter().enumerate() {
             // With room for more series, so that they could be created.
             let registry = Registry::with_config(Config::with_len(128 << 20)).unwrap();
             let witness = Arc::<Witness>::default();
             let endpoints = SETUP.opts(convention).register(&registry).unwrap();
-            let service = metering.service(&endpoints, Arc::clone(&witness));
+            let service = (door.service)(&endpoints, Arc::clone(&witness));
             let mut by_host = ByHost::new();
             for request in each_kind() {
                 *by_host.entry(host(&request)).or_default() += 1;
                 send(&service, request).await;
             }
             let before = all(&registry.snapshot());
-            let mut random = Random(metering as u64 + 1);
-            for _ in 0..REQUESTS / METERINGS.len() {
+            let mut random = Random(n as u64 + 1);
+            for _ in 0..REQUESTS / DOORS.len() {
                 let request = random.request();
                 *by_host.entry(host(&request)).or_default() += 1;
                 send(&service, request).await;
             }
             let made = all(&registry.snapshot());
-            assert_eq!(made.difference(&before).next(), None, "{convention:?} {metering:?}");
+            assert_eq!(made.difference(&before).next(), None, "{convention:?} {}", door.name);
             assert_eq!(by_host.values().sum::<u64>(), witness.calls());
             assert_all_recorded(convention, &registry.snapshot(), &by_host);
         }
     });
 }
 
-async fn send(service: &BoxService<Empty<Bytes>>, request: EmptyRequest) {
-    let answer = service.clone().oneshot(request).await.unwrap();
-    answer.into_body().collect().await.unwrap();
+async fn send(service: &BoxService, request: ScannerRequest) {
+    let response = service.clone().oneshot(request).await.unwrap();
+    response.into_body().collect().await.unwrap();
 }
 
-fn each_kind() -> impl Iterator<Item = EmptyRequest> {
+fn each_kind() -> impl Iterator<Item = ScannerRequest> {
     let methods = METHODS.into_iter();
     let lines = methods.flat_map(|method| PATHS.into_iter().map(move |path| (method, path)));
     let hosts = lines.flat_map(|line| HOSTS.into_iter().map(move |host| (line, host)));
@@ -87,9 +87,9 @@ fn each_kind() -> impl Iterator<Item = EmptyRequest> {
     })
 }
 
-fn request(method: &str, uri: &str, host: &str, version: Version) -> EmptyRequest {
+fn request(method: &str, uri: &str, host: &str, version: Version) -> ScannerRequest {
     let request = Request::builder().method(method).uri(uri).header("host", host);
-    request.version(version).body(Empty::new()).unwrap()
+    request.version(version).body(whole(0)).unwrap()
 }
 
 fn all(snapshot: &Snapshot) -> BTreeSet<String> {
@@ -103,7 +103,7 @@ fn all(snapshot: &Snapshot) -> BTreeSet<String> {
 /// The number of requests by the label of their host.
 type ByHost = BTreeMap<&'static str, u64>;
 
-fn host(request: &EmptyRequest) -> &'static str {
+fn host(request: &ScannerRequest) -> &'static str {
     let header = request.headers()["host"].to_str().unwrap();
     match request.uri().host().unwrap_or(header) {
         "shop.example" => "shop.example",
@@ -146,7 +146,7 @@ impl Random {
         known.get(n).map_or_else(|| make(self.next()), |known| (*known).to_owned())
     }
 
-    fn request(&mut self) -> EmptyRequest {
+    fn request(&mut self) -> ScannerRequest {
         let method = self.of(&METHODS, |n| format!("M{n:X}"));
         let path = self.of(&PATHS, |n| match n % 4 {
             0 => format!("/{n:x}/../etc/passwd"),

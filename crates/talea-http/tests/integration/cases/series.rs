@@ -7,7 +7,7 @@ use talea::{Snapshot, Value};
 use talea_http::Convention;
 
 use crate::cases::case::{Expected, Outcome};
-use crate::cases::metering::Metering;
+use crate::cases::door::Door;
 use crate::cases::witness::Record;
 
 pub(crate) const CONVENTIONS: [Convention; 4] =
@@ -18,7 +18,7 @@ pub(crate) type Series = BTreeMap<String, (f64, Option<f64>)>;
 
 /// A request that was made, with the witness's record of it.
 pub(crate) struct MadeRequest<'a> {
-    pub(crate) metering: Metering,
+    pub(crate) door: &'static Door,
     pub(crate) expected: Expected,
     pub(crate) record: &'a Record,
 }
@@ -77,16 +77,14 @@ pub(crate) fn add_expected(series: &mut Series, convention: Convention, made: &M
 }
 
 fn labels(convention: Convention, made: &MadeRequest<'_>, names: &[&str]) -> String {
-    let MadeRequest { metering, expected, record } = made;
+    let MadeRequest { door, expected, record } = made;
     let value = |name: &str| match (convention, name) {
         (Convention::Caddy, "method") => sent(expected.method, "OTHER").to_owned(),
         (_, "http_request_method") => sent(expected.method, "_OTHER").to_owned(),
-        (_, "method") if *metering == Metering::RouterLayer && expected.route != "_unmatched" => {
+        (_, "method") if !door.knows_methods && expected.route != "_unmatched" => {
             sent(expected.method, "_OTHER").to_owned()
         }
-        (Convention::Servant, "path" | "method") if is_undeclared(*metering, expected) => {
-            String::new()
-        }
+        (Convention::Servant, "path" | "method") if is_undeclared(door, expected) => String::new(),
         (_, "method") => expected.declared.to_owned(),
         (_, "http_route") if expected.route == "_unmatched" => String::new(),
         (_, "route" | "http_route") => expected.route.to_owned(),
@@ -94,7 +92,7 @@ fn labels(convention: Convention, made: &MadeRequest<'_>, names: &[&str]) -> Str
             let path = expected.route.trim_start_matches('/').replace("/{*path}", "");
             path.replace('{', ":").replace('}', "")
         }
-        (_, "handler") => handler(*metering, expected),
+        (_, "handler") => handler(door, expected),
         (_, "server") => "srv0".to_owned(),
         (_, "outcome") => outcome(expected.outcome).0.to_owned(),
         (_, "error_type") => match (expected.outcome, expected.status) {
@@ -131,22 +129,24 @@ fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether no declared endpoint answers. The layer on the router does not know declared methods.
-fn is_undeclared(metering: Metering, expected: &Expected) -> bool {
-    expected.declared == "_OTHER"
-        && (metering != Metering::RouterLayer || expected.route == "_unmatched")
+/// Whether no declared endpoint answers, and the door knows that.
+fn is_undeclared(door: &Door, expected: &Expected) -> bool {
+    expected.declared == "_OTHER" && (door.knows_methods || expected.route == "_unmatched")
 }
 
-fn handler(metering: Metering, expected: &Expected) -> String {
-    match (metering, expected.route, expected.declared) {
-        // Functions are named by their paths.
-        (Metering::Declared, route @ ("/memory" | "/upgrades" | "/panics-at-once"), "GET") => {
-            format!("integration::cases::metering::{}", route[1..].replace('-', "_"))
-        }
-        _ if is_undeclared(metering, expected) => "_unmatched".to_owned(),
-        (Metering::RouterLayer, route, _) => route.to_owned(),
-        (_, route, method) => format!("{method} {route}"),
+/// The routes of plain functions, which are named by their paths.
+const FUNCTIONS: [&str; 5] =
+    ["/memory", "/extracts", "/upgrades", "/upgrades-with-guard", "/panics-at-once"];
+
+fn handler(door: &Door, expected: &Expected) -> String {
+    let Expected { route, declared, .. } = expected;
+    if is_undeclared(door, expected) {
+        return "_unmatched".to_owned();
     }
+    if door.wraps_handlers && FUNCTIONS.contains(route) && *declared != "_OTHER" {
+        return format!("integration::cases::door::{}", route[1..].replace('-', "_"));
+    }
+    if door.knows_methods { format!("{declared} {route}") } else { (*route).to_owned() }
 }
 
 fn status(convention: Convention, status: Option<u16>) -> String {

@@ -15,9 +15,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::sleep;
 use tower::{ServiceExt, service_fn};
 
+use crate::cases::bodies::{BoxBody, boxed};
 use crate::cases::case::{Case, Expected, Protocol};
+use crate::cases::door::{BoxService, Door};
 use crate::cases::handlers::status;
-use crate::cases::metering::{BoxService, Metering};
 use crate::cases::series::{MadeRequest, Series, add_expected, durations, in_flight, recorded};
 use crate::cases::witness::{NAME, Record, Witness};
 use crate::support::client::loopback;
@@ -42,11 +43,11 @@ impl Setup {
 }
 
 pub(crate) struct Server {
-    pub(crate) metering: Metering,
+    pub(crate) door: &'static Door,
     pub(crate) convention: Convention,
     pub(crate) registry: Registry,
     pub(crate) witness: Arc<Witness>,
-    service: Mutex<BoxService<Incoming>>,
+    service: Mutex<BoxService>,
     /// For each protocol.
     listeners: [TcpListener; 2],
     names: AtomicU64,
@@ -54,17 +55,17 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) async fn start(metering: Metering, convention: Convention, setup: Setup) -> Self {
+    pub(crate) async fn start(door: &'static Door, convention: Convention, setup: Setup) -> Self {
         let registry = Registry::for_test().unwrap();
         let endpoints = setup.opts(convention).register(&registry).unwrap();
         let witness = Arc::default();
-        let mut service: BoxService<Incoming> = metering.service(&endpoints, Arc::clone(&witness));
+        let mut service = (door.service)(&endpoints, Arc::clone(&witness));
         if setup.limited {
             service = limited(service, Arc::clone(&witness));
         }
         let listen = async || TcpListener::bind(loopback()).await.unwrap();
         Self {
-            metering,
+            door,
             convention,
             registry,
             witness,
@@ -96,27 +97,23 @@ impl Server {
 
     pub(crate) async fn wait_for(&self, name: u64, is: impl Fn(&Record) -> bool) {
         let met = || self.witness.record(name).is_some_and(|record| is(&record));
-        until(&format!("a request by {:?} {:?}", self.metering, self.convention), met).await;
+        until(&format!("a request by {} {:?}", self.door.name, self.convention), met).await;
     }
 
     pub(crate) fn assert_in_flight(&self) {
         let in_flight = in_flight(&self.registry.snapshot());
-        assert!(in_flight >= 1.0, "{in_flight}, {:?} {:?}", self.metering, self.convention);
+        assert!(in_flight >= 1.0, "{in_flight}, {} {:?}", self.door.name, self.convention);
     }
 
     /// Waits until no request is processed, and asserts that each is recorded as expected.
     pub(crate) async fn assert_recorded(&self, what: &str) {
-        let (metering, convention) = (self.metering, self.convention);
+        let (door, convention) = (self.door, self.convention);
+        let what = format!("{what}, {}, {convention:?}", door.name);
         let at_rest = || self.witness.is_at_rest() && in_flight(&self.registry.snapshot()) == 0.0;
-        until(&format!("nothing is in flight: {what}, {metering:?}, {convention:?}"), at_rest)
-            .await;
+        until(&format!("nothing is in flight: {what}"), at_rest).await;
         let snapshot = self.registry.snapshot();
         let requests = self.requests.lock().unwrap();
-        assert_eq!(
-            self.witness.calls(),
-            requests.len() as u64,
-            "{what}, {metering:?}, {convention:?}"
-        );
+        assert_eq!(self.witness.calls(), requests.len() as u64, "{what}");
         let (to_head, to_end) = durations(convention, &snapshot);
         // Sums of floats depend on their order.
         assert!(to_head <= to_end + 1e-6, "{to_head} to the head, {to_end} to the end: {what}");
@@ -126,23 +123,20 @@ impl Server {
             for (certain, bytes) in
                 [(expected.request, record.request()), (expected.response, record.response())]
             {
-                assert_eq!(certain.unwrap_or(bytes), bytes, "{expected:?}: {what}, {metering:?}");
+                assert_eq!(certain.unwrap_or(bytes), bytes, "{expected:?}: {what}");
             }
-            let made = MadeRequest { metering, expected, record: &record };
+            assert!(record.has_unwound() || !expected.unwinds(), "{expected:?}: {what}");
+            let made = MadeRequest { door, expected, record: &record };
             add_expected(&mut series, convention, &made);
         }
         let differs = differences(&series, &recorded(&snapshot));
-        assert!(
-            differs.is_empty(),
-            "{what}, {metering:?}, {convention:?}:\n{}",
-            differs.join("\n")
-        );
+        assert!(differs.is_empty(), "{what}:\n{}", differs.join("\n"));
     }
 }
 
 /// Gives up requests after a time limit, as a proxy outside of the meter would.
-fn limited(service: BoxService<Incoming>, witness: Arc<Witness>) -> BoxService<Incoming> {
-    service_fn(move |request: Request<Incoming>| {
+fn limited(service: BoxService, witness: Arc<Witness>) -> BoxService {
+    service_fn(move |request: Request<BoxBody>| {
         let (service, witness) = (service.clone(), Arc::clone(&witness));
         let name = request.headers()[NAME].to_str().unwrap().parse().unwrap();
         async move {
@@ -163,8 +157,9 @@ fn limited(service: BoxService<Incoming>, witness: Arc<Witness>) -> BoxService<I
 }
 
 /// Serves a connection. Errors and panics are part of some cases.
-async fn connection(stream: TcpStream, protocol: Protocol, service: BoxService<Incoming>) {
+async fn connection(stream: TcpStream, protocol: Protocol, service: BoxService) {
     stream.set_nodelay(true).unwrap();
+    let service = service.map_request(|request: Request<Incoming>| request.map(boxed));
     let (io, service) = (TokioIo::new(stream), TowerToHyperService::new(service));
     let _ = match protocol {
         Protocol::Http1 => {

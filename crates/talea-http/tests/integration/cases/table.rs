@@ -1,4 +1,4 @@
-//! The cases, each in every way of metering and under every convention.
+//! The cases, each by every door and under every convention.
 
 use tokio::task::JoinSet;
 
@@ -6,8 +6,8 @@ use crate::cases::case::Client::*;
 use crate::cases::case::Outcome::{Aborted, Panicked, TimedOut};
 use crate::cases::case::{Body, Case, ask, get, post};
 use crate::cases::client;
-use crate::cases::handlers::{BROKEN, LONG, MEMORY, STREAMED};
-use crate::cases::metering::Metering;
+use crate::cases::door::DOORS;
+use crate::cases::handlers::{BODY_LIMIT, BROKEN, LONG, MEMORY, STREAMED};
 use crate::cases::series::CONVENTIONS;
 use crate::cases::server::Server;
 
@@ -93,17 +93,40 @@ cases! {
 
     a_panic_before_the_head_is_a_500: get("/panics").status(500).outcome(Panicked);
     a_panic_in_the_call_is_a_500: get("/panics-at-once").status(500).outcome(Panicked);
+    a_panic_in_the_call_of_a_service_is_a_500: get("/service-panics").status(500).outcome(Panicked);
+    a_panic_in_the_call_of_a_layer_is_a_500: get("/layer-panics").status(500).outcome(Panicked);
     a_panic_after_the_head_has_its_status:
         get("/body-panics").status(200).response(Some(BROKEN)).outcome(Panicked);
     a_panic_that_a_layer_inside_caught_is_panicked:
         get("/caught").status(500).response(Some(16)).outcome(Panicked);
+    a_response_that_is_marked_as_a_panic_is_panicked:
+        get("/caught-marked").status(500).response(Some(5)).outcome(Panicked);
+    a_caught_panic_with_a_response_of_its_own_is_seen_where_its_handler_is_wrapped:
+        get("/caught-unmarked").only_if(|door| door.wraps_handlers).status(500).response(Some(5))
+            .outcome(Panicked);
+    a_caught_panic_with_a_response_of_its_own_is_complete_elsewhere:
+        get("/caught-unmarked").only_if(|door| !door.wraps_handlers).status(500).response(Some(5));
+    a_caught_panic_whose_response_is_changed_is_seen_where_its_handler_is_wrapped:
+        get("/caught-changed").only_if(|door| door.wraps_handlers).status(500).response(Some(16))
+            .outcome(Panicked);
+    a_caught_panic_whose_response_is_changed_is_complete_elsewhere:
+        get("/caught-changed").only_if(|door| !door.wraps_handlers).status(500).response(Some(16));
+    a_500_with_another_body_than_a_caught_panic_is_complete:
+        get("/other-failure").status(500).response(Some(16));
+    a_200_with_the_body_of_a_caught_panic_is_complete:
+        get("/panic-text").status(200).response(Some(16));
 
     a_time_limit_inside_is_timed_out: get("/limited").status(408).outcome(TimedOut);
     a_time_limit_outside_is_timed_out: get("/never").limited().outcome(TimedOut);
     a_body_that_fails_is_aborted:
         get("/body-fails").status(200).response(Some(BROKEN)).outcome(Aborted);
+    a_body_that_fails_after_its_last_byte_is_aborted:
+        get("/body-fails-late").http2().status(200).response(Some(BROKEN)).outcome(Aborted);
+    a_body_that_exceeds_a_limit_outside_is_a_413_that_is_complete:
+        post("/extracts").client(Asks(Body::Streamed(BODY_LIMIT + 100_000))).http2().request(None)
+            .status(413).response(None);
     a_service_that_fails_is_aborted:
-        get("/errs").meterings(&[Metering::Outside, Metering::Typed]).outcome(Aborted);
+        get("/errs").only_if(|door| door.can_fail).outcome(Aborted);
 
     requests_on_one_connection_are_recorded_each:
         get("/memory").client(Keeps(10)).status(200).response(Some(MEMORY));
@@ -120,6 +143,8 @@ cases! {
     a_body_without_100_continue_has_no_bytes:
         post("/ignores").client(Expects(5_000)).http1().status(200).response(Some(MEMORY));
     a_websocket_is_complete_with_its_head: get("/upgrades").client(Upgrades).http1().status(101);
+    a_websocket_with_a_guard_is_in_flight_until_it_closes:
+        get("/upgrades-with-guard").client(UpgradesWithGuard).http1().status(101);
 
     a_wildcard_is_one_route:
         get("/files/a/b/c").route("/files/{*path}").status(200).response(Some(MEMORY));
@@ -136,15 +161,15 @@ cases! {
         get("/cors").status(200).response(Some(MEMORY));
 }
 
-/// Runs a case on a server of its own for each way of metering and convention, all at once.
+/// Runs a case on a server of its own for each door and convention, all at once.
 fn run(name: &'static str, case: Case) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut all = JoinSet::new();
-        for &metering in case.meterings {
+        for door in DOORS.iter().filter(|door| (case.fits)(door)) {
             for convention in CONVENTIONS {
                 all.spawn(async move {
-                    let server = Server::start(metering, convention, case.setup).await;
+                    let server = Server::start(door, convention, case.setup).await;
                     for &protocol in case.protocols {
                         client::run(&case, &server, protocol).await;
                         server.assert_recorded(&format!("{name} by {protocol:?}")).await;

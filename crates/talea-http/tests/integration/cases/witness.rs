@@ -34,6 +34,8 @@ pub(crate) struct Record {
     response: AtomicU64,
     /// The number of holders: the service's future, then the response's body; the request's body.
     holders: AtomicU64,
+    /// Whether a panic went through a holder.
+    unwound: AtomicBool,
 }
 
 impl Witness {
@@ -63,6 +65,10 @@ impl Record {
         self.is_running.load(SeqCst)
     }
 
+    pub(crate) fn has_unwound(&self) -> bool {
+        self.unwound.load(SeqCst)
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         self.holders.load(SeqCst) == 0
     }
@@ -79,6 +85,9 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.unwound.store(true, SeqCst);
+        }
         self.0.holders.fetch_sub(1, SeqCst);
     }
 }

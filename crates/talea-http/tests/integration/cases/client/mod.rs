@@ -17,7 +17,7 @@ pub(crate) async fn run(case: &Case, server: &Server, protocol: Protocol) {
             Protocol::Http2,
         ) => resets::reset_stream(case, server).await,
         (Client::ResetsConnection, _) => resets::reset_connection(case, server).await,
-        (Client::Upgrades, _) => socket::upgrade(case, server).await,
+        (Client::Upgrades | Client::UpgradesWithGuard, _) => socket::upgrade(case, server).await,
         _ => socket::run(case, server).await,
     }
 }

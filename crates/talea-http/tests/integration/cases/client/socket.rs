@@ -86,6 +86,9 @@ pub(super) async fn upgrade(case: &Case, server: &Server) {
     assert_eq!(answer.status(), 101);
     socket.send(Message::text("there")).await.unwrap();
     assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("there"));
+    if case.client == Client::UpgradesWithGuard {
+        server.assert_in_flight();
+    }
 }
 
 struct Socket {
