@@ -28,6 +28,7 @@ export class Server {
     this.run = options.run ?? Math.random().toString(16).slice(2);
     this.page = options.page ?? PAGE;
     this.marks = this.traffic.marks();
+    this.changes = [];
     this.processes = this.traffic.processes();
     this.connections = new Set();
     this.watchers = new Set();
@@ -78,6 +79,17 @@ export class Server {
     }
   }
 
+  /** An endpoint is otherwise than usual from now on, or as usual if there is no text. */
+  change(endpoint, quantity, text) {
+    const now = Date.now();
+    this.changes = this.changes.filter((it) => it.endpoint !== endpoint);
+    if (text) this.changes.push({ endpoint, quantity, since: now, text });
+    const mark = { t: now, kind: text ? 'changed' : 'back', of: endpoint, text: text ?? 'is as usual again' };
+    this.marks.push(mark);
+    this.send('point', { ...this.traffic.point(now), marks: [mark] });
+    this.send('changes', this.changes);
+  }
+
   /** A process dies now, and another one takes its place. */
   kill(pid = 4712, kind = 'died') {
     const now = Date.now();
@@ -114,6 +126,7 @@ export class Server {
       buckets: this.traffic.buckets(),
       processes: this.processes,
       marks: this.marks,
+      changes: this.changes,
       study: this.study(now),
       history: !this.options.study,
     };

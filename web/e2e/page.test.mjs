@@ -605,6 +605,45 @@ describe('the development server', () => {
     await close(page);
   });
 
+  test('an endpoint that changed is first, with what changed and since when', async () => {
+    const server = await serve();
+    const page = await open(server.url);
+    await isLive(page);
+    const names = () => page.locator('table.endpoints a.row-link').allInnerTexts();
+    const before = await names();
+    const last = before.at(-1);
+    server.change(last, 'slower', 'p99 20.1 ms → 251 ms, requests as before');
+    await until(
+      'it is first',
+      ([first]) => first === last,
+      names,
+    );
+    const row = page.locator('table.endpoints tbody tr').first();
+    assert.match(await row.innerText(), /slower since \d+:\d+:\d+: p99 20.1 ms → 251 ms, requests as before/);
+    const listed = page.getByRole('listitem').filter({ hasText: `${last}: p99 20.1 ms → 251 ms` });
+    await listed.getByText('changed').waitFor();
+    // A page that is opened later has it too, whatever it is sorted by.
+    const later = await open(`${server.url}#endpoints?sort=name`);
+    await isLive(later);
+    await until(
+      'it is first on the other page',
+      ([first]) => first === last,
+      () => later.locator('table.endpoints a.row-link').allInnerTexts(),
+    );
+    await close(later);
+    await row.locator('a.row-link').click();
+    await page.locator('p.changed').getByText('slower since').waitFor();
+    await page.keyboard.press('Escape');
+    server.change(last, 'slower');
+    await until(
+      'the rows are in their order again',
+      (now) => now.at(0) !== last && now.length === before.length,
+      names,
+    );
+    await page.getByRole('listitem').filter({ hasText: 'is as usual again' }).waitFor();
+    await close(page);
+  });
+
   test('hostile labels are shown as text', async () => {
     const server = await serve();
     const page = await open(server.url);

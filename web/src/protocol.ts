@@ -33,12 +33,20 @@ export interface Point {
   marks?: Mark[];
 }
 
-export type MarkKind = 'started' | 'died' | 'replaced' | 'missed';
+export type MarkKind = 'started' | 'died' | 'replaced' | 'changed' | 'back' | 'missed';
 
 export interface Mark {
   t: number;
   kind: MarkKind;
   of: string;
+  text: string;
+}
+
+/** An endpoint that is otherwise than usual. */
+export interface Change {
+  endpoint: string;
+  quantity: 'slower' | 'errors' | 'more' | 'fewer';
+  since: number;
   text: string;
 }
 
@@ -64,6 +72,8 @@ export interface Hello {
   buckets: BucketBounds[];
   processes: Process[];
   marks: Mark[];
+  /** The endpoints that are otherwise than usual now. */
+  changes?: Change[];
   /** What is not shown, or not as it is defined. */
   faults?: string[];
   study: Study | null;

@@ -3,7 +3,7 @@
 import type { Address, Span } from './address.ts';
 import { BucketTable } from './model/buckets.ts';
 import { type Gap, Timeline } from './model/timeline.ts';
-import type { EndpointName, Hello, Mark, Point, Process, Range, Study } from './protocol.ts';
+import type { Change, EndpointName, Hello, Mark, Point, Process, Range, Study } from './protocol.ts';
 
 /** The version of the protocol that the page knows. */
 const VERSION = 1;
@@ -53,6 +53,8 @@ export class Service {
   private frozen: { span: Span; timeline: Timeline } | null = null;
   processes: Process[] = [];
   marks: Mark[] = [];
+  /** The endpoints that are otherwise than usual now. */
+  changes: Change[] = [];
   /** What is not shown, or not as it is defined. */
   faults: string[] = [];
   study: Study | null = null;
@@ -107,6 +109,11 @@ export class Service {
     const isCurrent = last !== null && now - last < 2500 + 2000 * (this.hello?.step ?? 1);
     const to = last !== null && (isCurrent || this.isOver) ? last : now;
     return { from: to - range * 1000, to };
+  }
+
+  /** The changes that had begun in the time that is seen, and last until now. */
+  changesIn({ span }: Address): Change[] {
+    return span ? this.changes.filter(({ since }) => since <= span.to) : this.changes;
   }
 
   shown({ span }: Address): Timeline {
@@ -190,6 +197,7 @@ export class Service {
     on<Hello>('hello', (hello) => this.greet(hello));
     on<Point>('point', (point) => this.take(point));
     on<Process[]>('processes', (processes) => (this.processes = processes));
+    on<Change[]>('changes', (changes) => (this.changes = changes));
     on<string[]>('faults', (faults) => (this.faults = faults));
     on<Study>('study', (study) => (this.study = study));
     on<unknown>('lagged', () => void this.catchUp());
@@ -230,6 +238,7 @@ export class Service {
     [this.lostSince, this.attempts] = [null, 0];
     this.ahead = hello.now - Date.now();
     this.processes = hello.processes;
+    this.changes = hello.changes ?? [];
     this.faults = hello.faults ?? [];
     this.study = hello.study;
     if (!isKnown) {

@@ -8,6 +8,7 @@
 #![allow(missing_docs)]
 #![cfg(target_os = "linux")]
 
+pub mod change;
 pub mod descriptors;
 pub mod history;
 pub mod live;

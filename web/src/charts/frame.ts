@@ -20,6 +20,8 @@ export const MARKS = {
   started: { glyph: '▲', name: 'started', colour: '--good' },
   died: { glyph: '✕', name: 'died', colour: '--bad' },
   replaced: { glyph: '◆', name: 'replaced', colour: '--good' },
+  changed: { glyph: '▼', name: 'changed', colour: '--wait' },
+  back: { glyph: '○', name: 'as usual', colour: '--good' },
   missed: { glyph: '░', name: 'missed', colour: '--soft' },
 } as const;
 
@@ -190,7 +192,7 @@ function drawMarks(chart: uPlot, { marks, window }: Surroundings): void {
   ctx.restore();
 }
 
-/** The shape of a mark: a triangle, a cross or a square on its tip. */
+/** The shape of a mark: a triangle, a cross, a circle or a square on its tip. */
 function drawGlyph(ctx: CanvasRenderingContext2D, kind: Mark['kind'], x: number, y: number, size: number): void {
   ctx.beginPath();
   if (kind === 'died') {
@@ -202,9 +204,16 @@ function drawGlyph(ctx: CanvasRenderingContext2D, kind: Mark['kind'], x: number,
     ctx.stroke();
     return;
   }
-  ctx.moveTo(x, y - size);
-  ctx.lineTo(x + size, kind === 'started' ? y + size : y);
+  if (kind === 'back') {
+    ctx.arc(x, y, size - devicePixelRatio / 2, 0, 2 * Math.PI);
+    ctx.setLineDash([]);
+    ctx.stroke();
+    return;
+  }
+  const [tip, side] = kind === 'changed' ? [y + size, y - size] : [y - size, kind === 'started' ? y + size : y];
+  ctx.moveTo(x, tip);
+  ctx.lineTo(x + size, side);
   if (kind === 'replaced') ctx.lineTo(x, y + size);
-  ctx.lineTo(x - size, kind === 'started' ? y + size : y);
+  ctx.lineTo(x - size, side);
   ctx.fill();
 }

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 
-import type { Endpoint } from '../protocol.ts';
+import type { Change, Endpoint } from '../protocol.ts';
 import { BucketTable } from './buckets.ts';
-import { rows, sorted } from './rows.ts';
+import { changedFirst, rows, sorted } from './rows.ts';
 import { Timeline } from './timeline.ts';
 
 const names = new Map([
@@ -58,4 +58,24 @@ test('a sparkline breaks off where nothing was recorded', () => {
   expect(first!.trend.match(/M/g)).toHaveLength(2);
   expect(first!.trend).not.toContain('NaN');
   expect(last!.trend).toBe('');
+});
+
+test('endpoints that changed come first, the latest of the most urgent kind above all', () => {
+  const all = rows(timeline(), names, { from: 0, to: 10_000 });
+  const change = (endpoint: string, quantity: Change['quantity'], since: number): Change => ({
+    endpoint,
+    quantity,
+    since,
+    text: '',
+  });
+  for (const [changes, expected] of [
+    [[], 'bac'],
+    [[change('GET /c', 'more', 1)], 'cba'],
+    [[change('GET /c', 'more', 9), change('GET /a', 'slower', 1)], 'acb'],
+    [[change('GET /c', 'errors', 2), change('GET /a', 'slower', 1)], 'cab'],
+    [[change('GET /a', 'fewer', 5), change('GET /c', 'more', 9), change('GET /gone', 'slower', 9)], 'acb'],
+  ] as const) {
+    const order = changedFirst(all, changes).map(({ name }) => name.slice(-1));
+    expect(order.join('')).toBe(expected);
+  }
 });

@@ -4,6 +4,7 @@ import type { Column, Span } from '../address.ts';
 import { printable } from '../printable.ts';
 import { type BucketTable, drawn } from './buckets.ts';
 import { Sum } from './sum.ts';
+import type { Change } from '../protocol.ts';
 import { type Timeline, begin } from './timeline.ts';
 
 export interface Row {
@@ -86,6 +87,21 @@ export function sparklines(timeline: Timeline, { from, to }: Span): (id: number)
     });
     return path;
   };
+}
+
+/** How much somebody on call wants to see an endpoint: the less, the more. */
+const URGENCY = { slower: 0, errors: 0, fewer: 1, more: 2 } as const;
+
+/** Puts the endpoints that are otherwise than usual first, the latest change of the most urgent kind above all. */
+export function changedFirst(rows: readonly Row[], changes: readonly Change[]): Row[] {
+  const urgency = new Map<string, [number, number]>();
+  for (const { endpoint, quantity, since } of changes) {
+    const [now, before] = [[URGENCY[quantity], -since] as [number, number], urgency.get(endpoint)];
+    if (!before || now[0] < before[0] || (now[0] === before[0] && now[1] < before[1])) urgency.set(endpoint, now);
+  }
+  const key = ({ name }: Row): [number, number] => urgency.get(name) ?? [Infinity, 0];
+  const compared = (a: number, b: number): number => (a < b ? -1 : Number(a > b));
+  return [...rows].sort((a, b) => compared(key(a)[0], key(b)[0]) || compared(key(a)[1], key(b)[1]));
 }
 
 /** The rows by a column; those of which it is not known come last. */

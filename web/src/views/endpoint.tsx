@@ -7,7 +7,7 @@ import type { Bin } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
 import type { Endpoint as Step } from '../protocol.ts';
-import { Marks, Showing, Tiles, surroundings } from './parts.tsx';
+import { Marks, Showing, Tiles, linesOf, surroundings } from './parts.tsx';
 
 /** The sums of single steps: a step does not change, another takes its place. */
 const known = new WeakMap<Step, Sum>();
@@ -57,6 +57,11 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
         <h2 class="endpoint-name">{printable(name)}</h2>
         <code class="soft">{printable(family)}</code>
       </div>
+      {linesOf(service.changesIn(address), name).map((line) => (
+        <p class="changed" key={line}>
+          {line}
+        </p>
+      ))}
       <Showing page={page} timeline={timeline} />
       <div aria-busy={service.isLoading}>
         <Tiles sum={sum} timeline={timeline} inFlight={inFlight} buckets={service.buckets} isLive={!page.isPaused} />

@@ -8,12 +8,12 @@ import { type Address, COLUMNS, type Column } from '../address.ts';
 import type { Surroundings } from '../charts/frame.ts';
 import { Requests } from '../charts/requests.tsx';
 import { NONE, count, level, quantile, rate, share } from '../figures.ts';
-import { type Row, rows, sorted } from '../model/rows.ts';
+import { type Row, changedFirst, rows, sorted } from '../model/rows.ts';
 import type { Bin, Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
 import { Empty } from './empty.tsx';
-import { Faults, Marks, Showing, Tiles, surroundings } from './parts.tsx';
+import { Faults, Marks, Showing, Tiles, linesOf, surroundings } from './parts.tsx';
 import { useSeen } from './seen.ts';
 
 const allOf = (bin: Bin) => bin.all;
@@ -101,6 +101,8 @@ interface Kept {
   isNarrow: boolean;
   timeline: Timeline;
   turn: number;
+  /** The endpoints that were first because they had changed. */
+  changed: string;
   /** The numbers of the rows as they were sorted. */
   order: number[];
   rows: Map<number, VNode>;
@@ -122,13 +124,17 @@ const Table = memo(({ page, address, isNarrow, timeline, all }: TableProps) => {
   const seen = useSeen(body);
   const kept = useRef<Kept | null>(null);
   if (kept.current?.address !== address || kept.current.isNarrow !== isNarrow || kept.current.timeline !== timeline) {
-    kept.current = { address, isNarrow, timeline, turn: 0, order: [], rows: new Map() };
+    kept.current = { address, isNarrow, timeline, turn: 0, changed: '', order: [], rows: new Map() };
   }
   const columns = isNarrow ? NARROW_ORDER : COLUMNS;
   const wanted = address.filter.toLowerCase();
   const found = all.filter(({ title }) => title.toLowerCase().includes(wanted));
+  const changes = service.changesIn(address);
+  const changed = JSON.stringify(changes.map(({ endpoint, quantity }) => [endpoint, quantity]));
+  // A change is seen at once, and its row wherever it was.
+  if (kept.current.changed !== changed) Object.assign(kept.current, { changed, turn: 0, rows: new Map() });
   const shown = inOrder(found, kept.current, (rows) =>
-    sorted(rows, address.sort, address.isDescending, service.buckets),
+    changedFirst(sorted(rows, address.sort, address.isDescending, service.buckets), changes),
   );
   const turn = (kept.current.turn = (kept.current.turn + 1) % TURNS);
   const isAmbiguous = new Set(all.map(({ name }) => name)).size < all.length;
@@ -190,6 +196,7 @@ const Table = memo(({ page, address, isNarrow, timeline, all }: TableProps) => {
                   columns={columns}
                   name={row.title}
                   family={isAmbiguous ? printable(row.family) : ''}
+                  changed={linesOf(changes, row.name).join('\n')}
                   link={page.link({ endpoint: row.name, of: isAmbiguous ? row.family : null })}
                   rate={row.rate === null ? NONE : rate(row.rate)}
                   errors={share(errors)}
@@ -230,6 +237,7 @@ interface RowProps {
   columns: readonly Column[];
   name: string;
   family: string;
+  changed: string;
   link: string;
   rate: string;
   errors: string;
@@ -242,7 +250,7 @@ interface RowProps {
 }
 
 const RowOf = memo((row: RowProps) => (
-  <tr data-id={row.id}>
+  <tr data-id={row.id} class={row.changed ? 'has-changed' : ''}>
     {row.columns.map((column) =>
       column === 'name' ? (
         <th scope="row" class="name">
@@ -250,6 +258,7 @@ const RowOf = memo((row: RowProps) => (
             {row.name}
           </a>
           {row.family && <span class="unit">{row.family}</span>}
+          {row.changed && <span class="changed">{row.changed}</span>}
         </th>
       ) : column === 'errors' ? (
         <td class={`errors ${row.wrong >= 5 ? 'wrong' : ''}`}>

@@ -9,19 +9,25 @@ import type { Sum } from '../model/sum.ts';
 import type { Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
-import type { Mark } from '../protocol.ts';
+import type { Change, Mark } from '../protocol.ts';
 
 let latest: { key: unknown[]; around: Surroundings } | null = null;
+
+/** Whether a mark says something of an endpoint, as those of processes do of all. */
+function isOf({ kind, of }: Mark, endpoint: string | null): boolean {
+  return endpoint === null || (kind !== 'changed' && kind !== 'back') || of === endpoint;
+}
 
 /** The window, gaps and marks of what is seen; the same object as long as nothing of it changes. */
 export function surroundings({ address, service }: Page): Surroundings {
   const window = service.window(address);
   const timeline = service.shown(address);
-  const key = [timeline, timeline.version, window.from, window.to, service.marks, service.isLoading];
+  const { endpoint } = address;
+  const key = [timeline, timeline.version, window.from, window.to, service.marks, endpoint, service.isLoading];
   if (latest?.key.every((part, at) => part === key[at])) return latest.around;
   // While a range is on its way nothing is known of it, not even that it has gaps.
   const gaps = service.isLoading && timeline.bins.length === 0 ? [] : timeline.gaps(window.from, window.to);
-  latest = { key, around: { window, gaps, marks: service.marks } };
+  latest = { key, around: { window, gaps, marks: service.marks.filter((mark) => isOf(mark, endpoint)) } };
   return latest.around;
 }
 
@@ -102,6 +108,20 @@ export function Showing({ page, timeline }: { page: Page; timeline: Timeline }) 
   );
 }
 
+const QUANTITIES = {
+  slower: 'slower',
+  errors: 'more errors',
+  more: 'more requests',
+  fewer: 'fewer requests',
+} as const;
+
+/** What an endpoint is otherwise in than usual, and since when, as a line each. */
+export function linesOf(changes: readonly Change[], endpoint: string): string[] {
+  return changes
+    .filter((change) => change.endpoint === endpoint)
+    .map(({ quantity, since, text }) => `${QUANTITIES[quantity]} since ${moment(since)}: ${printable(text)}`);
+}
+
 /** What is not shown, or not as it is defined. */
 export function Faults({ page: { service } }: { page: Page }) {
   if (service.faults.length === 0) return null;
@@ -119,12 +139,12 @@ export function Faults({ page: { service } }: { page: Page }) {
   );
 }
 
-/** Starts and deaths of processes in the time that is seen, the latest first. */
+/** Starts and deaths of processes and changes of endpoints in the time that is seen, the latest first. */
 export function Marks({ page: { service }, around: { window, marks } }: { page: Page; around: Surroundings }) {
   const seen = marks.filter(({ t }) => t >= window.from && t <= window.to).reverse();
   if (!seen.length) return null;
   // The agent has a page of the latest death; the server of a study does not.
-  const latest = service.hello?.history ? marks.findLast(({ kind }) => kind !== 'started') : null;
+  const latest = service.hello?.history ? marks.findLast(({ kind }) => kind === 'died' || kind === 'replaced') : null;
   return (
     <section class="card marks" aria-label="Marks">
       <ul tabIndex={seen.length > 2 ? 0 : -1}>

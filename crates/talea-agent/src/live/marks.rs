@@ -24,7 +24,7 @@ pub struct Mark {
     #[serde(rename = "t")]
     pub(crate) unix_millis: i64,
     pub(crate) kind: Kind,
-    /// The region.
+    /// The region, or the endpoint.
     pub(crate) of: String,
     text: String,
 }
@@ -36,6 +36,23 @@ pub enum Kind {
     Died,
     /// One died and another started.
     Replaced,
+    /// An endpoint is otherwise than usual.
+    Changed,
+    /// It is as usual again.
+    Back,
+}
+
+impl Kind {
+    /// Whether a process died.
+    pub(crate) fn is_death(self) -> bool {
+        matches!(self, Self::Died | Self::Replaced)
+    }
+}
+
+impl Mark {
+    pub(crate) fn new(unix_millis: i64, kind: Kind, of: String, text: String) -> Self {
+        Self { unix_millis, kind, of, text }
+    }
 }
 
 /// The processes as they were found at the latest reading.

@@ -96,6 +96,11 @@ impl Window {
         }
     }
 
+    /// What happened from the reading before to the latest one; `None` after the first.
+    pub fn latest(&self) -> Option<&Step> {
+        self.steps.back()
+    }
+
     /// The sums of the window's steps. Its cost grows with the endpoints and with the readings in it.
     pub fn table(&self) -> Table {
         let Some(last) = &self.last else { return Table::default() };

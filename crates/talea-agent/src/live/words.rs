@@ -1,5 +1,7 @@
 //! The numbers of a row in words.
 
+use std::time::{Duration, UNIX_EPOCH};
+
 use talea_statistics::figures::{NONE, in_unit, measured};
 
 use talea_view::families::Between;
@@ -50,6 +52,17 @@ pub fn sparkline(numbers: &[f64], width: usize) -> String {
     };
     let bars: String = shown.iter().map(bar).collect();
     format!("{bars:>width$}")
+}
+
+/// Of UTC: `2026-11-24 17:40:03Z`.
+pub fn date(unix_millis: i64) -> String {
+    let since = Duration::from_millis(u64::try_from(unix_millis).unwrap_or(0));
+    humantime::format_rfc3339_seconds(UNIX_EPOCH + since).to_string().replace('T', " ")
+}
+
+/// The time of a day, of UTC: `17:40:03`.
+pub fn clock(unix_millis: i64) -> String {
+    date(unix_millis).get(11..19).unwrap_or_default().to_owned()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use tokio::sync::broadcast;
 use super::clients::{Clients, clients, clients_grown};
 use super::numbering::Numbering;
 use super::point::{InFlight, Point};
+use crate::change::{self, Change, Changes, Quantity};
 use crate::history::{History, Stretch, Time};
 use crate::live::{Kind, Mark, Moment, Reading, Step, Watch, unix_millis};
 use talea_page::Family;
@@ -26,6 +27,8 @@ const BEHIND: usize = 8;
 /// How many marks are kept, and how many processes that died.
 const MARKS: usize = 200;
 const DEAD: usize = 20;
+/// How many changes are sent.
+const CHANGES: usize = 100;
 /// How many faults are sent.
 const FAULTS: usize = 50;
 /// How long a request for the past waits for others, of which one is answered at a time.
@@ -53,8 +56,12 @@ struct State {
     numbering: Numbering,
     /// The numbers that all browsers have.
     announced: (usize, usize),
-    /// The latest reading; `None` while nobody looks.
+    /// The latest reading; `None` while nobody looks and no changes are looked for.
     last: Option<Moment>,
+    /// `None` if no changes are looked for.
+    changes: Option<Changes>,
+    /// The changes as browsers have them.
+    shown_changes: Vec<Change>,
     last_clients: Option<Clients>,
     watch: Watch,
     marks: VecDeque<Mark>,
@@ -146,16 +153,15 @@ impl Feed {
         let written = self.history().add(time, &families);
         let mut state = self.state();
         let marks = state.watch.next(time.unix_millis, &families);
-        state.marks.extend(marks.iter().cloned());
-        let surplus = state.marks.len().saturating_sub(MARKS);
-        state.marks.drain(..surplus);
+        state.note_marks(&marks);
         if let Some(changed) = state.note_processes(processes, time.unix_millis) {
             self.send(Event::Text(changed));
         }
         let Time { unix_millis, steady } = time;
         let reading = Reading { began, ended, unix_millis, families, processes: None };
         let is_watched = self.events.receiver_count() > 0;
-        let moment = is_watched.then(|| Moment::of(&reading, state.last.as_ref()));
+        let is_wanted = is_watched || state.changes.is_some();
+        let moment = is_wanted.then(|| Moment::of(&reading, state.last.as_ref()));
         let latest = Latest { unix_millis, steady, families: Arc::new(reading.families) };
         state.latest = latest.clone();
         let clients_before = std::mem::replace(&mut state.last_clients, clients.clone());
@@ -163,6 +169,13 @@ impl Feed {
         let before = std::mem::replace(&mut state.last, moment);
         if let (Some(before), Some(now)) = (before, &state.last) {
             let step = Step::between(&before, now);
+            let events = state.changes.as_mut().map(|it| it.add(time.unix_millis, &step));
+            let changed = events.into_iter().flatten().map(|it| mark_of(it, time.unix_millis));
+            let changed: Vec<Mark> = changed.collect();
+            state.note_marks(&changed);
+            if !is_watched {
+                return written;
+            }
             let mut in_flight = InFlight::of(&before);
             let State { numbering, announced, .. } = &mut *state;
             let mut point = Point::of(
@@ -175,9 +188,25 @@ impl Feed {
             (point.new_endpoints, point.new_buckets) = numbering.since(*announced);
             *announced = numbering.len();
             point.marks = marks;
+            point.marks.extend(changed);
             self.send(Event::Point { text: event("point", &point), latest });
+            if let Some(text) = state.news_of_changes() {
+                self.send(Event::Text(text));
+            }
         }
         written
+    }
+
+    /// Looks for endpoints that become otherwise from now on. The service of a study does so on purpose.
+    pub(crate) fn find_changes(&self) {
+        self.state().changes = Some(Changes::default());
+    }
+
+    /// The endpoints that are otherwise than usual, and how often any became so.
+    pub(crate) fn changes(&self) -> (Vec<Change>, [u64; Quantity::ALL.len()]) {
+        let state = self.state();
+        let changes = state.changes.as_ref();
+        changes.map(|it| (it.current().to_vec(), it.begun())).unwrap_or_default()
     }
 
     /// Says what is not shown, or not as it is defined. There may be many; a page has room for some.
@@ -246,6 +275,7 @@ impl Feed {
             "buckets": buckets,
             "processes": state.processes,
             "marks": state.marks,
+            "changes": state.current_changes(),
             "faults": state.faults,
             "study": state.study,
             "history": true,
@@ -270,7 +300,7 @@ impl Feed {
     pub(crate) fn last_death(&self) -> Option<String> {
         let state = self.state();
         // In the order of readings: the wall clock may be set back.
-        let mut deaths = state.marks.iter().filter(|mark| mark.kind != Kind::Started);
+        let mut deaths = state.marks.iter().filter(|mark| mark.kind.is_death());
         deaths.next_back().map(|mark| mark.of.clone())
     }
 
@@ -305,7 +335,41 @@ impl Feed {
     }
 }
 
+/// A change as an event in the list of the page.
+fn mark_of(event: change::Event, unix_millis: i64) -> Mark {
+    let change::Event { change: Change { endpoint, since_unix_millis, text, .. }, has_begun } =
+        event;
+    match has_begun {
+        true => Mark::new(since_unix_millis, Kind::Changed, endpoint, text),
+        false => Mark::new(unix_millis, Kind::Back, endpoint, "is as usual again".to_owned()),
+    }
+}
+
 impl State {
+    fn note_marks(&mut self, marks: &[Mark]) {
+        self.marks.extend(marks.iter().cloned());
+        let surplus = self.marks.len().saturating_sub(MARKS);
+        self.marks.drain(..surplus);
+    }
+
+    /// The changes that a page has room for, the oldest first.
+    fn current_changes(&self) -> Vec<Change> {
+        let mut changes = self.changes.as_ref().map_or_else(Vec::new, |it| it.current().to_vec());
+        changes.sort_by_key(|change| change.since_unix_millis);
+        changes.truncate(CHANGES);
+        changes
+    }
+
+    /// An event if the changes are others than browsers have.
+    fn news_of_changes(&mut self) -> Option<Bytes> {
+        let now = self.current_changes();
+        if self.shown_changes == now {
+            return None;
+        }
+        self.shown_changes = now;
+        Some(event("changes", &self.shown_changes))
+    }
+
     /// Takes the processes that live now: an event if they are others than before. One that is found again, as after
     /// its region could not be read, has not died.
     fn note_processes(&mut self, living: Vec<Process>, unix_millis: i64) -> Option<Bytes> {
@@ -339,8 +403,10 @@ pub fn now() -> Time {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::change::tests as tests_of_change;
+    use crate::history::Extent;
 
     #[test]
     fn a_process_is_the_same_after_its_region_was_unreadable_or_the_clock_was_set() {
@@ -361,5 +427,54 @@ mod tests {
         assert!(state.note_processes(set[..1].to_vec(), 3_606_000).is_some());
         let found = state.processes.iter().map(|it| (it.pid, it.alive, it.died_unix_millis));
         assert_eq!(found.collect::<Vec<_>>(), [(2, false, Some(3_605_000)), (1, true, None)]);
+    }
+
+    /// A second of the pages of a service that becomes slow, as a feed gets it.
+    pub(crate) fn add_second(feed: &Feed, second: u64, families: Vec<Family>) {
+        static BEGAN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        let steady = Duration::from_secs(second);
+        let at = *BEGAN.get_or_init(Instant::now) + steady;
+        let time = Time { unix_millis: 1_000_000 + second as i64 * 1_000, steady };
+        let recorded = Recorded { time, began: at, ended: at, families, processes: Vec::new() };
+        feed.add(recorded).unwrap();
+    }
+
+    #[test]
+    fn a_change_is_found_while_nobody_looks_and_said_to_those_who_do() {
+        for is_agent in [true, false] {
+            let minute = Duration::from_secs(60);
+            let history = History::new(Extent { seconds: minute, minutes: minute, bytes: 1 << 20 });
+            let feed = Feed::new(String::new(), history);
+            if is_agent {
+                feed.find_changes();
+            }
+            let mut events = None;
+            for (second, families) in (0..150).zip(tests_of_change::pages(120)) {
+                if second == 140 {
+                    let (hello, receiver) = feed.subscribe();
+                    let hello = String::from_utf8(hello.to_vec()).unwrap();
+                    assert_eq!(hello.contains("\"quantity\":\"slower\""), is_agent, "{hello}");
+                    assert_eq!(hello.contains("\"kind\":\"changed\""), is_agent, "{hello}");
+                    events = Some(receiver);
+                }
+                add_second(&feed, second, families);
+                let Some(events) = &mut events else { continue };
+                let mut names = Vec::new();
+                while let Ok(event) = events.try_recv() {
+                    match event {
+                        Event::Point { .. } => names.push("point".to_owned()),
+                        Event::Text(text) => {
+                            let text = String::from_utf8(text.to_vec()).unwrap();
+                            names.push(text.lines().next().unwrap_or_default().to_owned());
+                        }
+                        Event::End => {}
+                    }
+                }
+                let is_first = second == 140;
+                assert!(names.contains(&"point".to_owned()) || is_first && !is_agent, "{names:?}");
+                assert!(names.contains(&"event: changes".to_owned()) == is_agent || !is_first);
+            }
+            assert_eq!(feed.changes().1, [u64::from(is_agent), 0, 0, 0]);
+        }
     }
 }

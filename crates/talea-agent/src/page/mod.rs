@@ -18,6 +18,8 @@ mod routes;
 mod series;
 
 pub use self::assets::add_safety;
+#[cfg(test)]
+pub(crate) use self::feed::tests::add_second;
 pub use self::feed::{Feed, Process, Recorded, now};
 pub use self::query::parameters;
 pub use self::routes::{PAST_IS_BUSY, busy, routes};

@@ -4,9 +4,9 @@ use maud::{Markup, PreEscaped, Render, html};
 use talea_statistics::figures::{NONE, counted, plain, whole};
 
 use super::record::{Endpoint, Second};
-use super::text::{cells_of_endpoint, cells_of_second, clock, date, value};
+use super::text::{cells_of_endpoint, cells_of_second, value};
 use super::{Postmortem, Record, Remains};
-use crate::live::words::level;
+use crate::live::words::{clock, date, level};
 use talea_view::chart::Chart;
 use talea_view::document::{data_table, document, figure};
 

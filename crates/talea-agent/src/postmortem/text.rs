@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 use std::iter;
-use std::time::{Duration, UNIX_EPOCH};
 
 use talea_statistics::figures::{NONE, bytes, in_unit, measured_or_none, plain, whole};
 
 use super::record::{Endpoint, Second};
 use super::region::Reference;
 use super::{Postmortem, Record, Remains};
-use crate::live::words::{level, share, time};
+use crate::live::words::{clock, date, level, share, time};
 use talea_view::printable;
 use talea_view::screen;
 
@@ -116,15 +115,4 @@ pub(super) fn cells_of_endpoint(endpoint: &Endpoint) -> [String; 6] {
 
 pub(super) fn value(one: &Reference) -> String {
     in_unit(one.value, one.family.ends_with("_seconds").then_some("seconds"))
-}
-
-/// Of UTC: `2026-11-24 17:40:03Z`.
-pub(super) fn date(unix_millis: i64) -> String {
-    let since = Duration::from_millis(u64::try_from(unix_millis).unwrap_or(0));
-    humantime::format_rfc3339_seconds(UNIX_EPOCH + since).to_string().replace('T', " ")
-}
-
-/// The time of a day: `17:40:03`.
-pub(super) fn clock(unix_millis: i64) -> String {
-    date(unix_millis).get(11..19).unwrap_or_default().to_owned()
 }

@@ -1,16 +1,29 @@
-//! Metrics of the server's connections, of its web configuration and of the history.
+//! Metrics of the server's connections, of its web configuration, of the history, and of endpoints that changed.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use talea::{Counter, Error, Family, Labels, Opts, Registry};
+use talea::{Counter, Error, Family, FloatGauge, Labels, Opts, Registry};
 use talea_http::server::{Counts, Reason};
 
+use crate::change::{CHANGED, Quantity};
 use crate::page::Feed;
 use crate::web::Web;
 
 #[derive(Labels)]
 struct ReasonLabel<'a> {
     reason: &'a str,
+}
+
+#[derive(Labels)]
+struct ChangeLabels<'a> {
+    endpoint: &'a str,
+    change: &'a str,
+}
+
+#[derive(Labels)]
+struct KindLabel<'a> {
+    change: &'a str,
 }
 
 /// Registers the metrics, whose values are read when they are scraped.
@@ -56,7 +69,44 @@ pub fn register(
         "Changes of the web configuration that were not taken because they were bad.",
     );
     registry.observable_counter(bad_reloads, of_web(Web::bad_reloads))?;
-    closed(registry, counts.clone())
+    closed(registry, counts.clone())?;
+    changes(registry, feed.clone())
+}
+
+/// The endpoints that are otherwise than usual. One that is usual again has no series.
+fn changes(registry: &Registry, feed: Arc<Feed>) -> Result<(), Error> {
+    let help = "When an endpoint became slower, failed more often, or got more or fewer requests than usual.";
+    let opts = Opts::new(CHANGED, help);
+    let since: Family<ChangeLabels<'static>, FloatGauge> = registry.register(opts)?;
+    let help = "Times that an endpoint became otherwise than usual, by what changed.";
+    let opts = Opts::new("talea_agent_endpoint_changes", help);
+    let begun: Family<KindLabel<'static>, Counter> = registry.register(opts)?;
+    let shown = Mutex::new((BTreeSet::new(), [0; Quantity::ALL.len()]));
+    let refresh = move || {
+        let (current, counts) = feed.changes();
+        let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+        let (before, counted) = &mut *shown;
+        let now: BTreeSet<(String, Quantity)> =
+            current.iter().map(|it| (it.endpoint.clone(), it.quantity)).collect();
+        for (endpoint, quantity) in before.difference(&now) {
+            since.remove(ChangeLabels { endpoint, change: quantity.name() });
+        }
+        for change in current {
+            let labels =
+                ChangeLabels { endpoint: &change.endpoint, change: change.quantity.name() };
+            since.with(labels).set(change.since_unix_millis as f64 / 1e3);
+        }
+        for (quantity, (now, counted)) in
+            Quantity::ALL.into_iter().zip(counts.into_iter().zip(counted.iter_mut()))
+        {
+            begun.with(KindLabel { change: quantity.name() }).add(now - *counted);
+            *counted = now;
+        }
+        *before = now;
+    };
+    refresh();
+    registry.on_snapshot(refresh);
+    Ok(())
 }
 
 fn history_file(registry: &Registry, feed: &Arc<Feed>) -> Result<(), Error> {
@@ -91,4 +141,49 @@ fn closed(registry: &Registry, counts: Arc<Counts>) -> Result<(), Error> {
     refresh();
     registry.on_snapshot(refresh);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::change::tests::pages;
+    use crate::history::{Extent, History};
+    use crate::page::add_second;
+
+    #[test]
+    fn an_endpoint_has_a_series_while_it_is_otherwise_than_usual() {
+        let registry = Registry::for_test().unwrap();
+        let minute = Duration::from_secs(60);
+        let history = History::new(Extent { seconds: minute, minutes: minute, bytes: 1 << 20 });
+        let feed = Feed::new(String::new(), history);
+        feed.find_changes();
+        changes(&registry, feed.clone()).unwrap();
+        let since = "talea_agent_endpoint_changed_timestamp_seconds{endpoint=\"GET /search\",change=\"slower\"} 1120";
+        let begun =
+            |number| format!("talea_agent_endpoint_changes_total{{change=\"slower\"}} {number}");
+        let is_shown = || {
+            let page = registry.snapshot().to_text();
+            let is_shown = page.contains(since);
+            assert!(is_shown || !page.contains("GET /search"), "{page}");
+            assert!(
+                page.contains(&begun(u8::from(is_shown))) || page.contains(&begun(1)),
+                "{page}"
+            );
+            is_shown
+        };
+        let mut shown = Vec::new();
+        // What was slow is as before after these pages, since it began anew.
+        for (second, families) in (0..140).zip(pages(120)).chain((140..200).zip(pages(usize::MAX)))
+        {
+            add_second(&feed, second, families);
+            if is_shown() {
+                shown.push(second);
+            }
+        }
+        let (first, last) = (shown[0], shown[shown.len() - 1]);
+        assert!((121..130).contains(&first) && (140..160).contains(&last), "{shown:?}");
+        assert_eq!(shown.len() as u64, last - first + 1);
+    }
 }

@@ -43,6 +43,7 @@ impl Recorder {
     pub fn new(agent: &Agent, feed: Arc<Feed>) -> Self {
         let (large, errors) = (BTreeMap::new(), ErrorLog::default());
         let scraper = Scraper::new(agent);
+        feed.find_changes();
         Self { agent: agent.clone(), scraper, feed, large, rests_until: None, errors }
     }
 

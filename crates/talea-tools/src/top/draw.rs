@@ -73,9 +73,23 @@ fn heading(state: &State) -> Vec<Line<'static>> {
             let text = format!("no reading for {}: {}", ago(*since), printable(reason));
             Line::styled(text, Style::new().fg(Color::Red))
         }
-        None => Line::from(""),
+        None => Line::styled(latest_change(state).unwrap_or_default(), changed()),
     };
     vec![Line::from(first), Line::from(second), third]
+}
+
+fn changed() -> Style {
+    Style::new().fg(Color::Yellow)
+}
+
+/// The change of the first row, and how many others there are.
+fn latest_change(state: &State) -> Option<String> {
+    let first = state.changes.iter().min_by_key(|it| (it.quantity, -it.since_unix_millis))?;
+    let more = match state.changes.len() - 1 {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    Some(printable(&format!("{} is {}{more}", first.endpoint, first.line())))
 }
 
 fn quantiles(row: &live::Row) -> String {
@@ -143,7 +157,11 @@ fn draw_endpoints(frame: &mut Frame<'_>, area: Rect, state: &mut State) {
     let is_empty = rows.is_empty();
     let shown = rows.iter().map(|row| {
         let cells = columns.iter().map(|column| cell(row, *column));
-        Row::new(cells.chain([Cell::new(sparkline(&row.trend, trend.into()))]))
+        let row_of = Row::new(cells.chain([Cell::new(sparkline(&row.trend, trend.into()))]));
+        match state.changes_of(&row.name).next() {
+            Some(_) => row_of.style(changed()),
+            None => row_of,
+        }
     });
     let table = Table::new(shown, widths)
         .header(headings)
@@ -190,8 +208,11 @@ fn draw_endpoint(frame: &mut Frame<'_>, area: Rect, state: &State, name: &str) {
             level(row.in_flight)
         )),
         Line::from(quantiles(row)),
-        Line::from(""),
     ];
+    for change in state.changes_of(name) {
+        lines.push(Line::styled(printable(&change.line()), changed()));
+    }
+    lines.push(Line::from(""));
     for (status, per_second) in &row.statuses {
         let style = if status.starts_with('5') && *per_second > 0.0 {
             Style::new().fg(Color::Red)
@@ -221,7 +242,8 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect) {
         "",
         "Errors are responses with a status of 500 or more. A time such as <250 ms is the bound of",
         "its bucket, where buckets are wide. ±3% is by how much rates may be wrong, since reading",
-        "the source takes some time. INFL are requests in flight.",
+        "the source takes some time. INFL are requests in flight. An endpoint that became slower, fails",
+        "more often, or gets more or fewer requests than usual is yellow and first, whatever the order.",
     ];
     let lines: Vec<Line<'_>> = keys.chain(notes.into_iter().map(Line::from)).collect();
     frame.render_widget(Paragraph::new(lines), area);
@@ -237,6 +259,7 @@ mod tests {
 
     use super::super::keys::press;
     use super::*;
+    use talea_agent::change::{Change, Quantity};
     use talea_view::families::{Between, Quantiles};
 
     fn state() -> State {
@@ -261,7 +284,7 @@ mod tests {
         let total = row("all", 800.0, Some(0.07));
         let table = live::Table { rows, total, processes: Some(2), ..live::Table::default() };
         let mut state = State::new("/dev/shm/shop\u{1b}.talea".to_owned(), Duration::from_secs(1));
-        state.show(table);
+        state.show(table, Vec::new());
         state
     }
 
@@ -306,13 +329,36 @@ mod tests {
         let lines = screen(&mut state, 80, 24);
         assert!(lines[4].starts_with("POST") && lines[5].trim().is_empty(), "{lines:?}");
         press_all(&mut state, &[KeyCode::Enter, KeyCode::Esc, KeyCode::Home, KeyCode::Char(' ')]);
-        state.show(live::Table::default());
+        state.show(live::Table::default(), Vec::new());
         assert!(screen(&mut state, 80, 24)[0].contains("paused"));
         assert!(screen(&mut state, 80, 24)[5].starts_with("GET /items/39"));
         press_all(&mut state, &[KeyCode::Char(' ')]);
         assert!(screen(&mut state, 80, 24)[5].starts_with("No endpoints"));
         press_all(&mut state, &[KeyCode::Char('?')]);
         assert!(screen(&mut state, 80, 24)[3].starts_with("↑ ↓"));
+    }
+
+    #[test]
+    fn an_endpoint_that_changed_is_first_and_says_what_changed() {
+        let mut state = state();
+        let change = |endpoint: &str, quantity, text: &str| Change {
+            endpoint: endpoint.to_owned(),
+            quantity,
+            since_unix_millis: 22_358_000,
+            text: text.to_owned(),
+        };
+        let slower = change("GET /items/07", Quantity::Slower, "p99 20.1 ms → 251 ms");
+        let changes = vec![change("GET /items/03", Quantity::More, ""), slower];
+        state.show(state.table.clone(), changes);
+        let lines = screen(&mut state, 100, 24);
+        let expected = "GET /items/07 is slower since 06:12:38Z: p99 20.1 ms → 251 ms (and 1 more)";
+        assert_eq!(lines[2].trim_end(), expected);
+        assert!(lines[4].starts_with("GET /items/07"), "{}", lines[4]);
+        assert!(lines[5].starts_with("GET /items/03"), "{}", lines[5]);
+        assert!(lines[6].starts_with("POST"), "{}", lines[6]);
+        press_all(&mut state, &[KeyCode::Home, KeyCode::Enter]);
+        let lines = screen(&mut state, 100, 24);
+        assert!(lines[6].starts_with("slower since 06:12:38Z"), "{lines:?}");
     }
 
     #[test]

@@ -24,6 +24,7 @@ use self::state::{Next, State};
 use crate::arguments::TopArguments;
 use crate::ending::Ending;
 use crate::page_source::Source;
+use talea_agent::change::{Change, Changes};
 use talea_agent::live::{Reading, Window};
 use talea_view::screen;
 
@@ -43,7 +44,9 @@ pub(crate) async fn run(arguments: TopArguments, mut stop: Stop) -> Result<Endin
             () = stop.requested() => return Ok(Ending::Interrupted),
         };
         window.add(&second);
-        screen::write(plain::text(&window.table()).as_bytes()).context("standard output")?;
+        let changes = Change::shown(&second.families).unwrap_or_default();
+        let text = plain::text(&window.table(), &changes);
+        screen::write(text.as_bytes()).context("standard output")?;
         return Ok(Ending::Clean);
     }
     let state = State::new(source.to_string(), every);
@@ -69,7 +72,8 @@ async fn watch(
     let mut events = events();
     let (send, mut readings) = mpsc::channel(1);
     let mut reads = pin!(read_on(source, state.every, send));
-    state.show(window.table());
+    let mut changes = Changes::default();
+    state.show(window.table(), Vec::new());
     loop {
         terminal.draw(|frame| draw::draw(frame, &mut state)).context("the terminal")?;
         tokio::select! {
@@ -89,7 +93,13 @@ async fn watch(
                 Ok(reading) => {
                     window.add(&reading);
                     state.trouble = None;
-                    state.show(window.table());
+                    if let Some(step) = window.latest() {
+                        changes.add(reading.unix_millis, step);
+                    }
+                    // An agent has watched for longer.
+                    let shown = Change::shown(&reading.families);
+                    let shown = shown.unwrap_or_else(|| changes.current().to_vec());
+                    state.show(window.table(), shown);
                 }
                 Err(error) => {
                     let since = state.trouble.take().map_or_else(Instant::now, |it| it.0);

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::time::{Duration, Instant};
 
+use talea_agent::change::Change;
 use talea_agent::live::words::{level, rate, share, time};
 use talea_agent::live::{Row, Table};
 use talea_view::families::Between;
@@ -87,7 +88,9 @@ pub(super) struct State {
     pub(super) every: Duration,
     /// The data on the screen: the latest, unless that is paused.
     pub(super) table: Table,
-    latest: Table,
+    /// The endpoints that are otherwise than usual.
+    pub(super) changes: Vec<Change>,
+    latest: (Table, Vec<Change>),
     pub(super) is_paused: bool,
     /// Since when the source cannot be read, and why.
     pub(super) trouble: Option<(Instant, String)>,
@@ -111,7 +114,8 @@ impl State {
             source,
             every,
             table: Table::default(),
-            latest: Table::default(),
+            changes: Vec::new(),
+            latest: Default::default(),
             is_paused: false,
             trouble: None,
             view: View::Endpoints,
@@ -126,16 +130,25 @@ impl State {
     }
 
     /// Shows a table, at once or when the pause ends.
-    pub(super) fn show(&mut self, table: Table) {
-        self.latest = table;
+    pub(super) fn show(&mut self, table: Table, changes: Vec<Change>) {
+        self.latest = (table, changes);
         if !self.is_paused {
-            self.table = self.latest.clone();
+            self.show_latest();
         }
     }
 
     pub(super) fn pause(&mut self) {
         self.is_paused = !self.is_paused;
-        self.table = self.latest.clone();
+        self.show_latest();
+    }
+
+    fn show_latest(&mut self) {
+        (self.table, self.changes) = self.latest.clone();
+    }
+
+    /// What changed of an endpoint.
+    pub(super) fn changes_of<'a>(&'a self, endpoint: &'a str) -> impl Iterator<Item = &'a Change> {
+        self.changes.iter().filter(move |change| change.endpoint == endpoint)
     }
 
     pub(super) fn sort_by_next(&mut self, by: usize) {
@@ -146,7 +159,7 @@ impl State {
         self.sort_by_next(Column::ALL.len() - 1);
     }
 
-    /// The rows that pass the filter, in the order that was chosen.
+    /// The rows that pass the filter, in the order that was chosen, but for those that changed, which are first.
     pub(super) fn rows(&self) -> Vec<&Row> {
         let passes = |row: &&Row| row.name.to_lowercase().contains(&self.filter);
         let mut rows: Vec<&Row> = self.table.rows.iter().filter(passes).collect();
@@ -154,6 +167,11 @@ impl State {
             let order = self.sorted_by.compare(other, one);
             let order = if self.is_reversed { order.reverse() } else { order };
             order.then_with(|| one.name.cmp(&other.name))
+        });
+        // The most urgent change first; `Quantity` is in that order.
+        rows.sort_by_key(|row| match self.changes_of(&row.name).map(|it| it.quantity).min() {
+            Some(quantity) => (0, Some(quantity)),
+            None => (1, None),
         });
         rows
     }
