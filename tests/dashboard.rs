@@ -1,5 +1,5 @@
 //! Claims about the dashboard in `contrib/grafana`, the rules in `contrib/prometheus` and the
-//! queries of `docs/how-to/http.md`: that they find what they are about, while a service is under
+//! queries of `docs/how-to/golden-signals.md`: that they find what they are about, while a service is under
 //! load. Debian's Prometheus, 2.42, takes native histograms or classic ones, so there are two
 //! of it; a current one, which takes both, is there where `TALEA_PROMETHEUS` names it.
 
@@ -143,7 +143,7 @@ impl Asked {
     }
 
     async fn check_guide(&self) {
-        let guide = fs::read_to_string(repository("docs/how-to/http.md")).unwrap();
+        let guide = fs::read_to_string(repository("docs/how-to/golden-signals.md")).unwrap();
         let queries = guide_queries(&guide);
         assert!(queries.len() > 20);
         for query in queries {

@@ -7,7 +7,7 @@ namespace Talea\Tests;
 use PHPUnit\Framework\TestCase;
 
 /**
- * Follows the commands of docs/reference/php.md and contrib/php/README.md on a copy of this machine's Debian:
+ * Follows the commands of docs/first-steps/php.md and contrib/php/README.md on a copy of this machine's Debian:
  * its own configuration of nginx, FPM and PHP, with nothing but what the documents lay in.
  *
  * @group processes

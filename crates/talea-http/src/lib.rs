@@ -115,7 +115,9 @@ pub use server::Limits;
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
-/// The examples in the guide compile.
+/// The examples in the book compile.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/http.md")]
-struct Guide;
+#[doc = include_str!("../../../docs/first-steps/axum.md")]
+#[doc = include_str!("../../../docs/first-steps/rust.md")]
+struct Book;

@@ -12,7 +12,7 @@ use super::quantity::duration;
 /// How clients connect to a service.
 #[derive(Debug, Args)]
 pub(crate) struct Connection {
-    /// Speak HTTP/2, without TLS by prior knowledge
+    /// Use HTTP/2; without TLS, by prior knowledge
     #[arg(long)]
     pub http2: bool,
     /// Open a connection for each request
@@ -20,8 +20,8 @@ pub(crate) struct Connection {
     pub no_keep_alive: bool,
     #[command(flatten)]
     pub tls: Tls,
-    /// How long a client waits for a connection or an answer before the request counts as failed, and in all
-    /// response times as at least so long
+    /// Time to wait for a connection or a response before the request counts as failed; it then counts as at
+    /// least this long in response times
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     pub timeout: Duration,
 }
@@ -35,10 +35,10 @@ impl Connection {
     }
 }
 
-/// The trusted certificates, where a URL is `https`.
+/// The trusted certificates, for a URL with `https`.
 #[derive(Debug, Args)]
 pub(crate) struct Tls {
-    /// Trust the certificates in a PEM file, rather than those that the system trusts
+    /// Trust the certificates in this PEM file instead of the system's
     #[arg(long, value_name = "FILE")]
     pub ca: Option<PathBuf>,
     /// Trust any certificate

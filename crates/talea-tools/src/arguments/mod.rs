@@ -27,7 +27,7 @@ pub(crate) use self::regions::{
 };
 use self::request::Requests;
 
-/// Meter HTTP services, and find out how they behave as clients pile up.
+/// Read the metrics of HTTP services, and measure the services under load.
 #[derive(Debug, Parser)]
 #[command(name = "talea", version, propagate_version = true)]
 pub(crate) struct Arguments {
@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make load on a service, and count every request and answer
+    /// Make load on a service, and count every request and response
     #[command(long_about = LOAD)]
     Load(Box<LoadArguments>),
     /// Run load cases against a service, sample its metrics, and write a report
@@ -66,11 +66,11 @@ pub(crate) enum Command {
     #[cfg(all(target_os = "linux", feature = "top"))]
     #[command(long_about = regions::TOP)]
     Top(TopArguments),
-    /// Show what happened before a process died, from what the agent recorded and the region holds
+    /// Show the last minute before a process died, from the agent's history and the region
     #[cfg(target_os = "linux")]
     #[command(long_about = regions::POSTMORTEM)]
     Postmortem(PostmortemArguments),
-    /// Print what completes commands in a shell
+    /// Print the completion script for a shell
     #[cfg(feature = "completions")]
     #[command(long_about = COMPLETIONS)]
     Completions {
@@ -81,80 +81,78 @@ pub(crate) enum Command {
     #[cfg(feature = "completions")]
     #[command(long_about = MAN)]
     Man {
-        /// The folder, which is made if it is not there
+        /// The folder, which is created if it is missing
         folder: PathBuf,
     },
 }
 
 #[cfg(feature = "completions")]
 const MAN: &str = "Write the manual pages into a folder.\n\n\
-        These are talea.1 and one for each command. `man` finds those in ~/.local/share/man/man1.";
+        They are talea.1 and one for each command. `man` looks in ~/.local/share/man/man1.";
 
 #[cfg(feature = "completions")]
-const COMPLETIONS: &str = "Print what completes commands in a shell.\n\n\
+const COMPLETIONS: &str = "Print the completion script for a shell.\n\n\
         bash: talea completions bash > ~/.local/share/bash-completion/completions/talea\n\
         zsh:  talea completions zsh > \"${fpath[1]}/_talea\"\n\
         fish: talea completions fish > ~/.config/fish/completions/talea.fish";
 
-const LOAD: &str = "Make load on a service, and count every request and answer.\n\n\
-        The URL is requested by GET, or as --method, --header and --data say; --scenario runs several \
-        steps, --scenario crud creates, changes and deletes records.\n\n\
-        Closed: so many --clients make requests, each so many times (--iterations), all together so many \
-        times (--requests), or for a time (--for). \
-        A client keeps one connection, waits for each answer and reads all of its body.\n\n\
-        Open: scenarios begin at a --rate, independent of earlier answers. Response times count \
-        from when a request was to be made, so that a server that stalls cannot hide it \
+const LOAD: &str = "Make load on a service, and count every request and response.\n\n\
+        The URL is requested by GET, or as --method, --header and --data say. --scenario runs several \
+        steps; --scenario crud creates, changes and deletes records.\n\n\
+        Closed model: --clients make requests, each --iterations times, --requests in total, or for the \
+        time --for. A client keeps one connection, waits for each response and reads its whole body.\n\n\
+        Open model: scenarios begin at a --rate, independent of earlier responses. Response times count \
+        from when a request was due, so that a server that stalls cannot hide it \
         (coordinated omission).\n\n\
-        A request that fails, or is answered with another status than the scenario expects, is \
-        counted and shown; it is never sent again.";
+        A request that fails, or whose response has another status than the scenario expects, is \
+        counted and shown; it is never repeated.";
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 nothing failed, 1 a request failed or --fail-if holds, 2 usage or target not \
-        there, 130 stopped by a signal."
+    after_help = "Exit status: 0 nothing failed, 1 a request failed or --fail-if holds, 2 wrong usage or the \
+        target cannot be reached, 130 stopped by a signal."
 )]
 pub(crate) struct LoadArguments {
-    /// The URL that is requested, or that the scenario's paths are appended to, such as
+    /// The URL to request, or to which the scenario's paths are appended, such as
     /// http://127.0.0.1:4000/api/items
     pub url: Target,
     #[command(flatten)]
     pub requests: Requests,
-    /// How many clients run at the same time; with --rate at most, 1000 by default
+    /// Number of clients that run at the same time; with --rate the maximum, 1000 by default
     #[arg(long, short = 'c', value_name = "N", value_parser = at_least_one)]
     pub clients: Option<u64>,
-    /// How many times each client makes the request or runs the scenario
+    /// Number of times that each client makes the request or runs the scenario
     #[arg(long, short = 'm', value_name = "M", value_parser = at_least_one, conflicts_with_all = ["during", "rate", "poisson"])]
     pub iterations: Option<u64>,
-    /// How many times all clients together make the request or run the scenario
+    /// Number of times that all clients together make the request or run the scenario
     #[arg(long = "requests", short = 'n', value_name = "N", value_parser = at_least_one, conflicts_with_all = ["iterations", "during", "rate", "poisson"])]
     pub total: Option<u64>,
-    /// For how long
+    /// How long to make load
     #[arg(long = "for", short = 'z', value_name = "TIME", value_parser = duration)]
     pub during: Option<Duration>,
-    /// How many scenarios begin a second, such as 200; or stages, such as 100:10s,200:10s
+    /// Scenarios that begin each second, such as 200; or stages, such as 100:10s,200:10s
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
-    /// At random times (a Poisson process) rather than evenly
+    /// Begin scenarios at random times (a Poisson process) rather than evenly
     #[arg(long, requires = "rate")]
     pub poisson: bool,
     #[command(flatten)]
     pub connection: Connection,
-    /// Make load for a while before, which is not counted
+    /// Make load for this time first, without counting it
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub warm_up: Option<Duration>,
-    /// Fail where this holds, such as 'p99 > 50ms', 'rate < 1000' or 'failed > 0'; over several rounds
-    /// where all of the interval lies beyond. Known are rate, time, mean, p50, p90, p99, p99.9, p99.99,
-    /// failed
+    /// Fail if this holds, such as 'p99 > 50ms', 'rate < 1000' or 'failed > 0'; with several rounds, if the
+    /// whole interval lies beyond the limit. Figures: rate, time, mean, p50, p90, p99, p99.9, p99.99, failed
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
-    /// How often the whole load is made; from two on with intervals over the rounds
+    /// Number of rounds of the whole load; from two on, results have intervals over the rounds
     #[arg(long, value_name = "K", default_value_t = 1, value_parser = at_least_one)]
     pub rounds: u64,
-    /// The seed of random values and arrivals: the same seed gives the same
+    /// Seed for random values and arrivals: the same seed repeats them
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
-    /// Write a line of CSV for each request; response_us is the time that counts in quantiles, from when an
-    /// arrival was scheduled, and took_us the time from when it was sent
+    /// Write a line of CSV for each request; response_us, which the quantiles use, counts from when the
+    /// arrival was due, took_us from when the request was sent
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
     #[command(flatten)]
@@ -167,8 +165,8 @@ pub(crate) struct LoadArguments {
 /// A live page of a load or a study.
 #[derive(Debug, Args)]
 pub(crate) struct Live {
-    /// Serve a live page meanwhile, which shows both sides as they run; on a free port of this machine, or
-    /// at an address
+    /// Serve a live page of clients and server during the run; on a free loopback port, or at this
+    /// address
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -181,15 +179,14 @@ pub(crate) struct Live {
 }
 
 const STUDY: &str = "Run load cases against a service, sample its metrics, and write a report.\n\n\
-        Without --url the service is the items API, in a child process on free ports, and before \
-        each case its database is emptied. While a case runs, the service's metrics are sampled \
-        every 100 ms. Server numbers come from the server's metrics, client numbers from the \
-        clients.";
+        Without --url the service is the items API, in a child process on free ports, with an empty \
+        database for each case. While a case runs, the service's metrics are sampled every 100 ms. \
+        Server figures come from these metrics, client figures from the clients.";
 
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed, they \
-        disagree or --fail-if holds, 2 the study could not be done, 130 stopped by a signal (no \
+        disagree or --fail-if holds, 2 the study could not run, 130 stopped by a signal (no \
         report is written).",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
@@ -207,23 +204,23 @@ pub(crate) struct StudyArguments {
     /// Folder for report.html and report.json
     #[arg(long, value_name = "DIR", default_value = "target/study")]
     pub out: PathBuf,
-    /// The URL of a service that runs already; the scenario's paths are appended to it
+    /// The URL of a running service, to which the scenario's paths are appended
     #[arg(long, value_name = "URL", conflicts_with = "api")]
     pub url: Option<Target>,
-    /// Where that service has its metrics, in the Prometheus text format; so has each command line of --ab
+    /// The URL of that service's metrics, in the Prometheus text format; also for each command line of --ab
     #[arg(long, value_name = "URL", requires = "url", value_parser = Target::page)]
     pub metrics_url: Option<Target>,
-    /// The names of its metrics: talea, phoenix (on Cowboy) or opentelemetry; otherwise as the
-    /// scenario says, or talea
+    /// The names of its metrics: talea, phoenix (on Cowboy) or opentelemetry [default: as the scenario
+    /// says, or talea]
     #[arg(long, value_name = "NAMES")]
     pub names: Option<String>,
-    /// A Prometheus that scrapes the service, to be asked too
+    /// A Prometheus that scrapes the service, to query too
     #[arg(long, value_name = "URL")]
     pub prometheus: Option<Target>,
-    /// Labels of the service's series there, such as job="server", where it is not alone
+    /// Labels of the service's series there, such as job="server", if it scrapes others too
     #[arg(long, value_name = "LABELS", requires = "prometheus", default_value = "")]
     pub prometheus_labels: String,
-    /// Start a Prometheus that scrapes the service once a second, and ask it too
+    /// Start a Prometheus that scrapes the service once a second, and query it too
     #[arg(
         long,
         value_name = "PROGRAM",
@@ -233,39 +230,40 @@ pub(crate) struct StudyArguments {
         conflicts_with_all = ["prometheus", "prometheus_labels"]
     )]
     pub with_prometheus: Option<PathBuf>,
-    /// A command for the shell before each case, such as one that empties the database; it cannot ask
-    /// anything at the terminal
+    /// A shell command to run before each case, such as one that empties the database; it has no
+    /// standard input
     #[arg(long, value_name = "COMMAND")]
     pub before_case: Option<String>,
-    /// The items-api program; by default the one beside this program
+    /// The items-api program [default: the one beside this program]
     #[arg(long, value_name = "PATH", conflicts_with = "metrics_url")]
     pub api: Option<PathBuf>,
     #[command(flatten)]
     pub requests: Requests,
     #[command(flatten)]
     pub connection: Connection,
-    /// Make the load of each case for a while before it, which is not counted
+    /// Make the load of each case for this time first, without counting it
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub warm_up: Option<Duration>,
-    /// How often all cases are run; from two on with intervals over the rounds [default: 1, with
-    /// --ab 5]
+    /// Number of rounds of all cases; from two on, results have intervals over the rounds [default: 1,
+    /// with --ab 5]
     #[arg(long, value_name = "K", value_parser = at_least_one)]
     pub rounds: Option<u64>,
-    /// Variants to run side by side, round by round, each compared with the first: environment and arguments of the items API ('ITEMS_METRICS=off', '--pool 5'), command
-    /// lines, or URLs of services, each with its metrics' ('http://… http://…')
+    /// Variants to run in turns, each compared with the first: environment and arguments of the items API
+    /// ('ITEMS_METRICS=off', '--pool 5'), command lines, or the URLs of a service and its metrics
+    /// ('http://… http://…')
     #[arg(long, value_name = "VARIANT", num_args = 2..)]
     pub ab: Vec<String>,
-    /// Fail where this holds of a case: 'p99 > 1.1x' of the first variant's, 'p99 > 50ms', 'C:
-    /// failed > 0'; with an interval, where all of it lies beyond. Known are rate, time, mean, p50,
-    /// p90, p99, p99.9, p99.99, cpu (a request), memory, failed
+    /// Fail if this holds for a case: 'p99 > 1.1x' (times the first variant's), 'p99 > 50ms', 'C:
+    /// failed > 0'; with an interval, if all of it lies beyond the limit. Figures: rate, time, mean, p50,
+    /// p90, p99, p99.9, p99.99, cpu (for a request), memory, failed
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
-    /// The seed of random values: the same seed gives the same
+    /// Seed for random values: the same seed repeats them
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
     #[command(flatten)]
     pub live: Live,
-    /// Further options of a study.
+    /// Commands for earlier studies.
     #[command(subcommand)]
     pub then: Option<StudyCommand>,
 }
@@ -287,7 +285,7 @@ impl StudyArguments {
     }
 }
 
-/// Commands for studies that were made before.
+/// Commands for earlier studies.
 #[derive(Debug, Subcommand)]
 pub(crate) enum StudyCommand {
     /// Compare reports with the first of them
@@ -296,14 +294,14 @@ pub(crate) enum StudyCommand {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read, has no case of the \
-                  first, or --fail-if cannot be judged."
+    after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read, has no case in common \
+                  with the first, or --fail-if cannot be judged."
 )]
 pub(crate) struct CompareArguments {
     /// report.json of each study
     #[arg(value_name = "REPORT", num_args = 2.., required = true)]
     pub reports: Vec<PathBuf>,
-    /// Fail where this holds of a case, such as 'p99 > 1.1x' of the first report's
+    /// Fail if this holds for a case, such as 'p99 > 1.1x' (times the first report's)
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
     /// Print the comparison as JSON
@@ -312,8 +310,8 @@ pub(crate) struct CompareArguments {
 }
 
 const CHECK: &str = "Check a text of metrics against its format, with a correction for each finding.\n\n\
-        A violation is forbidden by the Prometheus text format 0.0.4 or OpenMetrics 1.0. Advice is \
-        recommended by them or by `promtool check metrics`: help, units, names. Each finding is a line, \
+        The Prometheus text format 0.0.4 or OpenMetrics 1.0 forbids a violation. Advice is what they or \
+        `promtool check metrics` recommend: help, units, names. Each finding is a line, \
         PATH:LINE:COLUMN: violation|advice: what was found; what to write instead.";
 
 #[derive(Debug, Args)]
@@ -325,8 +323,8 @@ pub(crate) struct CheckArguments {
     /// A file, or a URL such as http://127.0.0.1:9100/metrics; - is standard input
     #[arg(value_name = "FILE|URL", default_value = "-")]
     pub source: Source,
-    /// The text's format; by default that of a URL's Content-Type; otherwise a text with a line # EOF,
-    /// a unit or a type that text 0.0.4 does not have is OpenMetrics
+    /// The text's format [default: the Content-Type of a URL; otherwise OpenMetrics if the text has a line
+    /// # EOF, a unit, or a type that text 0.0.4 lacks]
     #[arg(long, value_name = "FORMAT")]
     pub format: Option<CheckedFormat>,
     #[command(flatten)]

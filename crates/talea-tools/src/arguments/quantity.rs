@@ -15,7 +15,7 @@ pub(super) fn at_least_one(text: &str) -> Result<u64, String> {
 
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     match parse_duration(text) {
-        Ok(Duration::ZERO) => Err("found no time at all, expected more, such as 30s".to_owned()),
+        Ok(Duration::ZERO) => Err("found 0, expected a time above 0, such as 30s".to_owned()),
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error}; expected a duration such as 500ms, 30s or 2m")),
     }

@@ -13,8 +13,8 @@ use talea_load::scenario::Scenario;
 /// What is requested: the URL itself, or the steps of a scenario.
 #[derive(Debug, Args)]
 pub(crate) struct Requests {
-    /// Run a scenario: a file, or the built-in one: crud (create, list, get, update, delete), which a study of
-    /// the items API runs by itself
+    /// Run a scenario: a file, or the built-in crud (create, list, get, update, delete), the default for a
+    /// study of the items API
     #[arg(
         long,
         value_name = "FILE",
@@ -30,13 +30,13 @@ pub(crate) struct Requests {
     /// The body of each request
     #[arg(long, short = 'd', value_name = "TEXT")]
     pub data: Option<String>,
-    /// A file with the body of each request, which is UTF-8
+    /// A UTF-8 file with the body of each request
     #[arg(long, value_name = "FILE", conflicts_with = "data")]
     pub data_file: Option<PathBuf>,
-    /// Authenticate by a name and a password; other users of the machine may see them
+    /// Authenticate with a name and a password; other users of the machine may see them
     #[arg(long, value_name = "NAME:PASSWORD", value_parser = basic)]
     pub basic: Option<HeaderValue>,
-    /// Authenticate by the token in a file
+    /// Authenticate with the bearer token in a file
     #[arg(long, value_name = "FILE", conflicts_with = "basic")]
     pub bearer_file: Option<PathBuf>,
 }
@@ -45,7 +45,7 @@ impl Requests {
     /// The scenario that is asked for; otherwise a request of the URL itself.
     ///
     /// # Errors
-    /// When a file cannot be read, or is none of the kind.
+    /// If a file cannot be read or is not valid.
     pub(crate) fn scenario(&self) -> Result<Scenario> {
         if let Some(scenario) = &self.scenario {
             return Scenario::of(scenario);
@@ -95,7 +95,7 @@ impl Requests {
         let value = HeaderValue::from_str(&format!("Bearer {token}"));
         value.map(secret).map(Some).map_err(|_| {
             anyhow!(
-                "--bearer-file {}: found more than one line or a token that no header can hold",
+                "--bearer-file {}: expected one line with a token that is valid in a header",
                 path.display()
             )
         })

@@ -1,5 +1,6 @@
-//! Claims about completions and manual pages: they know every command.
+//! Claims about completions, manual pages and the page of the book: they know every command.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::support::{TALEA, assert_ends, done, talea};
@@ -35,6 +36,17 @@ fn every_command_has_a_manual_page() {
     }
     let whole = std::fs::read_to_string(pages.join("talea.1")).unwrap();
     assert!(commands().iter().all(|command| whole.contains(command)), "{whole}");
+}
+
+#[test]
+fn the_book_has_the_help_of_every_command() {
+    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let script = repository.join("scripts/commands-page");
+    let output = Command::new(script).arg(TALEA).output().unwrap();
+    let expected = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && commands().iter().all(|name| expected.contains(name)));
+    let page = std::fs::read_to_string(repository.join("docs/reference/commands.md")).unwrap();
+    assert!(page == expected, "docs/reference/commands.md is not current; it says how to write it");
 }
 
 #[test]

@@ -87,6 +87,20 @@ fn a_history_that_is_damaged_in_whatever_way_keeps_no_agent_from_serving() {
 }
 
 #[test]
+fn the_book_names_every_metric_of_the_agent() {
+    let folder = RegionFolder::new();
+    let (_registry, _counter) = count_orders(&folder.region(), 5);
+    let page = agent(&folder.region(), &folder.at("shop.history")).scrape();
+    let book = include_str!("../../../../docs/reference/agent.md");
+    let types = page.lines().filter_map(|line| line.strip_prefix("# TYPE talea_"));
+    let names: Vec<&str> = types.filter_map(|line| line.split(' ').next()).collect();
+    assert!(names.contains(&"agent_region_up") && names.contains(&"agent_history_bytes"), "{page}");
+    for name in names {
+        assert!(book.contains(&format!("`{name}")), "docs/reference/agent.md lacks {name}");
+    }
+}
+
+#[test]
 fn a_history_that_cannot_be_opened_keeps_no_agent_from_serving() {
     let folder = RegionFolder::new();
     let (_registry, _counter) = count_orders(&folder.region(), 5);
