@@ -115,7 +115,7 @@ pub struct Answer {
     pub body: Bytes,
     /// Bytes of its body.
     pub bytes: u64,
-    /// From the start of the request to the answer's head.
+    /// From the start of the request to the head of the response.
     pub head: Duration,
     /// From the start of the request to the end of the body.
     pub took: Duration,
@@ -136,7 +136,7 @@ pub enum RequestError {
     ClosedInBody,
     /// Over HTTP/2 the server reset the request's stream, with a code (RFC 9113, section 7).
     Reset(u32),
-    /// Over HTTP/2 the server reset the request's stream in the answer's body, as if that were no error.
+    /// Over HTTP/2 the server reset the request's stream in the body of the response, as if that were no error.
     ResetInBody,
     NotHttp,
     /// The answer's head is longer than hyper takes.
@@ -171,19 +171,25 @@ impl fmt::Display for RequestError {
         match self {
             Self::NotConnected(kind) => write!(f, "not sent: could not connect ({kind})"),
             Self::ClosedBeforeRequest => {
-                f.write_str("not sent: each connection was closed as soon as it was open")
+                f.write_str("not sent: each connection was closed as soon as it opened")
             }
-            Self::ClosedBeforeAnswer => f.write_str("the connection was closed before the answer"),
-            Self::ClosedInBody => f.write_str("the connection was closed in the answer's body"),
+            Self::ClosedBeforeAnswer => {
+                f.write_str("the connection was closed before the response")
+            }
+            Self::ClosedInBody => {
+                f.write_str("the connection was closed in the body of the response")
+            }
             Self::Reset(code) => {
                 write!(f, "the server reset the stream ({:?})", h2::Reason::from(*code))
             }
-            Self::ResetInBody => f.write_str("the server reset the stream in the answer's body"),
-            Self::NotHttp => f.write_str("the answer was not HTTP"),
-            Self::HeadTooLong => f.write_str("the answer has more than 100 headers, or 400 KiB"),
-            Self::TooLong => write!(f, "the answer is longer than {} MiB", MOST_KEPT >> 20),
+            Self::ResetInBody => {
+                f.write_str("the server reset the stream in the body of the response")
+            }
+            Self::NotHttp => f.write_str("the response was not HTTP"),
+            Self::HeadTooLong => f.write_str("the response has more than 100 headers, or 400 KiB"),
+            Self::TooLong => write!(f, "the response is longer than {} MiB", MOST_KEPT >> 20),
             Self::Broken(kind) => write!(f, "the connection broke ({kind})"),
-            Self::TimedOut { sent: true } => f.write_str("no answer in time"),
+            Self::TimedOut { sent: true } => f.write_str("no response in time"),
             Self::TimedOut { sent: false } => f.write_str("not sent: no connection in time"),
         }
     }

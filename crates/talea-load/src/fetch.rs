@@ -25,14 +25,18 @@ pub struct Answer {
 /// Asks a URL, ready for TLS where that is `https`, for a page in one of the formats of an `Accept` header.
 pub async fn fetch(target: &Target, accept: &str) -> Result<Answer> {
     let answer = tokio::time::timeout(WITHIN, get(target, accept)).await;
-    answer.context("no answer in 30 s")?
+    answer.context("no response within 30 s")?
 }
 
 async fn get(target: &Target, accept: &str) -> Result<Answer> {
     let stream = target.connect_tcp().await;
-    let stream = stream.context("cannot be reached: is the service up, and the URL right?")?;
+    let stream = stream.context(
+        "cannot be reached; check that the service runs and that the URL \
+        is right",
+    )?;
     let stream = target.secured(stream).await.context(
-        "no TLS: name its certificate's issuer with --ca FILE, or take any with --insecure",
+        "no TLS: name the issuer of its certificate with --ca FILE, or accept any certificate with \
+         --insecure",
     )?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the answer; an error is returned there too.
@@ -41,16 +45,16 @@ async fn get(target: &Target, accept: &str) -> Result<Answer> {
         .header(HOST, target.host_header())
         .header(ACCEPT, accept)
         .body(Empty::<Bytes>::new())?;
-    let answer = sender.send_request(request).await.context("no answer")?;
+    let answer = sender.send_request(request).await.context("no response")?;
     if answer.status() != StatusCode::OK {
-        bail!("answered {}, expected {}", answer.status(), StatusCode::OK);
+        bail!("found the status {}, expected {}", answer.status(), StatusCode::OK);
     }
     let header = answer.headers().get(CONTENT_TYPE);
     let content_type = header.map(|header| String::from_utf8_lossy(header.as_bytes()).into_owned());
     let body = Limited::new(answer.into_body(), MOST_KEPT).collect().await;
     let body = body.map_err(|error| match error.is::<LengthLimitError>() {
-        true => anyhow!("the answer is longer than {} MiB", MOST_KEPT >> 20),
-        false => anyhow!(error).context("the answer ends too early"),
+        true => anyhow!("the response is longer than {} MiB", MOST_KEPT >> 20),
+        false => anyhow!(error).context("the response ends too early"),
     })?;
     Ok(Answer { body: body.to_bytes().into(), content_type })
 }

@@ -39,19 +39,19 @@ impl Health {
         if self.elapsed >= TOO_SHORT && self.cores() > BUSY * self.threads as f64 {
             limits.push(format!(
                 "the generator used {} cores, and its clients run on {}; the server may be faster \
-                 than it seems",
+                 than measured",
                 measured(self.cores()),
                 counted(self.threads as u64, "thread"),
             ));
         }
         if self.starved > 0 {
             limits.push(format!(
-                "{} found all clients busy and waited for one; allow more of them",
+                "{} found all clients busy and waited for one; allow more clients",
                 counted(self.starved, "arrival")
             ));
         } else if let Some(late) = self.late.quantile(0.99).filter(|late| *late > LATE) {
             limits.push(format!(
-                "1 % of the arrivals were taken more than {} ms late; that is the generator's time",
+                "1 % of the arrivals started more than {} ms late; the generator caused this",
                 measured(late * 1e3),
             ));
         }

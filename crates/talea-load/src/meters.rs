@@ -35,7 +35,7 @@ pub struct Meters {
     pub(super) done: Counter,
 }
 
-/// The response times of a step: of its answers, and how long those were waited for that had no answer in time.
+/// The response times of a step: of its answers, and how long those were waited for that had no response in time.
 struct StepMeters {
     answered: Histogram<Seconds>,
     censored: Histogram<Seconds>,
@@ -74,10 +74,9 @@ impl Meters {
             let opts = times(name, help).limit(steps.max(1) as u64);
             registry.family::<Histogram<_>>(opts, &[STEP])
         };
-        let help = "Time from the start of a request to the end of the answer.";
+        let help = "Time from the start of a request to the end of the response.";
         let answered = response_times(Self::RESPONSE_TIME, help)?;
-        let help =
-            "How long a request was waited for that has no answer: it took at least that long.";
+        let help = "Time waited for requests without a response: they took at least that long.";
         let censored = response_times(Self::CENSORED, help)?;
         let of_step = |step: usize| {
             let step = step.to_string();
@@ -92,19 +91,22 @@ impl Meters {
         if !is_made(Self::RESPONSE_TIME) || !is_made(Self::CENSORED) {
             bail!("no memory for the times of {steps} steps");
         }
-        let heads = registry
-            .register(times(HEAD, "Time from the start of a request to the answer's head."))?;
-        let help = "How long the head of an answer was waited for that did not come.";
+        let heads = registry.register(times(
+            HEAD,
+            "Time from the start of a request to the head of the response.",
+        ))?;
+        let help = "Time waited for heads of responses that did not arrive.";
         let heads_censored = registry.register(times(HEAD_CENSORED, help))?;
         let connects = registry.register(times(CONNECT, "Time to open a connection."))?;
-        let help = "How long a connection was waited for that did not open.";
+        let help = "Time waited for connections that did not open.";
         let connects_censored = registry.register(times(CONNECT_CENSORED, help))?;
-        let received = registry.register(Opts::new(RECEIVED, "Bytes of the answers' bodies."))?;
+        let received =
+            registry.register(Opts::new(RECEIVED, "Bytes in the bodies of responses."))?;
         let failed = registry.register(Opts::new(Self::FAILED, "Requests that failed."))?;
-        let help = "Time from when a request was to be made to when a client took it.";
+        let help = "Time from when a request was due to when a client took it.";
         let late = registry.register(times(LATE, help))?;
-        let done = registry
-            .register(Opts::new(DONE, "Requests answered, failed, or not possible to send."))?;
+        let done =
+            registry.register(Opts::new(DONE, "Requests with a response, failed, or not sent."))?;
         Ok(Self {
             registry,
             steps: by_step,

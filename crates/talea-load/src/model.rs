@@ -169,12 +169,12 @@ impl FromStr for Stage {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str = "expected RATE:TIME such as 200:10s, arrivals a second and how long";
+        const EXPECTED: &str = "expected RATE:TIME such as 200:10s, arrivals a second for a time";
         let (rate, time) =
             text.split_once(':').ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
         let rate = rate_of(rate)?;
         match parse_duration(time) {
-            Ok(Duration::ZERO) => Err(format!("found no time at all, {EXPECTED}")),
+            Ok(Duration::ZERO) => Err(format!("found a time of 0, {EXPECTED}")),
             Ok(time) => Ok(Self { rate, time }),
             Err(error) => Err(format!("{error}; {EXPECTED}")),
         }
@@ -195,10 +195,10 @@ impl Rate {
     pub fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
         match (self, time) {
             (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, time }]),
-            (Self::Constant(_), None) => Err("for how long? say --for TIME".to_owned()),
+            (Self::Constant(_), None) => Err("--rate needs a time: add --for TIME".to_owned()),
             (Self::Stages(stages), None) => Ok(stages.clone()),
             (Self::Stages(_), Some(_)) => {
-                Err("found --for, and --rate has times already; leave one out".to_owned())
+                Err("found --for, but the stages of --rate have times; leave one out".to_owned())
             }
         }
     }

@@ -23,7 +23,7 @@ pub struct Phases {
     pub head_p50_ms: Option<f64>,
     /// Its 99th percentile.
     pub head_p99_ms: Option<f64>,
-    /// Bytes of the answers' bodies.
+    /// Bytes in the bodies of responses.
     pub bytes_received: u64,
 }
 
@@ -54,7 +54,7 @@ pub struct Outcome {
     pub head_times: Times,
     /// Time to open a connection, with TLS if there is any.
     pub connect_times: Times,
-    /// Bytes of the answers' bodies.
+    /// Bytes in the bodies of responses.
     pub bytes_received: u64,
     /// As it was negotiated.
     pub protocol: Protocol,
@@ -91,8 +91,8 @@ impl Outcome {
         let none_answered = self.tally.answered() == 0 && self.tally.failed() > 0;
         if none_answered && self.protocol == Protocol::Http2 {
             limits.push(
-                "nothing was answered over HTTP/2: a server that speaks HTTP/1.1 alone closes such \
-                 connections; leave --http2 out"
+                "no response over HTTP/2: a server with HTTP/1.1 alone closes such connections; \
+                 leave --http2 out"
                     .to_owned(),
             );
         }

@@ -216,19 +216,25 @@ mod tests {
             (|to| http2_frames(to, &[OK_HEAD, DATA, LAST_DATA]), Ok(8)),
             // The server does not want the rest of the request (RFC 9113, 8.1).
             (|to| http2_frames(to, &[OK_HEAD, DATA, LAST_DATA, NO_ERROR]), Ok(8)),
-            (|to| http2_frames(to, &[OK_HEAD, NO_ERROR]), Err("reset the stream in the answer")),
+            (
+                |to| http2_frames(to, &[OK_HEAD, NO_ERROR]),
+                Err("reset the stream in the body of the response"),
+            ),
             (
                 |to| http2_frames(to, &[OK_HEAD, DATA, NO_ERROR]),
-                Err("reset the stream in the answer"),
+                Err("reset the stream in the body of the response"),
             ),
-            (|to| http2_frames(to, &[OK_HEAD_10, NO_ERROR]), Err("reset the stream in the answer")),
+            (
+                |to| http2_frames(to, &[OK_HEAD_10, NO_ERROR]),
+                Err("reset the stream in the body of the response"),
+            ),
             (
                 |to| http2_frames(to, &[OK_HEAD_10, DATA, NO_ERROR]),
-                Err("reset the stream in the answer"),
+                Err("reset the stream in the body of the response"),
             ),
             (
                 |to| http2_frames(to, &[OK_HEAD_4, DATA, NO_ERROR]),
-                Err("reset the stream in the answer"),
+                Err("reset the stream in the body of the response"),
             ),
             (|to| http2_frames(to, &[OK_HEAD, DATA, CANCEL]), Err("reset the stream (CANCEL)")),
             (|to| http2_frames(to, &[REFUSED]), Err("reset the stream (REFUSED_STREAM)")),
@@ -240,7 +246,7 @@ mod tests {
                     begin_http2(to);
                     let _ = to.write_all(OK_HEAD);
                 },
-                Err("the connection was closed in the answer's body"),
+                Err("the connection was closed in the body of the response"),
             ),
         ];
         for (n, (answer, expected)) in cases.into_iter().enumerate() {
@@ -348,6 +354,6 @@ mod tests {
         let request = Request::get("/").header("host", "a").body(Full::default()).unwrap();
         assert_eq!(session.send(request, true).await.unwrap_err(), RequestError::TooLong);
         let error = fetch(&url.parse().unwrap(), "*/*").await.err().unwrap();
-        assert_eq!(error.to_string(), "the answer is longer than 1 MiB");
+        assert_eq!(error.to_string(), "the response is longer than 1 MiB");
     }
 }

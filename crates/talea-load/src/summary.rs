@@ -171,11 +171,11 @@ impl fmt::Display for Summary {
         let of = self.requests_planned.map(|planned| format!(" of {}", whole(planned)));
         let warm_up = match self.requests_of_warm_up {
             0 => String::new(),
-            warm_up => format!(", and {} before to warm up", whole(warm_up)),
+            warm_up => format!(", and {} before that to warm up", whole(warm_up)),
         };
         let sent = whole(self.requests_sent);
         writeln!(f, "  requests sent  {sent}{}{warm_up}", of.unwrap_or_default())?;
-        writeln!(f, "  answered       {}{}", whole(self.answers), self.by_status())?;
+        writeln!(f, "  responses      {}{}", whole(self.answers), self.by_status())?;
         writeln!(f, "  failed         {}", whole(self.failed))?;
         for failure in &self.failures {
             writeln!(f, "    {:>10}  {}", whole(failure.count), failure.kind)?;
@@ -185,7 +185,7 @@ impl fmt::Display for Summary {
         }
         if self.arrivals_not_begun > 0 {
             let waiting = whole(self.arrivals_not_begun);
-            writeln!(f, "  not begun      {waiting} that waited for a client when stopped")?;
+            writeln!(f, "  not begun      {waiting} that waited for a client at the stop")?;
         }
         let over = match self.sending_seconds == self.client_seconds {
             true => String::new(),
@@ -248,7 +248,7 @@ impl Summary {
         for step in &self.steps {
             writeln!(
                 f,
-                "    {:longest$}  {:>10} answered, {} failed, p50 {} ms, p90 {}, p99 {}",
+                "    {:longest$}  {:>10} responses, {} failed, p50 {} ms, p90 {}, p99 {}",
                 step.name,
                 whole(step.answers),
                 whole(step.failed),
@@ -266,12 +266,12 @@ impl Summary {
             let censored = counted(self.requests_censored, "request");
             writeln!(
                 f,
-                "    {censored} without an answer when given up: at least as long as waited for"
+                "    {censored} without a response when given up: counted as at least the time waited"
             )?;
         }
         if self.requests_untimed > 0 {
             let untimed = counted(self.requests_untimed, "request");
-            writeln!(f, "    {untimed} that failed without an answer: in no time")?;
+            writeln!(f, "    {untimed} that failed without a response: not timed")?;
         }
         Ok(())
     }

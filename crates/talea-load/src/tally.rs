@@ -121,14 +121,14 @@ impl Failure {
                 let step = step(n);
                 let capture = &step.captures[capture];
                 let (name, pointer) = (variable(capture.variable), &capture.pointer);
-                format!("{}: nothing at {pointer} of the answer for {{{name}}}", step.name)
+                format!("{}: nothing at {pointer} in the response for {{{name}}}", step.name)
             }
             Self::RequestError(n, trouble) => format!("{}: {trouble}", step(n).name),
             Self::NoRequest(n, NoRequest::Unfilled(place)) => {
                 format!("{}: not sent: there is no {{{}}}", step(n).name, variable(place))
             }
             Self::NoRequest(n, NoRequest::Malformed) => {
-                format!("{}: not sent: with its values it is no request", step(n).name)
+                format!("{}: not sent: its values make the request invalid", step(n).name)
             }
         }
     }

@@ -129,7 +129,7 @@ impl FromStr for Target {
         const EXPECTED: &str = "expected a collection such as http://127.0.0.1:4000/api/items";
         let target = Self::parse(text, EXPECTED)?;
         if target.path.query().is_some() {
-            return Err(format!("found a query, which a collection has not; {EXPECTED}"));
+            return Err(format!("found a query, which a collection cannot have; {EXPECTED}"));
         }
         Ok(target)
     }
@@ -141,9 +141,11 @@ impl Target {
         match uri.scheme_str() {
             Some("http" | "https") => {}
             Some(other) => {
-                return Err(format!("found scheme {other}, http and https are spoken; {expected}"));
+                return Err(format!(
+                    "found the scheme {other}, expected http or https; {expected}"
+                ));
             }
-            None => return Err(format!("no http:// in front; {expected}")),
+            None => return Err(format!("found no http:// at its start; {expected}")),
         }
         let authority = uri.authority().ok_or_else(|| format!("no host; {expected}"))?;
         if authority.as_str().contains('@') {

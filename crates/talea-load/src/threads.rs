@@ -57,7 +57,7 @@ impl Threads {
         runtime.worker_threads(1).thread_name("clients").enable_all();
         let runtimes = (0..threads).map(|_| runtime.build()).collect::<Result<Vec<_>, _>>();
         let runtimes =
-            runtimes.map_err(|error| format!("no thread for clients can be started: {error}"))?;
+            runtimes.map_err(|error| format!("cannot start a thread for clients: {error}"))?;
         let started = Instant::now();
         let threads = runtimes.into_iter().map(|runtime| {
             let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;

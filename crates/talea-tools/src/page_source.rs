@@ -121,6 +121,6 @@ mod tests {
         }
         assert!(matches!(of("http://127.0.0.1:9465/metrics"), Ok(Place::Url(_))));
         assert!(of("-").unwrap_err().contains("a process's number"));
-        assert!(of("ftp://x").unwrap_err().contains("http and https are spoken"));
+        assert!(of("ftp://x").unwrap_err().contains("expected http or https"));
     }
 }

@@ -238,7 +238,7 @@ fn days() -> [(&'static str, LikeOf); 4] {
     ]
 }
 
-/// `cargo test --release -p talea-agent --lib -- --ignored --nocapture change::` measures what docs/reference/live.md
+/// `cargo test --release -p talea-agent --lib -- --ignored --nocapture change::` measures what docs/explanations/changes.md
 /// says.
 #[test]
 #[ignore = "simulates days of 200 endpoints, which takes minutes in a release build"]

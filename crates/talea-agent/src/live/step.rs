@@ -260,7 +260,7 @@ pub(crate) mod tests {
     fn what_a_service_counted_before_it_did_not_answer_is_not_counted_again() {
         let page =
             |count| Ok(pages::read(&pages::requests(&[("method=\"GET\",route=\"/a\"", count)])));
-        let silent = || Err(anyhow::anyhow!("no answer in time"));
+        let silent = || Err(anyhow::anyhow!("no response in time"));
         let readings = [page(1_000), silent(), silent(), page(1_007)];
         assert_eq!(grown((0..).zip(readings.map(super::super::answered))), [0.0, 0.0, 7.0]);
     }

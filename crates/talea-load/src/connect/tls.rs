@@ -52,7 +52,7 @@ fn file(path: &Path) -> Result<RootCertStore> {
         store.add(certificate.with_context(context)?).with_context(context)?;
     }
     if store.is_empty() {
-        bail!("{} has no certificate, expected some in PEM", path.display());
+        bail!("{} has no certificate, expected certificates in PEM", path.display());
     }
     Ok(store)
 }
@@ -62,7 +62,8 @@ fn system() -> Result<RootCertStore> {
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if store.is_empty() {
         bail!(
-            "the system has no trusted certificates; name a file with --ca, or take any with --insecure"
+            "the system has no trusted certificates; name a file with --ca, or accept any \
+             certificate with --insecure"
         );
     }
     Ok(store)

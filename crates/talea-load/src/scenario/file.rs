@@ -71,7 +71,7 @@ impl Scenario {
             return Ok(Self::crud());
         }
         let text = std::fs::read_to_string(name_or_path).with_context(|| {
-            format!("the scenario {name_or_path} cannot be read (built in is: crud)")
+            format!("the scenario {name_or_path} cannot be read (the built-in one is crud)")
         })?;
         Self::parse(name_or_path, &text).map_err(|error| anyhow!(error))
     }
@@ -135,7 +135,7 @@ struct StepText {
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a status such as 200, or some of them as [200, 204]")]
+#[serde(untagged, expecting = "expected a status such as 200, or several, such as [200, 204]")]
 enum ExpectText {
     One(u16),
     Some(Vec<u16>),
@@ -226,7 +226,7 @@ fn source_of(text: VariableText) -> Result<Source, String> {
             Err(format!("found random = [{from}, {to}], expected the smaller number first"))
         }
         VariableText::Choice { choice } if choice.is_empty() => {
-            Err("found nothing to choose from, expected at least one text".to_owned())
+            Err("found an empty choice, expected at least one text".to_owned())
         }
         VariableText::Choice { choice } => Ok(Source::Choice(choice)),
     }
@@ -240,7 +240,7 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
             let known: Vec<&str> = variables.iter().map(|known| known.name.as_str()).collect();
             let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
             format!(
-                "found {{{name}}}, which is no variable and is not captured; there are: {known}"
+                "found {{{name}}}, which is neither a variable nor captured; known are: {known}"
             )
         })
     };
@@ -262,13 +262,14 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
     let mut filled_headers = Vec::new();
     for (name, value) in &text.headers {
         let header: HeaderName = name.as_ref().parse().map_err(|_| {
-            at(name)(format!("found the header {:?}: that is no header's name", name.as_ref()))
+            at(name)(format!("found the header name {:?}, expected a valid one", name.as_ref()))
         })?;
         let filled = template(value, Form::Plain)?;
         match filled.constant() {
             Some(text) => {
-                let value = HeaderValue::from_str(text)
-                    .map_err(|_| at(value)(format!("found {text:?}, which no header can hold")));
+                let value = HeaderValue::from_str(text).map_err(|_| {
+                    at(value)(format!("found {text:?}, which is not valid in a header"))
+                });
                 headers.insert(header, value?);
             }
             None => filled_headers.push((header, filled)),
@@ -313,7 +314,7 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
         method,
     };
     if step.name.is_empty() {
-        return Err(fault("found an empty name, expected one, or none at all".to_owned()));
+        return Err(fault("found an empty name, expected a name, or no key `name`".to_owned()));
     }
     Ok(step)
 }
@@ -331,7 +332,7 @@ fn method(text: &Spanned<String>) -> Result<Method, Fault> {
 fn check_path(text: &Spanned<String>) -> Result<(), Fault> {
     let path = text.as_ref();
     let message = if !path.is_empty() && !path.starts_with(['/', '?']) {
-        "expected one that begins with / (it is put behind the target's path)"
+        "expected one that begins with / (it is appended to the target's path)"
     } else if path.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control() || c == '#') {
         "expected no blanks and no # in it; percent-encode them"
     } else if !path.is_ascii() {
@@ -507,23 +508,23 @@ mod tests {
             ("STEP\nstatus = 200", 3, "unknown field `status`, expected one of"),
             ("STEP\npath = 'x'", 3, "expected one that begins with /"),
             ("STEP\npath = '/a b'", 3, "percent-encode"),
-            ("STEP\npath = '/{'", 3, "a brace that stands alone"),
+            ("STEP\npath = '/{'", 3, "a single brace"),
             ("STEP\nexpect = 700", 3, "expected 100 to 599"),
             ("STEP\nexpect = 'ok'", 3, "expected a status such as 200"),
             ("STEP\nthink = '1'", 3, "expected a duration such as"),
             ("STEP\nthink = ['2s', '1s']", 3, "the shorter one"),
             ("STEP\nbody = ''\njson = 1", 3, "expected one of them"),
-            ("STEP\nheaders = { 'a b' = '' }", 3, "no header's name"),
-            ("STEP\nheaders = { a = \"\\n\" }", 3, "which no header can hold"),
+            ("STEP\nheaders = { 'a b' = '' }", 3, "expected a valid one"),
+            ("STEP\nheaders = { a = \"\\n\" }", 3, "which is not valid in a header"),
             ("STEP\ncapture = { id = 'data' }", 3, "a JSON pointer such as"),
-            ("STEP\njson = { a = '{b}' }", 3, "there are: none"),
+            ("STEP\njson = { a = '{b}' }", 3, "known are: none"),
             ("[variables]\na = { random = [2, 1] }", 1, "found no step"),
             ("[variables]\na = { random = [2, 1] }\nSTEP", 2, "smaller number"),
             ("[variables]\na = { choice = [] }\nSTEP", 2, "at least one text"),
             ("[variables]\na = { choice = ['b'], c = 1 }\nSTEP", 2, "{ choice = [TEXT, …] }"),
             ("[variables]\na = 1.5\nSTEP", 2, "expected a text, a whole number"),
             ("[variables]\n'a-b' = 1\nSTEP", 2, "letters, digits and _"),
-            ("[variables]\na = 1\nSTEP\npath = '/{idd}'", 5, "is not captured; there are: a"),
+            ("[variables]\na = 1\nSTEP\npath = '/{idd}'", 5, "nor captured; known are: a"),
             ("[variables]\nid = 1\nSTEP\ncapture = { id = '/id' }", 5, "capture another name"),
             ("STEP\n[metrics]\nnames = 'x'", 4, "expected one of talea"),
             ("STEP\n[metrics]\nrequets = 'x'", 4, "one of requests"),

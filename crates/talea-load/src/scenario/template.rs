@@ -77,8 +77,7 @@ impl Template {
             }
             let closed = brace.strip_prefix('{').and_then(|inside| inside.split_once('}'));
             let Some((name, behind)) = closed else {
-                let fault =
-                    "a brace that stands alone; write {name} for a variable, {{ for a brace";
+                let fault = "a single brace; write {name} for a variable, {{ for a brace";
                 return Err(format!("found {fault}"));
             };
             self.push_variable(place(name)?, form);
@@ -186,7 +185,7 @@ mod tests {
     #[test]
     fn a_brace_alone_and_an_unknown_variable_are_refused() {
         for text in ["{", "a}b", "{id", "}"] {
-            assert!(template(text, Form::Plain).unwrap_err().contains("a brace that stands alone"));
+            assert!(template(text, Form::Plain).unwrap_err().contains("a single brace"));
         }
         assert_eq!(template("{x}", Form::Plain).unwrap_err(), "no x");
         assert_eq!(template("plain", Form::Plain).unwrap().constant(), Some("plain"));

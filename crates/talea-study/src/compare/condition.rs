@@ -59,7 +59,7 @@ pub fn report_conditions(
     let is_unjudged = |of: &Vec<Judgement>| of.is_empty() || of.iter().any(|it| it.lacks_number);
     if let Some(unjudged) = judged.iter().position(is_unjudged) {
         bail!(
-            "--fail-if {} is about nothing that there is: no such case, or no number of it",
+            "--fail-if {}: the study has no such case, or did not measure this",
             conditions[unjudged]
         );
     }
@@ -81,7 +81,7 @@ impl Condition {
             return Ok(());
         }
         let ids: Vec<&str> = cases.iter().map(|case| &*case.id).collect();
-        bail!("--fail-if {self} is about no case of this study, which has {}", ids.join(", "))
+        bail!("--fail-if {self} names a case that this study lacks; it has {}", ids.join(", "))
     }
 
     /// Judges all variants but the first.
@@ -187,7 +187,7 @@ impl Condition {
     }
 
     fn without_number(&self) -> Judgement {
-        let words = format!("no number to judge {self} by");
+        let words = format!("no figure to judge {self} by");
         Judgement { holds: false, lacks_number: true, undecided: false, words }
     }
 }
@@ -209,8 +209,8 @@ impl FromStr for Condition {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const EXPECTED: &str = "expected a measure, > or <, and a limit: 'p99 > 1.1x' of the first \
-                                variant's, 'p99 > 50ms', or of one case, 'C: failed > 0'";
+        const EXPECTED: &str = "expected a figure, > or <, and a limit: 'p99 > 1.1x' (times the \
+            first variant's), 'p99 > 50ms', or for one case, 'C: failed > 0'";
         let (case, rest) = match text.rsplit_once(": ") {
             Some((case, rest)) => (Some(case.trim().to_owned()), rest),
             None => (None, text),
@@ -335,7 +335,7 @@ mod tests {
         let (times, value) = (condition("p99 > 1.1x"), condition("p99 > 2ms"));
         let judge = |it: &Condition| it.judge_comparison(&comparison);
         let error = report_conditions(&[times], judge).unwrap_err().to_string();
-        assert!(error.contains("--fail-if p99 > 1.1x is about nothing"), "{error}");
+        assert!(error.contains("--fail-if p99 > 1.1x: the study has no such case"), "{error}");
         let judge = |it: &Condition| it.judge(&studies[1].1.cases);
         assert!(report_conditions(&[value], judge).is_err());
         assert!(!report_conditions(&[condition("A: p99 > 2ms")], judge).unwrap());

@@ -52,11 +52,12 @@ pub fn in_words(comparison: &Comparison) -> Vec<String> {
             let shown: Vec<String> = shown.collect();
             let unknown = case.lines.iter().all(|line| line.verdict == Verdict::NotKnown);
             words.push(match (shown.is_empty(), unknown) {
-                (false, _) => format!("Case {}: {name} is {} than {base}.", case.id, shown.join("; ")),
-                (true, true) => format!(
-                    "Case {}: a single round says nothing of how sure the ratios are; use --rounds.",
-                    case.id
-                ),
+                (false, _) => {
+                    format!("Case {}: {name} is {} than {base}.", case.id, shown.join("; "))
+                }
+                (true, true) => {
+                    format!("Case {}: a single round gives no interval; use --rounds.", case.id)
+                }
                 (true, false) => {
                     format!("Case {}: no difference between {name} and {base} is shown.", case.id)
                 }
@@ -64,7 +65,7 @@ pub fn in_words(comparison: &Comparison) -> Vec<String> {
             words.extend(undecided(case).map(|measures| {
                 format!(
                     "Case {}: not decided between {name} and {base} is {measures}: requests timed out, were cut \
-                     off or failed without an answer, and may have been slower.",
+                     off or failed without a response, and may have been slower.",
                     case.id
                 )
             }));
@@ -100,7 +101,7 @@ fn sentence(line: &MeasureComparison) -> Option<String> {
     };
     let (better, worse, what) = match line.measure {
         Measure::Rate => ("faster", "slower", "in requests a second".to_owned()),
-        Measure::Cpu => ("cheaper", "dearer", "in server CPU a request".to_owned()),
+        Measure::Cpu => ("cheaper", "more expensive", "in server CPU for each request".to_owned()),
         Measure::Memory => ("smaller", "larger", "in memory".to_owned()),
         Measure::Failed => ("less often", "more often", "failing".to_owned()),
         Measure::Time => ("faster", "slower", "in time".to_owned()),

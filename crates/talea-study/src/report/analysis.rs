@@ -173,7 +173,7 @@ fn pool(cases: &[CaseResult]) -> Option<String> {
         .collect();
     let rest = match without[..] {
         [] => String::new(),
-        _ => format!(" In {} none waited.", without.join(", ")),
+        _ => format!(" In {}, no request waited.", without.join(", ")),
     };
     Some(format!(
         "Requests wait for the database: up to {} at once in {}, where all {} of the pool were in \
@@ -238,8 +238,8 @@ fn where_the_time_is(cases: &[&CaseResult]) -> Option<String> {
         return None;
     }
     Some(format!(
-        "Of the {} ms that an answer took at the mean with the most clients ({}), {} ms, {} %, lie \
-         within the server's handlers; the rest is what comes before and after them.",
+        "Of the mean response time of {} ms with the most clients ({}), {} ms, {} %, lie within \
+         the server's handlers; the rest comes before and after them.",
         measured(clients),
         case.id,
         measured(server),
@@ -352,7 +352,7 @@ mod tests {
         idle.server = Some(Server { peak_pool_pending: Some(0), ..Server::default() });
         let text = text_of(vec![idle, one]);
         for expected in [
-            "up to 991 at once in C, where all 10 connections of the pool were in use. In A none",
+            "up to 991 at once in C, where all 10 connections of the pool were in use. In A, no request",
             "Up to 261 of 1,000 tasks of the server were ready at once",
             "used up the processors that they share: in C the server used 1.00 and the clients \
              0.800 of 2 cores, 90 % together.",

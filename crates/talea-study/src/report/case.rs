@@ -86,14 +86,14 @@ fn facts(result: &CaseResult) -> Markup {
 fn without_answer(client: &Clients) -> impl Iterator<Item = String> {
     let censored = (client.requests_censored > 0).then(|| {
         format!(
-            "{} without an answer timed out or were cut off: in all times at the clients they count as at least as \
-             long as they were waited for, and ≥ stands before a number that lies among them.",
+            "{} without a response timed out or were cut off: in the clients' times they count as \
+             at least the time waited, and ≥ marks a figure that lies among them.",
             counted(client.requests_censored, "request")
         )
     });
     let untimed = (client.requests_untimed > 0).then(|| {
         let untimed = counted(client.requests_untimed, "request");
-        format!("{untimed} failed otherwise without an answer: no time counts them.")
+        format!("{untimed} failed otherwise without a response and have no response time.")
     });
     censored.into_iter().chain(untimed)
 }
@@ -146,7 +146,7 @@ fn answers(client: &Clients) -> Markup {
     html! {
         div.card.kinds {
             table {
-                caption { b { "Answers" } span.unit { "by status, and what failed" } }
+                caption { b { "Responses" } span.unit { "by status, and what failed" } }
                 tbody {
                     @for (status, count) in &client.answers_by_status {
                         tr { th scope="row" { (status) } td { (whole(*count)) } }

@@ -23,9 +23,8 @@ pub(crate) fn comparison_page(
                     "Each variant ran in each of " (rounds) ", in turns, so that what \
                      changes with time changes for all of them. "
                 }
-                "A ratio is how many times the first variant's number that of this one is, \
-                 with the interval that holds the true one in 95 of 100 such \
-                 experiments. Where the interval holds 1, no difference is shown."
+                "A ratio is this variant's figure divided by the first variant's, with its \
+                 interval of 95 %. If the interval contains 1, no difference is shown."
             }
             div.card.words { @for line in in_words(comparison) { p { (line) } } }
             (thresholds(judgements))

@@ -67,7 +67,7 @@ fn opening(study: &Study, judgements: &[Judgement]) -> Markup {
                 }
                 @if study.cases.iter().any(|case| case.iterations.is_some()) {
                     b { "N" } " clients run it " b { "M" } " times each, and each waits for its \
-                     answer before it sends the next request: " b { "T = N · M · " (study.steps.len()) }
+                        response before it sends the next request: " b { "T = N · M · " (study.steps.len()) }
                     " requests. "
                 }
                 @if study.emptied { "The database is emptied before each case. " }
@@ -79,12 +79,13 @@ fn opening(study: &Study, judgements: &[Judgement]) -> Markup {
                     span.mark aria-hidden="true" { "✓" }
                     span {
                         @if compared {
-                            b { (counted(total, "request")) " sent and received, none failed." }
+                            b { (counted(total, "request")) " sent and received, and no request \
+                                failed." }
                             " Clients and server agree in every case. "
                             (scrapes(study))
                         } @else {
-                            b { (counted(total, "request")) " sent, none failed." }
-                            " The service has no metrics that would say what it received."
+                            b { (counted(total, "request")) " sent, and no request failed." }
+                            " The service has no metrics that show what it received."
                         }
                     }
                 }
@@ -106,9 +107,9 @@ fn scrapes(study: &Study) -> String {
     let scrapes = counted(study.scrapes, "scrape");
     let counted = study.cases.iter().filter_map(|case| case.server.as_ref()?.scrapes_counted);
     match counted.sum::<u64>() {
-        0 => format!("{scrapes} of the metrics are not among them."),
+        0 => format!("{scrapes} of the metrics are not counted as requests."),
         counted => format!(
-            "Of {scrapes} of the metrics, {} received: the service counts them.",
+            "{scrapes} of the metrics: {} received, since the service counts them.",
             count(counted, "is among the requests", "are among the requests")
         ),
     }
@@ -202,7 +203,7 @@ fn legend() -> Markup {
              or the whole case if that is shorter. The clients' " b { "mean" } " rate is sent ÷ time. "
             "Tasks are those that serve connections; their peaks are high-water marks that the "
             "server keeps, not the largest sample. A task is " i { "ready" } " when it was woken and has not been polled yet. "
-            (NONE) " stands where there are not two samples."
+            (NONE) " marks less than two samples."
         }
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn steps(client: &Clients) -> Markup {
             }
         }
     };
-    let columns = ["answers", "failed", "p50", "p90", "p99"];
+    let columns = ["responses", "failed", "p50", "p90", "p99"];
     let below = html! { p.note { "Bars go from p50 to p99." } };
     html! {
         @if steps.len() > 1 {
@@ -172,7 +172,7 @@ fn within<'a>(all: impl Iterator<Item = &'a Found>) -> String {
             "The server's quantiles are within {:.1} %: the native buckets of its histogram.",
             most * 100.0
         ),
-        (false, true) => "Of the server's quantiles its histogram gives the bucket.".to_owned(),
+        (false, true) => "The server's histogram gives the bucket of each quantile.".to_owned(),
         (false, false) => String::new(),
     }
 }
@@ -262,7 +262,7 @@ mod tests {
         let quantile = |low, high| Found::Quantile(Between { low, high: Some(high) });
         let close = [Found::Exact(1.0), quantile(1.0, 1.01), quantile(1.0, 1.09)];
         assert!(within(close.iter()).contains("within 4.3 %"));
-        assert!(within([quantile(1.0, 2.5)].iter()).contains("gives the bucket"));
+        assert!(within([quantile(1.0, 2.5)].iter()).contains("gives the bucket of each quantile"));
         assert_eq!(within([Found::Exact(1.0)].iter()), "");
     }
 

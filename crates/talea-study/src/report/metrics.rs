@@ -172,7 +172,7 @@ fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
 fn in_flight(server: &Server) -> String {
     match server.peak_in_flight {
         Some(peak) => format!("peak {}", whole(peak)),
-        None => format!("peak {NONE}, no sample met one"),
+        None => format!("peak {NONE}, no sample found a request in flight"),
     }
 }
 
@@ -188,6 +188,6 @@ mod tests {
     fn requests_that_no_sample_met_have_no_peak_and_a_reason() {
         let headline = |peak_in_flight| in_flight(&Server { peak_in_flight, ..Server::default() });
         assert_eq!(headline(Some(7)), "peak 7");
-        assert_eq!(headline(None), "peak –, no sample met one");
+        assert_eq!(headline(None), "peak –, no sample found a request in flight");
     }
 }

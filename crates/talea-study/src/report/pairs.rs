@@ -85,7 +85,7 @@ impl Pair<'_> {
         let seconds = (many.client.seconds, few.client.seconds);
         Some(format!(
             "With {} times as many clients and the same requests, {} took {} times as long as {} \
-             ({} s and {} s), and its median answer {} times ({} ms and {} ms).",
+             ({} s and {} s), and its median response {} times ({} ms and {} ms).",
             measured(many.clients as f64 / few.clients as f64),
             many.id,
             measured(seconds.0 / seconds.1),

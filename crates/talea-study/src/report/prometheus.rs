@@ -66,8 +66,7 @@ fn differences(results: &[CaseResult]) -> Markup {
     html! {
         @if lines.is_empty() {
             p.note {
-                "They differ nowhere by more than the second between two of Prometheus' scrapes \
-                 explains."
+                "No difference exceeds what the second between two scrapes explains."
             }
         } @else {
             @for line in lines { p.wrong { (line) } }
@@ -105,7 +104,7 @@ fn queries(results: &[CaseResult]) -> Markup {
         h3 { "The queries of appendix E" }
         (wide_table("The queries of appendix E", "cases queries", &headings, &rows))
         p.note {
-            "Below each number is what the study's samples say. " code { "increase()" } " and "
+            "Below each figure is the figure from the study's samples. " code { "increase()" } " and "
             code { "rate()" } " extrapolate to the edges of their window; a window of 2 s sees two \
             or three scrapes; a peak between two scrapes is not seen. The time in a query is that \
             of its own case."

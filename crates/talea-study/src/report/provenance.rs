@@ -37,8 +37,8 @@ pub(super) fn section(study: &Study) -> Markup {
             p.note {
                 @if study.started { "Clients and server share the machine. " }
                 "Response times at the clients run from the start of a request to the end of the \
-                 answer's body, without connecting, and where requests arrive at a rate from when \
-                 they were to be made; those of the server are its own measurement. All numbers and \
+                 response's body, without connecting, and if requests arrive at a rate, from when \
+                 they were due; those of the server are its own measurement. All numbers and \
                  series are in " code { "report.json" } "."
             }
         }

@@ -139,7 +139,7 @@ pub fn table(results: &[CaseResult]) -> String {
     let mut text = table.to_string();
     let missing: Vec<&str> = empty.iter().filter_map(|column| column.quantity).collect();
     let missing = (!missing.is_empty() && results.iter().any(|result| result.server.is_some()))
-        .then(|| format!("Not known of the service: {}.", missing.join(", ")));
+        .then(|| format!("Not known for the service: {}.", missing.join(", ")));
     for line in missing.into_iter().chain(results.iter().flat_map(in_words)) {
         text.push('\n');
         text.push_str(&line);
@@ -264,7 +264,7 @@ mod tests {
         let text = table(&[with_server(|it| it.tasks_created = Some(31))]);
         assert!(!text.contains(" – "), "{text}");
         assert!(text.contains("created") && text.contains(" 31 ") && !text.contains("ready\n"));
-        let line = "Not known of the service: the rate of requests, response times, quantiles of \
+        let line = "Not known for the service: the rate of requests, response times, quantiles of \
                     response times, CPU time, tasks alive, tasks ready.";
         assert!(text.ends_with(line), "{text}");
     }
@@ -287,12 +287,12 @@ mod tests {
     #[test]
     fn the_faults_and_limits_of_a_case_stand_below_the_table() {
         let mut limited = result(1000, 1000);
-        limited.client.limits = vec!["nothing was answered over HTTP/2".to_owned()];
+        limited.client.limits = vec!["no response over HTTP/2".to_owned()];
         let unsampled = "Case A ended before its first sample: its peaks are known from high-water \
                          marks alone (--long runs longer cases).";
         for (result, words) in [
             (with_server(|it| it.unsampled = true), unsampled),
-            (limited, "Beware of A: nothing was answered over HTTP/2."),
+            (limited, "Beware of A: no response over HTTP/2."),
             (
                 with_server(|it| it.requests_timed = Some(990)),
                 "Case A: the server's response times are of 990 of the 1,000 requests that it counted; the others had \

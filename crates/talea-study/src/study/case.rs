@@ -39,7 +39,7 @@ impl Case {
     pub fn all_distinct(cases: &[Case]) -> Result<()> {
         for (at, case) in cases.iter().enumerate() {
             if cases[..at].iter().any(|earlier| earlier.id == case.id) {
-                bail!("case {} is there twice in --cases: name each case once", case.id);
+                bail!("--cases has {} twice: name each case once", case.id);
             }
         }
         Ok(())

@@ -39,7 +39,10 @@ impl Reading {
     /// a high-water mark the largest of them.
     /// Fails when the text cannot be parsed.
     pub(crate) fn from_text(text: &str, names: &Names) -> Result<Self> {
-        let samples = talea_parse::text(text).context("the metrics are not in the text format")?;
+        let samples = talea_parse::text(text).context(
+            "the metrics are not in the Prometheus text \
+            format",
+        )?;
         let mut reading = Self::default();
         let mut add = |selector: &Selector, column: &dyn Fn(&Sample) -> Option<Column>| {
             let meant = samples.iter().filter(|it| selector.selects(&it.name, &it.labels));

@@ -57,7 +57,7 @@ impl Sampler {
             .spawn(move || {
                 let _ = all.send(runtime.block_on(sample(begun, service, clients, ended)));
             })
-            .context("no thread for the sampler")?;
+            .context("cannot start a thread for the sampler")?;
         Ok(Self { end, samples, thread })
     }
 

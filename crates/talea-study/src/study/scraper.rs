@@ -128,7 +128,7 @@ impl Scraper {
         let answer = self.session.send(request, true).await;
         let answer = answer.map_err(|trouble| anyhow!("{method} {of}: {trouble}"))?;
         if answer.status != expected {
-            let words = format!("{method} {of} answered {}, expected {expected}", answer.status);
+            let words = format!("{method} {of} returned {}, expected {expected}", answer.status);
             bail!(OtherStatus { status: answer.status, words });
         }
         Ok(answer)
@@ -211,7 +211,7 @@ mod tests {
             _ => 200,
         };
         let (scraped, scrapes) = scrape(server(refuses)).await;
-        assert!(scraped.unwrap_err().to_string().contains("answered 404 Not Found"));
+        assert!(scraped.unwrap_err().to_string().contains("returned 404 Not Found"));
         assert!(scrapes <= 3, "{scrapes}");
         let starts = |path: &str, number| match (path, number) {
             ("/metrics", 0) => 404,

@@ -137,16 +137,16 @@ impl Server {
     pub(crate) fn disagreement(&self, sent: u64) -> Option<String> {
         if let Some(why) = &self.unread {
             return Some(format!(
-                "The server's metrics could not be read after the last answer, so it is not known \
-                 how many requests it received: {why}."
+                "The server's metrics could not be read after the last response, so it is not \
+                 known how many requests it received: {why}."
             ));
         }
         let mut words = disagreement(sent, self.requests_received?, self.scrapes_counted)?;
         if self.restarts > 0 {
             let times = counted_in_words(self.restarts, "time");
             words += &format!(
-                " It started anew {times} meanwhile: what it counted after the last sample before \
-                 that is lost with it."
+                " It restarted {times} meanwhile: counts after the last sample before that are \
+                 lost."
             );
         }
         Some(words)
@@ -224,7 +224,7 @@ mod tests {
         let fewer = "The clients sent 1 request, the server counted 0: 1 fewer than were sent.";
         assert_eq!(disagreement(1, 0, None).unwrap(), fewer);
         let server = Server { requests_received: Some(0), restarts: 1, ..Server::default() };
-        assert!(server.disagreement(1).unwrap().contains("started anew 1 time meanwhile"));
+        assert!(server.disagreement(1).unwrap().contains("It restarted 1 time meanwhile"));
     }
 
     #[test]

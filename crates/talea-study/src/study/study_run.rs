@@ -139,7 +139,9 @@ impl<'a> StudyRun<'a> {
     async fn served(&mut self, addresses: Addresses) -> Result<ServingTarget> {
         let Some(target) = addresses.metrics.clone() else {
             if self.design.prometheus.is_some() {
-                bail!("a Prometheus has nothing to scrape: name the metrics with --metrics-url");
+                bail!(
+                    "a Prometheus has nothing to scrape: name the service's metrics by --metrics-url"
+                );
             }
             return Ok(ServingTarget { addresses, metrics: None });
         };
@@ -162,7 +164,7 @@ impl<'a> StudyRun<'a> {
         if let (false, Some(requests)) = (counts, names.get(Quantity::Requests)) {
             bail!(
                 "{} has no metric {requests}, also after a request: name it in the scenario's \
-                 [metrics], or say what names the service uses with --names (now {})",
+                 [metrics], or choose the service's names with --names (now {})",
                 addresses.metrics.as_ref().map_or(String::new(), ToString::to_string),
                 names.base,
             );
@@ -217,7 +219,8 @@ impl<'a> StudyRun<'a> {
 
     async fn in_a_shell(&mut self, command: &str) -> Result<()> {
         // In a file: a service that the command starts may write to it for longer than the command runs.
-        let mut errors = tempfile::tempfile().context("no file for the output of --before-case")?;
+        let mut errors =
+            tempfile::tempfile().context("cannot create a file for the output of --before-case")?;
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null());
         // A signal to the study alone must end the command too.

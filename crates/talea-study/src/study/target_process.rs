@@ -91,7 +91,7 @@ impl TargetProcess {
                     discard(lines);
                     tokio::select! {
                         () = accept(addresses) => Ok(Addresses::clone(addresses)),
-                        _ = self.child.wait() => bail!("the target died"),
+                        _ = self.child.wait() => bail!("the target ended"),
                     }
                 }
             }
@@ -106,7 +106,7 @@ impl TargetProcess {
     pub(super) async fn died(&mut self) -> anyhow::Error {
         match self.child.wait().await {
             Ok(status) => self.obituary(status).await,
-            Err(error) => anyhow!(error).context("the target cannot be waited for"),
+            Err(error) => anyhow!(error).context("cannot wait for the target to end"),
         }
     }
 
@@ -137,8 +137,8 @@ impl TargetProcess {
         }
         let words = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         match String::from_utf8_lossy(&words).trim() {
-            "" => anyhow!("the target died ({status}) without a word"),
-            words => anyhow!("the target died ({status}); it said:\n{words}"),
+            "" => anyhow!("the target ended ({status}) without output"),
+            words => anyhow!("the target ended ({status}); its output:\n{words}"),
         }
     }
 }
@@ -183,7 +183,7 @@ pub(super) async fn version(program: &Program) -> String {
 async fn address(lines: &mut FirstLines, before: &str) -> Result<Target> {
     let line = lines.next_line().await.context("the target's output cannot be read")?;
     let Some(line) = line else {
-        bail!("the target ended its output, expected a line \"{before}http://…\"");
+        bail!("the target closed its output, expected a line \"{before}http://…\"");
     };
     let url = line
         .strip_prefix(before)

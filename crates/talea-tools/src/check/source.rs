@@ -118,6 +118,6 @@ mod tests {
         assert!(matches!(of("metrics.txt"), Ok(Source::File(_))));
         assert!(matches!(of("http://[::1]:9100/metrics?a=b"), Ok(Source::Url(_))));
         assert!(matches!(of("https://x/metrics"), Ok(Source::Url(_))));
-        assert!(of("ftp://x").unwrap_err().contains("http and https are spoken"));
+        assert!(of("ftp://x").unwrap_err().contains("expected http or https"));
     }
 }

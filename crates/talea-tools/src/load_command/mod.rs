@@ -148,7 +148,7 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
         (Some(iterations), None, None) => Until::Iterations(iterations),
         (None, Some(total), None) => Until::Total(total),
         (None, None, Some(time)) => Until::Time(time),
-        _ => bail!("for how long? say --requests N, --iterations M, or --for TIME"),
+        _ => bail!("no length of the load: add --requests N, --iterations M, or --for TIME"),
     };
     Ok(Model::Closed { clients, until })
 }
@@ -163,8 +163,8 @@ fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
         }
         ErrorKind::TimedOut => "No connection in time: is the host up, or a firewall in between?",
         ErrorKind::InvalidData => {
-            "Is it served over TLS? Name its certificate's issuer with --ca FILE, or take any with \
-             --insecure."
+            "Is it served over TLS? Name its certificate's issuer with --ca FILE, or accept any \
+             certificate with --insecure."
         }
         _ => "Check the URL's host and port.",
     };

@@ -112,7 +112,7 @@ fn an_unreadable_source_is_reported_with_its_reason() {
         ("/nowhere/metrics.txt", "/nowhere/metrics.txt"),
         (path.to_str().unwrap(), "line 2 is not UTF-8"),
         (gzip.to_str().unwrap(), "compressed with gzip"),
-        ("ftp://localhost/metrics", "http and https are spoken"),
+        ("ftp://localhost/metrics", "expected http or https"),
         ("http://127.0.0.1:1/metrics", "cannot be reached"),
     ] {
         assert_ends(&check("", &[source]), 2, &[message]);

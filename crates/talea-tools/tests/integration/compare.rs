@@ -161,7 +161,7 @@ fn a_variant_that_ends_before_it_serves_is_not_waited_for() {
     let mut study = start(arguments);
     until("the study has ended", || study.try_wait().unwrap().is_some());
     let output = study.wait_with_output().unwrap();
-    assert_ends(&output, 2, &["the target died (exit status: 3); it said:\nno luck"]);
+    assert_ends(&output, 2, &["the target ended (exit status: 3); its output:\nno luck"]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn a_study_fails_where_its_condition_holds() {
         ("p50 > 60s", 0, "p50 > 60s is not shown"),
         ("failed > 0", 0, "failed > 0 is not shown: 0"),
         ("p99 > 1.1x", 2, "there is nothing to compare with: use --ab"),
-        ("B: p99 > 1s", 2, "B: p99 > 1s is about no case of this study, which has 1x5"),
+        ("B: p99 > 1s", 2, "B: p99 > 1s names a case that this study lacks; it has 1x5"),
         ("p98 > 1s", 2, "expected one of rate, time"),
     ] {
         let url = service.url();

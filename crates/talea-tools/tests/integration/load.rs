@@ -68,7 +68,7 @@ fn the_summary_is_also_for_people() {
     assert!(text.contains("200: 6, 201: 2, 204: 2"), "{text}");
     for step in ["create", "list", "get", "update", "delete"] {
         let line = text.lines().find(|line| line.trim_start().starts_with(step)).expect(step);
-        assert!(line.contains(" 2 answered, 0 failed, p50 "), "{text}");
+        assert!(line.contains(" 2 responses, 0 failed, p50 "), "{text}");
     }
 }
 
@@ -82,11 +82,11 @@ fn a_load_fails_where_its_condition_holds() {
         (&["failed > 0"], 0, &["failed > 0 is not shown: 0"]),
         (&["p99 > 1.1x"], 2, &["there is nothing to compare with: give a limit"]),
         (&["A: p99 > 1s"], 2, &["no such case"]),
-        (&["cpu > 1us"], 2, &["no number of it"]),
+        (&["cpu > 1us"], 2, &["did not measure this"]),
         (
             &["p50 > 60s", "cpu > 1us"],
             2,
-            &["p50 > 60s is not shown", "--fail-if cpu > 1us is about nothing that there is"],
+            &["p50 > 60s is not shown", "--fail-if cpu > 1us: the study has no such case"],
         ),
     ] {
         let options: Vec<_> = conditions.iter().flat_map(|one| ["--fail-if", one]).collect();
@@ -111,7 +111,7 @@ fn http2_against_a_server_without_it_says_so() {
     let summary = summary(&output);
     assert_eq!(output.status.code(), Some(1), "{summary}");
     let limits = summary["limits"].to_string();
-    assert!(limits.contains("nothing was answered over HTTP/2"), "{summary}");
+    assert!(limits.contains("no response over HTTP/2"), "{summary}");
     assert!(limits.contains("leave --http2 out"), "{summary}");
 }
 
@@ -152,12 +152,19 @@ fn a_request_that_fails_is_counted_by_how_it_failed() {
             &[][..],
             2,
             4,
-            "create: nothing at /data/id of the answer for {id}",
+            "create: nothing at /data/id in the response for {id}",
         ),
-        (|_| Reply::Close, 1, &[], 0, 5, "create: the connection was closed before the answer"),
-        (|_| Reply::HalfABody, 1, &[], 0, 5, "the connection was closed in the answer's body"),
-        (|_| Reply::BadChunk, 1, &[], 0, 5, "create: the answer was not HTTP"),
-        (|_| Reply::Silence, 2, &["--timeout", "150ms"], 0, 10, "create: no answer in time"),
+        (|_| Reply::Close, 1, &[], 0, 5, "create: the connection was closed before the response"),
+        (
+            |_| Reply::HalfABody,
+            1,
+            &[],
+            0,
+            5,
+            "the connection was closed in the body of the response",
+        ),
+        (|_| Reply::BadChunk, 1, &[], 0, 5, "create: the response was not HTTP"),
+        (|_| Reply::Silence, 2, &["--timeout", "150ms"], 0, 10, "create: no response in time"),
     ] {
         let server = StandIn::start(reply);
         let output = load(&server.url(), clients, 1, more);
@@ -170,7 +177,7 @@ fn a_request_that_fails_is_counted_by_how_it_failed() {
         {
             assert_eq!(summary[name], expected, "{kind}: {summary}");
         }
-        let is_timeout = kind.ends_with("no answer in time");
+        let is_timeout = kind.ends_with("no response in time");
         assert_eq!(summary["client_p50_ms"].is_null(), answers == 0 && !is_timeout, "{kind}");
         assert!(summary["failures"].to_string().contains(kind), "{kind}: {summary}");
         // Without answers, each client waits for two.

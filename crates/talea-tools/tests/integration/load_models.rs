@@ -238,7 +238,7 @@ fn a_scenario_that_cannot_be_run_is_reported_with_its_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = scenario(folder.path(), "[[step]]\nmethod = \"GET\"\npath = \"/{who}\"\n");
     for (path, message) in [
-        (path.to_str().unwrap(), "scenario.toml:3: found {who}, which is no variable"),
+        (path.to_str().unwrap(), "scenario.toml:3: found {who}, which is neither a variable"),
         ("nowhere", "the scenario nowhere cannot be read"),
     ] {
         let output = load("http://127.0.0.1:1", &["--scenario", path, "-c", "1", "-m", "1"]);
@@ -254,12 +254,12 @@ fn an_argument_that_is_missing_or_wrong_is_named() {
         (&["-c", "1"], "--requests N, --iterations M, or --for TIME"),
         (&["-c", "0", "-m", "1"], "found 0, expected at least 1"),
         (&["-c", "1", "-m", "1", "-n", "1"], "cannot be used with"),
-        (&["--rate", "5"], "say --for TIME"),
+        (&["--rate", "5"], "add --for TIME"),
         (&["--rate", "5:1s", "--for", "1s"], "leave one out"),
         (&["--rate", "0", "--for", "1s"], "expected 0.001 to 1000000"),
         (&["--rate", "5:x"], "expected RATE:TIME"),
         (&["-c", "x", "-m", "1"], "expected a whole number, at least 1"),
-        (&["-c", "1", "--for", "0s"], "found no time at all, expected more, such as 30s"),
+        (&["-c", "1", "--for", "0s"], "found 0, expected a time above 0, such as 30s"),
         (&["-c", "1", "--for", "30"], "expected a duration such as 500ms"),
         (&["-c", "1", "--for", AGES], "more than 100 years"),
         (&["-c", "1", "--timeout", AGES], "more than 100 years"),
@@ -269,7 +269,7 @@ fn an_argument_that_is_missing_or_wrong_is_named() {
         assert!(stderr.contains(message), "{arguments:?}: {stderr}");
     }
     let output = load("ftp://127.0.0.1/items", &["-c", "1", "-m", "1"]);
-    assert_ends(&output, 2, &["http and https are spoken"]);
+    assert_ends(&output, 2, &["expected http or https"]);
 }
 
 #[test]

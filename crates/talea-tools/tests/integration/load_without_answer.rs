@@ -89,7 +89,7 @@ fn a_limit_above_the_time_limit_is_not_decided_by_requests_that_time_out() {
     let output = talea(load.arguments(&url, &[&more[..], &condition].concat()));
     assert_ends(&output, 2, &["p99 > 60s is not decided: ≥ ", "use a longer --timeout"]);
     let text = stdout(&output);
-    assert!(text.contains("p99 ≥ ") && text.contains("1 request without an answer"), "{text}");
+    assert!(text.contains("p99 ≥ ") && text.contains("1 request without a response"), "{text}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn a_request_that_fails_otherwise_without_an_answer_counts_in_no_time() {
     assert_eq!(summary["at_least"], json!([]), "{summary}");
     assert!(summary["steps"][0].get("at_least").is_none(), "{summary}");
     let text = stdout(&talea(load.arguments(&url, &more)));
-    assert!(text.contains("2 requests that failed without an answer: in no time"), "{text}");
+    assert!(text.contains("2 requests that failed without a response: not timed"), "{text}");
 }
 
 #[test]

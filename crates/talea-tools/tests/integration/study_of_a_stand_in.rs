@@ -191,7 +191,12 @@ fn a_metric_that_is_missing_is_named() {
 #[test]
 fn a_target_that_dies_is_quoted() {
     let scene = Scene::new(silent(), "sleep 0.5; echo 'out of <luck>' >&2; exit 3");
-    scene.study("1x1,2x2", &[], 2, &["died", "out of <luck>", "stopped in 1x1", "not begun: 2x2"]);
+    scene.study(
+        "1x1,2x2",
+        &[],
+        2,
+        &["the target ended", "out of <luck>", "stopped in 1x1", "not begun: 2x2"],
+    );
     assert_eq!(scene.files_in_out(), 0);
 }
 
@@ -307,12 +312,12 @@ fn an_impossible_study_is_named_before_anything_is_started() {
     let scenario = scene.path("shop.toml");
     fs::write(&scenario, "[[step]]\nmethod = \"GET\"\npath = \"/{order}\"\n").unwrap();
     let output = scene.command("1x1").arg("--scenario").arg(&scenario).output().unwrap();
-    let words = "shop.toml:3: found {order}, which is no variable";
+    let words = "shop.toml:3: found {order}, which is neither a variable";
     assert!(stderr(&output).contains(words), "{}", stderr(&output));
     for (cases, word) in [
         ("A,Z", "unknown case \"Z\"; known are A (10x20)"),
         ("0x5", "0 clients"),
-        ("A,B,A", "case A is there twice"),
+        ("A,B,A", "--cases has A twice"),
         ("", "unknown case \"\""),
     ] {
         scene.study(cases, &[], 2, &[word]);
@@ -548,8 +553,8 @@ fn a_service_that_counts_its_scrapes_agrees_with_its_clients() {
         assert_eq!(server["requests_received"], 1_000 + scrapes, "{table}");
         let words = format!("that the server counted, {scrapes} ");
         assert!(table.contains(&words) && table.contains(" of its metrics, which it counts too"));
-        assert!(studied.page.contains("received: the service counts them."));
-        assert!(!studied.page.contains("are not among them"));
+        assert!(studied.page.contains("received, since the service counts them."));
+        assert!(!studied.page.contains("are not counted as requests"));
     }
 }
 

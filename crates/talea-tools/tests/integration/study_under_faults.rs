@@ -211,6 +211,6 @@ fn a_service_that_is_killed_and_restarted_is_counted_on_and_reported() {
     assert!(received <= sent && received > 0, "{received} of {sent}");
     assert!(client["failed"].as_u64().unwrap() > 0, "{client}");
     if received < sent {
-        assert!(stdout(&output).contains("It started anew 1 time meanwhile"), "{output:?}");
+        assert!(stdout(&output).contains("It restarted 1 time meanwhile"), "{output:?}");
     }
 }

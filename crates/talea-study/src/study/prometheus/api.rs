@@ -138,7 +138,10 @@ impl Api {
         let answer = answer.map_err(|trouble| anyhow!("Prometheus at {target}: {trouble}"))?;
         let query = parameters.first().map_or("", |(_, query)| query);
         let read: Answer = serde_json::from_slice(&answer.body).with_context(|| {
-            format!("{target} answered {query} with {}, and not as Prometheus does", answer.status)
+            format!(
+                "{target} responded to {query} with {}, expected the JSON of Prometheus",
+                answer.status
+            )
         })?;
         match (read.data, read.error) {
             (Some(data), None) => Ok(data.result),

@@ -51,13 +51,14 @@ impl Prometheus {
         idle: &Reading,
     ) -> Result<Self> {
         let Some(metrics) = &addresses.metrics else {
-            bail!("a Prometheus has nothing to scrape: name the service's metrics, --metrics-url");
+            bail!(
+                "a Prometheus has nothing to scrape: name the service's metrics by --metrics-url"
+            );
         };
         let reported =
             names.all().find(|(of, _)| *of != Quantity::Duration && idle.get(*of).is_some());
         let probe = reported.map(|(_, selector)| selector.clone());
-        let probe =
-            probe.context("the service reports no metric that a Prometheus could be asked for")?;
+        let probe = probe.context("the service has no metric to query in Prometheus")?;
         let (target, labels, started) = match source {
             PrometheusSource::Running(target, labels) => ((**target).clone(), labels.clone(), None),
             PrometheusSource::Started(program, tls) => {
@@ -68,7 +69,7 @@ impl Prometheus {
         let mut prometheus = Self { api: Api::new(target), names, labels, probe, started };
         let since = now();
         let seen = prometheus.scraped_since(since).await;
-        seen.with_context(|| format!("it is to scrape {metrics}"))?;
+        seen.with_context(|| format!("it should scrape {metrics}"))?;
         Ok(prometheus)
     }
 
@@ -88,7 +89,11 @@ impl Prometheus {
             if last.is_some_and(|last| last >= since) {
                 // Once the latest of them has come, all have.
                 let query = format!("max(timestamp({probe}))");
-                return self.api.number(&query, now()).await?.context("its samples are gone again");
+                return self
+                    .api
+                    .number(&query, now())
+                    .await?
+                    .context("its samples have disappeared");
             }
             tokio::time::sleep(ASK_EVERY).await;
         }

@@ -34,12 +34,12 @@ impl PrometheusProcess {
                 return Ok(started);
             }
         }
-        bail!("Prometheus finds no free port, {TRIES} times")
+        bail!("Prometheus found no free port in {TRIES} attempts")
     }
 
     async fn try_begin(program: &Path, scraped: &Target, tls: &str) -> Result<Option<Self>> {
         let folder = tempfile::Builder::new().prefix("talea-prometheus-").tempdir();
-        let folder = folder.context("no folder for Prometheus")?;
+        let folder = folder.context("cannot create a folder for Prometheus")?;
         let config = folder.path().join("prometheus.yml");
         fs::write(&config, configuration(scraped, tls)?)?;
         let log = File::create(folder.path().join("log"))?;
@@ -60,7 +60,7 @@ impl PrometheusProcess {
         // A Ctrl-C on the terminal is for the study.
         #[cfg(unix)]
         command.process_group(0);
-        let child = command.spawn().context("setpriv, of util-linux, cannot be started")?;
+        let child = command.spawn().context("cannot start setpriv (util-linux)")?;
         let target = format!("http://127.0.0.1:{port}/").parse();
         let target: Target = target.map_err(|error: String| anyhow::anyhow!(error))?;
         let mut started = Self { target, child, folder };
@@ -88,7 +88,7 @@ impl PrometheusProcess {
             }
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        bail!("it does not answer within {} s", READY_WITHIN.as_secs())
+        bail!("it does not respond within {} s", READY_WITHIN.as_secs())
     }
 
     /// Its log: warnings and errors.
