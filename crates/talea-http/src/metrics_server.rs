@@ -166,13 +166,15 @@ impl MetricsServerBuilder {
     ///
     /// The routes have `/metrics` already.
     pub fn bind(self, address: SocketAddr) -> io::Result<MetricsServer> {
-        let index = || ::axum::Router::new().route("/", get(async || Html(INDEX)));
-        let app = self.routes.unwrap_or_else(index).route_service("/metrics", self.exposition);
+        let app = self
+            .routes
+            .unwrap_or_else(|| ::axum::Router::new().route("/", get(async || Html(INDEX))))
+            .route_service("/metrics", self.exposition);
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, starts) = mpsc::channel();
         // The runtime lives and ends on this thread: the caller may be in another runtime, where
         // none may be dropped.
-        let run = move || {
+        let thread = thread::Builder::new().name("talea-metrics".to_owned()).spawn(move || {
             let bind = || {
                 let runtime = runtime()?;
                 let bind = async { Server::bind(address, self.limits, Arc::new(OpenGate)) };
@@ -194,8 +196,7 @@ impl MetricsServerBuilder {
             });
             // A snapshot may wait for what the thread that stops the server holds.
             runtime.shutdown_background();
-        };
-        let thread = thread::Builder::new().name("talea-metrics".to_owned()).spawn(run)?;
+        })?;
         let bound = starts.recv().unwrap_or_else(|_| Err(io::Error::other("its thread ended")));
         let (address, counts) = match bound {
             Ok(bound) => bound,
@@ -224,8 +225,11 @@ impl Drop for MetricsServer {
         }
         drop(self.stop.take());
         // A route of its own drops it on that very thread, which cannot wait for itself.
-        let is_other = |thread: &JoinHandle<()>| thread.thread().id() != thread::current().id();
-        if let Some(thread) = self.thread.take().filter(is_other) {
+        if let Some(thread) = self
+            .thread
+            .take()
+            .filter(|thread: &JoinHandle<()>| thread.thread().id() != thread::current().id())
+        {
             let _ = thread.join();
         }
     }

@@ -163,18 +163,22 @@ impl Shared {
 
 impl State {
     fn take_next(&mut self) -> Option<WaitingClient> {
-        let key = |waiting: &WaitingClient| {
-            let last = |is: &dyn Fn(&Client) -> bool| {
-                self.recent.iter().rposition(is).map_or(0, |position| position + 1)
-            };
-            let source = last(&|recent| recent.shares_source(&waiting.client));
-            (source, last(&|recent| *recent == waiting.client))
-        };
         // Of several minima, the first to arrive.
-        let (next, _) = self.waiting.iter().enumerate().min_by_key(|(_, waiting)| key(waiting))?;
+        let (next, _) = self.waiting.iter().enumerate().min_by_key(|(_, waiting)| {
+            let client = &waiting.client;
+            (
+                self.last_served(|recent| recent.shares_source(client)),
+                self.last_served(|recent| recent == client),
+            )
+        })?;
         let next = self.waiting.remove(next);
         self.note_served(next.client.clone());
         Some(next)
+    }
+
+    /// The place of the client that was served last among those that match, from 1; 0 if there is none.
+    fn last_served(&self, matches: impl Fn(&Client) -> bool) -> usize {
+        self.recent.iter().rposition(matches).map_or(0, |place| place + 1)
     }
 
     fn note_served(&mut self, client: Client) {

@@ -183,8 +183,7 @@ async fn a_client_that_stops_reading_is_dropped_and_its_memory_is_freed() {
     assert!(began.elapsed() >= PATIENCE, "{:?}", began.elapsed());
     large.wait_for_a_turn().await;
     // The connections' ends in this test stay.
-    let ended = || descriptors() <= connections + stalled.len();
-    until("the connections end", ended).await;
+    until("the connections end", || descriptors() <= connections + stalled.len()).await;
     // Bytes in the buffers arrive, and then no end: the connection is aborted.
     for stream in &mut stalled {
         let mut rest = Vec::new();

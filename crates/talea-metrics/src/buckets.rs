@@ -65,11 +65,10 @@ impl Buckets {
     /// Finds what no histogram can have before there is one.
     pub(crate) fn check(&self) -> Result<(), Error> {
         for buckets in self.some.values().chain(&self.all) {
-            let good = |bucket: f64| bucket.is_finite() && bucket > 0.0;
             let ascend = buckets.windows(2).all(|pair| pair[0] < pair[1]);
             if !(1..=1024).contains(&buckets.len())
                 || !ascend
-                || !buckets.iter().all(|&bucket| good(bucket))
+                || !buckets.iter().all(|bucket| bucket.is_finite() && *bucket > 0.0)
             {
                 let reason = format!(
                     "found the buckets {buckets:?}; expected 1 to 1,024 that are finite, positive \

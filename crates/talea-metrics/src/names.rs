@@ -25,8 +25,8 @@ pub(crate) fn label(name: &str) -> String {
 /// Each character that is not valid as `_`, and a digit that is the first.
 fn replaced(name: &str, is_valid: impl Fn(char) -> bool) -> String {
     let is_valid = |n: usize, c: char| is_valid(c) && (n > 0 || !c.is_ascii_digit());
-    let valid = |(n, c)| if is_valid(n, c) { c } else { '_' };
-    let name: String = name.chars().enumerate().map(valid).collect();
+    let name: String =
+        name.chars().enumerate().map(|(n, c)| if is_valid(n, c) { c } else { '_' }).collect();
     // Names that begin with two are reserved.
     match name.is_empty() || name.starts_with("__") {
         true => format!("_{}", name.trim_start_matches('_')),

@@ -30,8 +30,9 @@ impl Spellings {
             return None;
         }
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
-        let new = || Spelling { first: name.to_owned(), has_other: false };
-        let spelling = known.entry(shown.to_owned()).or_insert_with(new);
+        let spelling = known
+            .entry(shown.to_owned())
+            .or_insert_with(|| Spelling { first: name.to_owned(), has_other: false });
         if spelling.first == name || spelling.has_other {
             return None;
         }

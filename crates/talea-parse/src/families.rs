@@ -74,8 +74,7 @@ impl<'a> Families<'a> {
     fn add(&mut self, sample: SampleRef<'a>) {
         let owns = |&at: &usize| owns(&self.all[at], &sample.name, self.syntax);
         let at = self.last.filter(owns).or_else(|| {
-            let named = |name| self.named.get(name).copied();
-            bases(&sample.name).filter_map(named).find(owns)
+            bases(&sample.name).filter_map(|name| self.named.get(name).copied()).find(owns)
         });
         match at {
             Some(at) => {

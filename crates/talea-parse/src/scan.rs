@@ -97,8 +97,7 @@ pub(super) fn metric_name(bytes: &[u8]) -> usize {
 /// The length of the unit at the beginning, which may start with a digit.
 #[inline]
 pub(super) fn unit(bytes: &[u8]) -> usize {
-    let is_other = |byte: &u8| CLASSES[usize::from(*byte)] == OTHER;
-    bytes.iter().position(is_other).unwrap_or(bytes.len())
+    bytes.iter().position(|byte: &u8| CLASSES[usize::from(*byte)] == OTHER).unwrap_or(bytes.len())
 }
 
 /// The length of the label's name at the beginning; it has no colons.
@@ -108,8 +107,10 @@ pub(super) fn label_name(bytes: &[u8]) -> usize {
         Some(&first) if CLASSES[usize::from(first)] == LETTER => {}
         _ => return 0,
     }
-    let is_other = |byte: &u8| matches!(CLASSES[usize::from(*byte)], OTHER | COLON);
-    bytes.iter().position(is_other).unwrap_or(bytes.len())
+    bytes
+        .iter()
+        .position(|byte: &u8| matches!(CLASSES[usize::from(*byte)], OTHER | COLON))
+        .unwrap_or(bytes.len())
 }
 
 #[cfg(test)]

@@ -192,12 +192,11 @@ impl<S: Scrapable> Scraper<S> {
     fn take(&mut self, wants: &dyn Fn(&str) -> bool) {
         self.page.clear();
         let is_filtered = Cell::new(false);
-        let noting = |family: &str| {
+        self.of.fill(&mut self.page, &|family: &str| {
             let is_wanted = wants(family);
             is_filtered.set(is_filtered.get() || !is_wanted);
             is_wanted
-        };
-        self.of.fill(&mut self.page, &noting);
+        });
         self.page.is_filtered = is_filtered.get();
         self.page.join();
         self.of.joined(&self.page);

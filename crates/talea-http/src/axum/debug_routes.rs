@@ -37,13 +37,15 @@ fn routes_in(text: &str) -> Option<Vec<RouteSpec>> {
     if endpoints.len() != paths.len() {
         return None;
     }
-    let route = |(id, path): &(Value<'_>, Value<'_>)| {
-        let (_, endpoint) = endpoints.iter().find(|(other, _)| other == id)?;
-        let Value::Text(path) = path else { return None };
-        let (methods, answers_each) = methods_of(endpoint)?;
-        Some(RouteSpec { methods, answers_each, ..RouteSpec::new(path) })
-    };
-    let mut routes = paths.iter().map(route).collect::<Option<Vec<_>>>()?;
+    let mut routes = paths
+        .iter()
+        .map(|(id, path): &(Value<'_>, Value<'_>)| {
+            let (_, endpoint) = endpoints.iter().find(|(other, _)| other == id)?;
+            let Value::Text(path) = path else { return None };
+            let (methods, answers_each) = methods_of(endpoint)?;
+            Some(RouteSpec { methods, answers_each, ..RouteSpec::new(path) })
+        })
+        .collect::<Option<Vec<_>>>()?;
     name_nested(&mut routes);
     Some(routes)
 }
@@ -176,8 +178,8 @@ impl<'a> Reader<'a> {
     }
 
     fn name(&mut self) -> Option<&'a str> {
-        let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let len = self.rest.find(|c| !is_of_name(c)).unwrap_or(self.rest.len());
+        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let len = end.unwrap_or(self.rest.len());
         let (name, rest) = self.rest.split_at(len);
         self.rest = rest;
         (len > 0).then_some(name)

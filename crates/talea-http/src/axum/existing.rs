@@ -111,15 +111,15 @@ mod tests {
     fn a_router_whose_routes_cannot_be_read_is_metered_by_a_layer() {
         let registry = Registry::for_test().unwrap();
         let endpoints = Endpoints::new(&registry).unwrap();
-        let router = || Router::new().route("/items/{id}", get(async || "an item"));
         let unknown = RouteSpec::new("/{");
         for (n, routes) in [None, Some(&[unknown][..])].into_iter().enumerate() {
-            let mut app = meter_routes(router(), &endpoints, routes);
-            let request = |uri| Request::builder().uri(uri).body(Body::empty()).unwrap();
+            let router = Router::new().route("/items/{id}", get(async || "an item"));
+            let mut app = meter_routes(router, &endpoints, routes);
             for uri in ["/items/7", "/nowhere"] {
                 let mut cx = Context::from_waker(Waker::noop());
-                let answer = pin!(Service::call(&mut app, request(uri)));
-                assert!(answer.poll(&mut cx).is_ready());
+                let request = Request::builder().uri(uri).body(Body::empty()).unwrap();
+                let response = pin!(Service::call(&mut app, request));
+                assert!(response.poll(&mut cx).is_ready());
             }
             let snapshot = registry.snapshot();
             for (method, route) in [("GET", "/items/{id}"), ("_OTHER", "_unmatched")] {

@@ -404,13 +404,14 @@ where
 /// The routes whose undeclared methods axum answers. If several have one path, axum takes the
 /// answer of the last, unless one of them has a fallback.
 fn without_answer<S>(routes: &[DeclaredRoute<S>]) -> Vec<usize> {
-    let answers = |n: &usize| {
-        let route = &routes[*n].route;
-        let mut same = routes.iter().filter(|other| other.route == *route);
-        let is_last = !routes[n + 1..].iter().any(|other| other.route == *route);
-        is_last && same.all(|other| !other.endpoints.has_fallback)
-    };
-    (0..routes.len()).filter(answers).collect()
+    (0..routes.len())
+        .filter(|n: &usize| {
+            let route = &routes[*n].route;
+            let mut same = routes.iter().filter(|other| other.route == *route);
+            let is_last = !routes[n + 1..].iter().any(|other| other.route == *route);
+            is_last && same.all(|other| !other.endpoints.has_fallback)
+        })
+        .collect()
 }
 
 /// Without meters: the route of another router that it is given to has them.

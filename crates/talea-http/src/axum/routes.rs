@@ -137,11 +137,21 @@ impl Routes {
         let mut paths = self.paths.clone();
         for RouteSpec { path, template, methods, answers_each } in routes {
             let endpoints = &self.table.endpoints;
-            let make = || Route::new(endpoints, template, methods.iter().copied(), *answers_each);
-            paths.insert(path, self.table.listed(template, make)).map_err(|error| {
-                let method = methods.first().map_or(ANY, |method| method.as_str());
-                RouteError::new(method, template, &format!("{error}; write it as in the router"))
-            })?;
+            paths
+                .insert(
+                    path,
+                    self.table.listed(template, || {
+                        Route::new(endpoints, template, methods.iter().copied(), *answers_each)
+                    }),
+                )
+                .map_err(|error| {
+                    let method = methods.first().map_or(ANY, |method| method.as_str());
+                    RouteError::new(
+                        method,
+                        template,
+                        &format!("{error}; write it as in the router"),
+                    )
+                })?;
         }
         self.paths = Box::leak(Box::new(paths));
         Ok(())
@@ -231,8 +241,8 @@ impl TemplateTable {
 
     #[cold]
     fn search(&'static self, template: &str, last: &AtomicU16) -> &'static Route {
-        let make = || Route::matched(&self.endpoints, template);
-        let (slot, route) = self.get_or_insert(template, make);
+        let (slot, route) =
+            self.get_or_insert(template, || Route::matched(&self.endpoints, template));
         if let Some(slot) = slot {
             last.store(slot, Relaxed);
         }

@@ -136,8 +136,10 @@ fn joined(headers: &HeaderMap, name: impl AsHeaderName) -> String {
 fn weight(parameters: &str) -> f64 {
     let mut weights = parameters.split(';').filter_map(|parameter| {
         let (name, value) = parameter.split_once('=')?;
-        let weight = || value.trim().parse().ok().filter(|q: &f64| q.is_finite());
-        name.trim().eq_ignore_ascii_case("q").then(|| weight().map_or(0.0, |q| q.clamp(0.0, 1.0)))
+        name.trim().eq_ignore_ascii_case("q").then(|| {
+            let weight = value.trim().parse().ok().filter(|q: &f64| q.is_finite());
+            weight.map_or(0.0, |q| q.clamp(0.0, 1.0))
+        })
     });
     weights.next_back().unwrap_or(1.0)
 }

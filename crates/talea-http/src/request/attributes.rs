@@ -136,7 +136,6 @@ impl AttributeIndex {
 
     pub(super) fn nth(&self, by_method: bool, index: usize) -> RequestAttributes {
         let labels = combinations(&self.labels);
-        let label = |n| nth_value(&self.labels, n, index % labels);
         let (rest, hosts) = (index / labels, self.hosts.len() + 1);
         let (mut rest, host) = (rest / hosts, rest % hosts);
         let mut take = |is_attribute: bool, values: usize, default: usize| {
@@ -155,7 +154,9 @@ impl AttributeIndex {
             scheme: SCHEMES[scheme],
             version: VERSIONS[version],
             host,
-            labels: (0..self.labels.len()).map(label).collect(),
+            labels: (0..self.labels.len())
+                .map(|n| nth_value(&self.labels, n, index % labels))
+                .collect(),
         }
     }
 
@@ -193,8 +194,12 @@ impl AttributeIndex {
     }
 
     fn host(&self, request: RequestHead<'_>) -> usize {
-        let header = || Some(without_port(request.headers.get(HOST)?.to_str().ok()?));
-        let host = request.uri.authority().map(Authority::host).or_else(header).unwrap_or_default();
+        let host = request
+            .uri
+            .authority()
+            .map(Authority::host)
+            .or_else(|| Some(without_port(request.headers.get(HOST)?.to_str().ok()?)))
+            .unwrap_or_default();
         let listed = self.hosts.iter().position(|listed| listed.eq_ignore_ascii_case(host));
         listed.unwrap_or(self.hosts.len())
     }

@@ -141,8 +141,11 @@ pub(crate) struct MetricFamily<M: talea::Metric> {
 impl<M: talea::Metric + Clone> MetricFamily<M> {
     /// The series in a context, created if it is new.
     pub(super) fn series(&self, texts: &LabelTexts, context: &LabelContext<'_>) -> &'static M {
-        let text = |&label: &LabelSource| texts.text(label, context).into_owned();
-        let values: Vec<String> = self.labels.iter().map(text).collect();
+        let values: Vec<String> = self
+            .labels
+            .iter()
+            .map(|&label: &LabelSource| texts.text(label, context).into_owned())
+            .collect();
         let mut handles = self.handles.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(handle) = handles.get(&values) {
             return handle;

@@ -97,7 +97,9 @@ impl LabelTexts {
 
     #[inline]
     pub(super) fn response_combination(&self, extensions: &Extensions) -> usize {
-        let add = |all, label: &ExtensionLabel| all * label.count() + label.value(extensions);
-        self.opts.response_labels.iter().fold(0, add)
+        self.opts
+            .response_labels
+            .iter()
+            .fold(0, |all, label: &ExtensionLabel| all * label.count() + label.value(extensions))
     }
 }

@@ -63,12 +63,13 @@ impl EndpointMeters {
             Methods::Each => HttpMethod::Get,
             Methods::Rest => return,
         };
-        let is_likely = |&index: &usize| {
-            let attributes = families.attributes.nth(self.by_method, index);
-            let is_sent = !self.by_method || attributes.method == method;
-            is_sent && families.attributes.is_likely(&attributes)
-        };
-        let likely: Vec<usize> = (0..=self.others.len()).filter(is_likely).collect();
+        let likely: Vec<usize> = (0..=self.others.len())
+            .filter(|&index: &usize| {
+                let attributes = families.attributes.nth(self.by_method, index);
+                let is_sent = !self.by_method || attributes.method == method;
+                is_sent && families.attributes.is_likely(&attributes)
+            })
+            .collect();
         if likely.len() <= LIKELY_AT_MOST {
             likely.into_iter().for_each(|index| self.nth_request(index).create_likely());
         }

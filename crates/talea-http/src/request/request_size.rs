@@ -55,10 +55,14 @@ impl Drop for RequestBytes {
 /// version, headers, body. Prometheus' client for Go computes it in the same way.
 pub(super) fn declared_size(request: RequestHead<'_>) -> u64 {
     let RequestHead { method, uri, version, headers, .. } = request;
-    let header =
-        |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.as_bytes().len();
     let line = method.as_str().len() + target_len(uri) + version_len(version);
-    let size = line + headers.iter().map(header).sum::<usize>();
+    let size = line
+        + headers
+            .iter()
+            .map(|(name, value): (&HeaderName, &HeaderValue)| {
+                name.as_str().len() + value.as_bytes().len()
+            })
+            .sum::<usize>();
     // A head may declare any length.
     content_length(headers).unwrap_or(0).saturating_add(size as u64)
 }

@@ -176,12 +176,14 @@ mod tests {
     fn full_of(sources: &[&str]) -> (Arc<Connections>, Vec<Entry>) {
         let limits = Limits { connections: sources.len(), ..Limits::default() };
         let connections = Connections::new(limits, Arc::default());
-        let admit = |source: &&str| {
-            let phase = Arc::new(Phase::new());
-            phase.handshake_done();
-            connections.admit(source.parse().unwrap(), &phase).unwrap()
-        };
-        let entries = sources.iter().map(admit).collect();
+        let entries = sources
+            .iter()
+            .map(|source: &&str| {
+                let phase = Arc::new(Phase::new());
+                phase.handshake_done();
+                connections.admit(source.parse().unwrap(), &phase).unwrap()
+            })
+            .collect();
         (connections, entries)
     }
 

@@ -214,13 +214,15 @@ async fn a_client_that_closed_its_half_is_gone_only_if_the_server_says_so() {
         let (began, begins) = oneshot::channel::<()>();
         let (end, ends) = oneshot::channel::<()>();
         let turns = Arc::new(Mutex::new(Some((began, ends))));
-        let waits = async move || {
-            let (began, ends) = turns.lock().unwrap().take().unwrap();
-            began.send(()).unwrap();
-            let _ = ends.await;
-            "done"
-        };
-        let app = talea_http::axum::Router::new().route("/", talea_http::axum::get(waits));
+        let app = talea_http::axum::Router::new().route(
+            "/",
+            talea_http::axum::get(async move || {
+                let (began, ends) = turns.lock().unwrap().take().unwrap();
+                began.send(()).unwrap();
+                let _ = ends.await;
+                "done"
+            }),
+        );
         let app = TowerToHyperService::new(app.metered(&registry).unwrap());
         let listener = TcpListener::bind(loopback()).await.unwrap();
         let mut client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();

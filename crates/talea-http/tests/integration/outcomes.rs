@@ -54,8 +54,13 @@ async fn a_request_is_in_flight_as_long_as_its_guard_if_its_response_is_an_upgra
         let registry = registry();
         let guard = UpgradeGuard::new();
         let given = Arc::new(Mutex::new(Some(guard.clone())));
-        let handler = async move || (status, given.lock().unwrap().take().map(Extension), body);
-        let app = Router::new().route("/chat", get(handler)).metered(&registry).unwrap();
+        let app = Router::new()
+            .route(
+                "/chat",
+                get(async move || (status, given.lock().unwrap().take().map(Extension), body)),
+            )
+            .metered(&registry)
+            .unwrap();
         drop(ask(&app, "GET", "/chat").await);
         let expected = if is_kept { (1.0, vec![]) } else { one(outcome) };
         assert_eq!(outcomes(&registry, "/chat"), expected, "{status}");
@@ -157,8 +162,12 @@ fn sent(registry: &Registry) -> (u64, f64) {
 #[tokio::test]
 async fn a_tunnel_whose_response_has_a_body_is_complete() {
     let registry = registry();
-    let tunnel = async |request: Request| Body::from_stream(request.into_body().into_data_stream());
-    let app = Router::new().fallback(tunnel).metered(&registry).unwrap();
+    let app = Router::new()
+        .fallback(async |request: Request| {
+            Body::from_stream(request.into_body().into_data_stream())
+        })
+        .metered(&registry)
+        .unwrap();
     let mut socket = TcpStream::connect(client::serve(app).await).await.unwrap();
     socket.write_all(b"CONNECT shop:1 HTTP/1.1\r\nhost: shop:1\r\n\r\n").await.unwrap();
     let mut head = [0; 12];

@@ -152,11 +152,12 @@ pub(super) fn label(checker: &mut Checker<'_>, at: usize, name: &str, place: Pla
 fn unit(name: &str) -> Option<(&str, &'static str)> {
     let base = |word: &str| UNITS.into_iter().find(|(unit, _)| *unit == word).map(|(_, base)| base);
     let mut units = name.split('_').filter_map(|word| {
-        let prefixed = || {
-            let prefix = PREFIXES.into_iter().find(|prefix| word.starts_with(prefix))?;
-            base(&word[prefix.len()..])
-        };
-        base(word).or_else(prefixed).map(|base| (word, base))
+        base(word)
+            .or_else(|| {
+                let prefix = PREFIXES.into_iter().find(|prefix| word.starts_with(prefix))?;
+                base(&word[prefix.len()..])
+            })
+            .map(|base| (word, base))
     });
     units.next().filter(|(unit, base)| unit != base)
 }

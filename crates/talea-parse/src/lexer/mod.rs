@@ -117,8 +117,12 @@ impl<'a> Lexer<'a> {
             if let Err(fault) = &read {
                 self.skip_line(fault.at);
             }
-            let is_plain = |departure: &Departure| departure.what.expected(self.syntax).is_none();
-            if matches!(read, Ok(None)) && self.departures.iter().all(is_plain) {
+            if matches!(read, Ok(None))
+                && self
+                    .departures
+                    .iter()
+                    .all(|departure: &Departure| departure.what.expected(self.syntax).is_none())
+            {
                 self.departures.clear();
                 continue;
             }

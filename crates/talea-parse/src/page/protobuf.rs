@@ -311,10 +311,12 @@ mod tests {
     use super::*;
 
     fn message(spans: &[(i32, u32)], deltas: &[i64]) -> HistogramMessage {
-        let span = |&(offset, length): &(i32, u32)| BucketSpan { offset, length };
         HistogramMessage {
             schema: Some(3),
-            positive_span: spans.iter().map(span).collect(),
+            positive_span: spans
+                .iter()
+                .map(|&(offset, length): &(i32, u32)| BucketSpan { offset, length })
+                .collect(),
             positive_delta: deltas.to_vec(),
             ..HistogramMessage::default()
         }

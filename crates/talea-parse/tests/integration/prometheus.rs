@@ -60,7 +60,6 @@ fn a_quote_that_is_not_closed_costs_its_own_line_only() {
 
 #[test]
 fn series_that_are_equal_to_prometheus_are_one() {
-    let openmetrics = |body: &str| violations(&format!("{body}# EOF\n"), Syntax::OpenMetrics);
     for (body, wanted) in [
         ("x{a=\"\"} 1\nx 2\n", "2:1 series-twice"),
         ("x 1\nx{a=\"\"} 2\n", "2:1 series-twice"),
@@ -75,7 +74,8 @@ fn series_that_are_equal_to_prometheus_are_one() {
         ("# TYPE s gauge\nx{quantile=\"1\"} 1\nx{quantile=\"1.0\"} 1\n", ""),
         ("# TYPE s summary\nx{le=\"1\"} 1\nx{le=\"1.0\"} 1\n", ""),
     ] {
-        assert_eq!(openmetrics(body), wanted, "{body:?}");
+        let body_and_end = format!("{body}# EOF\n");
+        assert_eq!(violations(&body_and_end, Syntax::OpenMetrics), wanted, "{body:?}");
     }
     let text = "# TYPE h histogram\nh_bucket{le=\"1\"} 1\nh_bucket{a=\"\",le=\"+Inf\"} 1\nh_sum 1\nh_count 1\n";
     assert_eq!(violations(text, Syntax::Text), "");

@@ -172,16 +172,15 @@ pub(crate) fn is_written_by_us(label: &str) -> bool {
 
 /// Why a name of any characters cannot be used.
 fn fault_in_text(name: &str) -> Option<&'static str> {
-    let is_unusable = |c: char| matches!(c, '"' | '\\') || c.is_control();
-    name.contains(is_unusable)
+    name.contains(|c: char| matches!(c, '"' | '\\') || c.is_control())
         .then_some("a name is some text without quotes, backslashes and control characters")
 }
 
 /// Whether every format has such a name.
 pub(crate) fn is_plain(name: &str) -> bool {
     // Nothing plain has more than a byte.
-    let is_plain_byte = |(n, byte): (usize, u8)| is_plain_at(n, char::from(byte));
-    !name.is_empty() && name.bytes().enumerate().all(is_plain_byte)
+    !name.is_empty()
+        && name.bytes().enumerate().all(|(n, byte): (usize, u8)| is_plain_at(n, char::from(byte)))
 }
 
 pub(crate) fn is_plain_at(n: usize, c: char) -> bool {

@@ -283,8 +283,7 @@ impl Lines {
                     (end, room) = (0, enough.saturating_sub(out.len()));
                 }
                 let Some(line) = lines[end..].first_chunk_mut::<LINE>() else { break 'all };
-                let number = || form.shown(word);
-                let put = put_line(line, &begin, labels_at, text, len, number);
+                let put = put_line(line, &begin, labels_at, text, len, || form.shown(word));
                 let Some(len) = put else { break 'all };
                 end += len;
                 n += 1;

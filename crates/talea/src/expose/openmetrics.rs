@@ -85,8 +85,8 @@ impl Writer for OpenMetrics {
     }
 
     fn starts_over(&mut self, out: &mut Vec<u8>) -> bool {
-        let hides = |part: &Part| *part == Part::Created && self.hides_created;
-        self.part = self.part.and_then(Part::next).filter(|part| !hides(part));
+        let next = self.part.and_then(Part::next);
+        self.part = next.filter(|part| *part != Part::Created || !self.hides_created);
         if self.part.is_some() {
             // The name alone says which it is.
             self.part_head(out, Kind::Summary);
@@ -158,9 +158,11 @@ impl Writer for OpenMetrics {
 /// The unit that a family's name ends in, with or without what its type adds to it.
 pub(crate) fn unit(kind: Kind, name: &str) -> Option<&'static str> {
     let name = bare_name(kind, name);
-    let has = |unit: &&str| name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_'));
     let units = (!matches!(kind, Kind::Info | Kind::StateSet)).then_some(UNITS);
-    units.into_iter().flatten().find(has)
+    units
+        .into_iter()
+        .flatten()
+        .find(|unit: &&str| name.strip_suffix(*unit).is_some_and(|rest| rest.ends_with('_')))
 }
 
 impl OpenMetrics {
@@ -210,16 +212,17 @@ fn goes_below_zero(family: &FamilySnapshot<'_>) -> bool {
 
 /// Whether OpenMetrics' type can hold the values of all series of a histogram or a summary.
 fn is_holdable(family: &FamilySnapshot<'_>, native: &mut NativeBuckets) -> bool {
-    let holds = |series: SeriesSnapshot<'_>| {
-        // Once anything was below zero that stays so, and a type should not come and go.
-        let is_below = series.native_into(native) && !native.negative().is_empty();
-        let is_count = |x: f64| x >= 0.0;
-        !is_below
-            && is_count(series.sum())
-            && series.quantiles().all(|(_, value)| value.is_nan() || is_count(value))
-    };
     let shows_buckets_alone = family.kind() == Kind::Histogram && goes_below_zero(family);
-    shows_buckets_alone || !family.has_floats() || family.series().all(holds)
+    shows_buckets_alone
+        || !family.has_floats()
+        || family.series().all(|series: SeriesSnapshot<'_>| {
+            // Once anything was below zero that stays so, and a type should not come and go.
+            let is_below = series.native_into(native) && !native.negative().is_empty();
+            let is_count = |x: f64| x >= 0.0;
+            !is_below
+                && is_count(series.sum())
+                && series.quantiles().all(|(_, value)| value.is_nan() || is_count(value))
+        })
 }
 
 /// Writes the exemplar, which follows the value of a counter or a bucket.

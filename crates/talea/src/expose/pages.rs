@@ -75,9 +75,15 @@ impl<'a> Family<'a> {
     /// protobuf looks at the first series of a message, and loses the buckets of others that differ
     /// from it.
     pub(super) fn of_one_sort(self) -> Self {
-        let is_alike =
-            |(_, part): &(&str, FamilySnapshot<'_>)| part.has_native() == self.first().has_native();
-        Self { count: self.parts().take_while(is_alike).count(), ..self }
+        Self {
+            count: self
+                .parts()
+                .take_while(|(_, part): &(&str, FamilySnapshot<'_>)| {
+                    part.has_native() == self.first().has_native()
+                })
+                .count(),
+            ..self
+        }
     }
 
     pub(super) fn first(&self) -> FamilySnapshot<'a> {

@@ -69,11 +69,12 @@ impl ShownNames {
         for of_name in odd.chunk_by(|one, other| one.name() == other.name()) {
             let name = of_name[0].name();
             let mut tries = candidates(self.escaping, name, Escaping::name);
-            let is_usable = |family: &FamilySnapshot<'_>, shown: &str| {
-                let names_states = family.kind() != Kind::StateSet || names_states(family, shown);
-                names_states && taken.other(family.kind(), shown).is_none()
-            };
-            let found = tries.find(|shown| of_name.iter().all(|it| is_usable(it, shown)));
+            let found = tries.find(|shown| {
+                of_name.iter().all(|family| {
+                    (family.kind() != Kind::StateSet || names_states(family, shown))
+                        && taken.other(family.kind(), shown).is_none()
+                })
+            });
             let found = found.unwrap_or_default();
             of_name.iter().for_each(|family| taken.share(family.kind(), &found, 0));
             if found != self.escaping.name(name) {
@@ -131,9 +132,9 @@ impl ShownNames {
             taken.insert(shown);
         }
         for name in own.iter().filter(|name| !is_plain_label(name)) {
-            let is_free =
-                |shown: &String| !is_reserved(shown) && taken.insert(Cow::from(shown.clone()));
-            let found = candidates(self.escaping, name, Escaping::label).find(is_free);
+            let found = candidates(self.escaping, name, Escaping::label).find(|shown: &String| {
+                !is_reserved(shown) && taken.insert(Cow::from(shown.clone()))
+            });
             labels.shown.push((name.clone(), found.unwrap_or_default()));
         }
         labels
@@ -175,11 +176,10 @@ fn candidates(
     let short = escape(escaping, name).into_owned();
     let long = escape(Escaping::Values, name).into_owned();
     // A name that begins so can itself be that of a metric.
-    let longer = move |n| match long.strip_prefix("U__") {
+    std::iter::once(short).chain((0..).map(move |n| match long.strip_prefix("U__") {
         Some(rest) => "U__".to_owned() + &"_".repeat(n) + rest,
         None => long.clone() + &"_".repeat(n),
-    };
-    std::iter::once(short).chain((0..).map(longer))
+    }))
 }
 
 /// Whether a label of this name would be one that scrapers or the formats write themselves.

@@ -481,13 +481,17 @@ impl<L, M: Metric> Family<L, M> {
     /// # Ok::<(), talea::Error>(())
     /// ```
     pub fn remove_matching(&self, labels: &[(&str, &str)]) -> u64 {
-        let matches = |text: &[u8]| {
-            let found = std::str::from_utf8(text).map(pairs).unwrap_or_default();
-            let is_found =
-                |(name, value): &(&str, &str)| found.iter().any(|(n, v)| n == name && v == value);
-            !LabelText::is_overflow(text) && labels.iter().all(is_found)
-        };
-        self.each_added().map(|family| family.remove_where(&matches)).sum()
+        self.each_added()
+            .map(|family| {
+                family.remove_where(&|text: &[u8]| {
+                    let found = std::str::from_utf8(text).map(pairs).unwrap_or_default();
+                    !LabelText::is_overflow(text)
+                        && labels.iter().all(|(name, value): &(&str, &str)| {
+                            found.iter().any(|(n, v)| n == name && v == value)
+                        })
+                })
+            })
+            .sum()
     }
 
     /// Resets the family to 0. Series with dynamic labels are removed, unless a living process

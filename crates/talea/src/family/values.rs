@@ -148,10 +148,13 @@ pub(crate) fn write(text: &mut LabelText, openings: &[String], values: &[impl As
 
 /// The label text before each value: the end of the value before, and the name.
 pub(crate) fn openings(names: &[&str]) -> Vec<String> {
-    let end = |n| if n == 0 { "" } else { "\"," };
-    let opening = |(n, name): (usize, &&str)| {
-        let quote = if is_plain_label(name) { "" } else { "\"" };
-        [end(n), quote, name, quote, "=\""].concat()
-    };
-    names.iter().enumerate().map(opening).collect()
+    names
+        .iter()
+        .enumerate()
+        .map(|(n, name): (usize, &&str)| {
+            let quote = if is_plain_label(name) { "" } else { "\"" };
+            let end = if n == 0 { "" } else { "\"," };
+            [end, quote, name, quote, "=\""].concat()
+        })
+        .collect()
 }

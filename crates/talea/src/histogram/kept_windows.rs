@@ -94,8 +94,10 @@ fn keep_up_to_date(region: &'static Region, kept: &Weak<KeptWindows>, process: u
         if names.is_empty() {
             continue;
         }
-        let wants = |found: &FamilyCopy| names.contains(&found.name);
-        snapshot.refill(|_| true, |raw| region.snapshot_into(raw, &wants));
+        snapshot.refill(
+            |_| true,
+            |raw| region.snapshot_into(raw, &|found: &FamilyCopy| names.contains(&found.name)),
+        );
         let own = kept.own.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(own) = own.filter(|own| own.process == process) {
             own.show(&mut snapshot);

@@ -225,9 +225,10 @@ impl NativeBuckets {
     /// The end of the bucket that this value is in, if there is one.
     fn end_of_cut(&self, zero: f64) -> Option<f64> {
         let mut all = self.positive.iter().chain(&self.negative);
-        let is_cut =
-            |bucket| self.upper_bound(bucket - 1) < zero && zero < self.upper_bound(bucket);
-        all.find_map(|&(bucket, _)| is_cut(bucket).then(|| self.upper_bound(bucket)))
+        all.find_map(|&(bucket, _)| {
+            let end = self.upper_bound(bucket);
+            (self.upper_bound(bucket - 1) < zero && zero < end).then_some(end)
+        })
     }
 
     /// Buckets of the same schema and zero threshold, without observations.

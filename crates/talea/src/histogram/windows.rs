@@ -85,8 +85,10 @@ impl Windows {
         for n in 0..count {
             snapshot.fill_quantiles(n, |family, recent, shown| {
                 let Self { families, .. } = self;
-                let is_before = |rings: &&Rings| rings.name.as_str() < family.name();
-                at += families[at..].iter().take_while(is_before).count();
+                at += families[at..]
+                    .iter()
+                    .take_while(|rings: &&Rings| rings.name.as_str() < family.name())
+                    .count();
                 if families.get(at).is_none_or(|rings| rings.name != family.name()) {
                     families.insert(at, Rings::new(family.name()));
                 }
@@ -117,15 +119,20 @@ impl Windows {
             if !series.native_into(buckets) {
                 continue;
             }
-            let new = || Ring::new(&series, buckets, recent, *now);
-            let found = rings.find(series.label_bytes(), next, &mut places, new);
+            let found = rings.find(series.label_bytes(), next, &mut places, || {
+                Ring::new(&series, buckets, recent, *now)
+            });
             next = found + 1;
             let ring = &mut rings.series[found];
             (ring.seen, ring.place) = (*round, place);
             ring.move_on(&series, buckets, recent, *now, memory);
             let in_window = buckets.since(&ring.before, memory);
-            let quantile = |&q| in_window.and_then(|found| found.quantile(q)).unwrap_or(f64::NAN);
-            shown.extend(recent.quantiles.iter().map(quantile));
+            shown.extend(
+                recent
+                    .quantiles
+                    .iter()
+                    .map(|&q| in_window.and_then(|found| found.quantile(q)).unwrap_or(f64::NAN)),
+            );
         }
         if next < rings.series.len() || places.is_some() {
             rings.series.retain(|ring| ring.seen == *round);
@@ -151,9 +158,13 @@ impl Rings {
         if self.series.get(next).is_some_and(|ring| ring.text == text) {
             return next;
         }
-        let place = |(n, ring): (usize, &Ring)| (ring.text.clone(), n);
-        let places =
-            places.get_or_insert_with(|| self.series.iter().enumerate().map(place).collect());
+        let places = places.get_or_insert_with(|| {
+            self.series
+                .iter()
+                .enumerate()
+                .map(|(n, ring): (usize, &Ring)| (ring.text.clone(), n))
+                .collect()
+        });
         *places.entry(text.to_vec()).or_insert_with(|| {
             self.series.push(new());
             self.series.len() - 1
@@ -198,10 +209,9 @@ impl Ring {
         now: Duration,
         memory: &mut NativeBuckets,
     ) {
-        let has_grown =
-            |latest, memory| buckets == latest || buckets.since(latest, memory).is_some();
         // Counted from 0 again.
-        if self.created != series.created() || !has_grown(&self.latest, memory) {
+        let began_anew = self.created != series.created();
+        if began_anew || buckets != &self.latest && buckets.since(&self.latest, memory).is_none() {
             self.before = buckets.emptied();
             self.latest = buckets.emptied();
             self.steps.clear();

@@ -213,8 +213,7 @@ mod tests {
         let made = fingerprint(&single[0], &add);
         assert!(made.fits);
         let used = MOST - made.factors.len();
-        let number = |factors| fingerprint(factors, &add).sums[0] as u64;
-        single[..used].iter().map(number).collect()
+        single[..used].iter().map(|factors| fingerprint(factors, &add).sums[0] as u64).collect()
     }
 
     /// Texts that a careless reading of bytes takes for one another.

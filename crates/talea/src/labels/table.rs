@@ -91,11 +91,17 @@ impl Table {
             }
             slots[at] = Slot { key, member: Some(Member::nth(n)) };
         }
-        let value = |text: String| Value {
-            escaped: text.replace('\\', r"\\").replace('"', r#"\""#).replace('\n', r"\n").into(),
-            text: text.into(),
-        };
-        let values = texts.into_iter().map(value).collect();
+        let values = texts
+            .into_iter()
+            .map(|text: String| Value {
+                escaped: text
+                    .replace('\\', r"\\")
+                    .replace('"', r#"\""#)
+                    .replace('\n', r"\n")
+                    .into(),
+                text: text.into(),
+            })
+            .collect();
         Ok(Self { values, hasher, slots: slots.into() })
     }
 
@@ -150,15 +156,13 @@ impl Table {
 
 /// The one by which the fewest texts have the slot of another.
 fn best_hasher(tries: u64, slots: usize, texts: &[String], keys: &[Key]) -> Hasher {
-    let collisions = |seed| {
+    let mut best = (usize::MAX, 0);
+    for seed in 1..=tries {
         let hasher = Hasher::new(seed, slots);
         let mut taken = vec![false; slots];
         let places = texts.iter().zip(keys).map(|(text, key)| hasher.slot(key, text.as_bytes()));
-        places.filter(|&at| std::mem::replace(&mut taken[at], true)).count()
-    };
-    let mut best = (usize::MAX, 0);
-    for seed in 1..=tries {
-        best = best.min((collisions(seed), seed));
+        let collisions = places.filter(|&at| std::mem::replace(&mut taken[at], true)).count();
+        best = best.min((collisions, seed));
         if best.0 == 0 {
             break;
         }
@@ -179,8 +183,10 @@ struct Hasher {
 impl Hasher {
     /// For so many slots: a power of two, at least 2.
     fn new(seed: u64, slots: usize) -> Self {
-        let factor = |n: u64| fold(seed.wrapping_mul(MIX[0]) ^ n, MIX[1] ^ n << 32) | 1;
-        Self { factors: [0, 1].map(factor), shift: 64 - slots.ilog2() }
+        Self {
+            factors: [0, 1].map(|n: u64| fold(seed.wrapping_mul(MIX[0]) ^ n, MIX[1] ^ n << 32) | 1),
+            shift: 64 - slots.ilog2(),
+        }
     }
 
     #[inline]

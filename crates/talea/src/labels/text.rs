@@ -144,13 +144,17 @@ fn needs_escape(value: &[u8]) -> bool {
     const HIGHS: u64 = 0x8080_8080_8080_8080;
     // A byte of the result has its high bit set where that of `word` is 0. (A
     // borrow can set one above such a byte too, which does not matter here.)
-    let has_zero = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let has = |word: u64, byte: u8| has_zero(word ^ (ONES * u64::from(byte)));
+    let has = |word: u64, byte: u8| {
+        let word = word ^ (ONES * u64::from(byte));
+        word.wrapping_sub(ONES) & !word & HIGHS
+    };
     let special = |word| (has(word, b'"') | has(word, b'\\') | has(word, b'\n')) != 0;
     if let Some(places) = four_words(value.len()) {
         // Each is looked at, so that nothing hangs on which.
-        let found = |at: usize| u8::from(word_at(value, at).is_some_and(special));
-        return places.into_iter().fold(0, |all, at| all | found(at)) != 0;
+        return places
+            .into_iter()
+            .fold(0, |all, at| all | u8::from(word_at(value, at).is_some_and(special)))
+            != 0;
     }
     let words = value.chunks_exact(8);
     let rest = words.remainder();
@@ -213,9 +217,12 @@ fn copy(to: &mut [u8], from: &[u8]) {
 pub(crate) fn pairs(text: &str) -> Vec<(&str, String)> {
     // Slices between quotes and equals signs are valid UTF-8.
     let labels = raw_labels(text.as_bytes());
-    let text =
-        |label: RawLabel<'_>| String::from_utf8(label.value.into_owned()).unwrap_or_default();
-    labels.map(|l| (std::str::from_utf8(l.name).unwrap_or_default(), text(l))).collect()
+    labels
+        .map(|label| {
+            let value = String::from_utf8(label.value.into_owned()).unwrap_or_default();
+            (std::str::from_utf8(label.name).unwrap_or_default(), value)
+        })
+        .collect()
 }
 
 /// A label in a text.

@@ -97,8 +97,9 @@ pub(crate) fn forget(origin: Origin) {
     if !ANY.load(Relaxed) {
         return;
     }
-    let is_it = |&n: &usize| ORIGINS[n].get().is_some_and(|found| std::ptr::eq(found, origin));
-    if let Some(place) = from_first(origin).find(is_it) {
+    if let Some(place) = from_first(origin)
+        .find(|&n: &usize| ORIGINS[n].get().is_some_and(|found| std::ptr::eq(found, origin)))
+    {
         settle(place);
     }
 }

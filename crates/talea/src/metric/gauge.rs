@@ -54,16 +54,18 @@ impl Gauge {
     /// ([`Opts::combine`](crate::Opts::combine)), its first call sets it.
     #[inline]
     pub fn set_max(&self, value: i64) {
-        let replaced = |now| (value > now as i64).then_some(value as u64);
-        let update = |cell: &Cell| cell.update_or_set(value as u64, replaced);
+        let update = |cell: &Cell| {
+            cell.update_or_set(value as u64, |now| (value > now as i64).then_some(value as u64))
+        };
         self.cell.update(update, move || self.set_max(value));
     }
 
     /// Lowers the value to at most `value`; its first call as in [`set_max`](Self::set_max).
     #[inline]
     pub fn set_min(&self, value: i64) {
-        let replaced = |now| (value < now as i64).then_some(value as u64);
-        let update = |cell: &Cell| cell.update_or_set(value as u64, replaced);
+        let update = |cell: &Cell| {
+            cell.update_or_set(value as u64, |now| (value < now as i64).then_some(value as u64))
+        };
         self.cell.update(update, move || self.set_min(value));
     }
 
@@ -109,9 +111,12 @@ impl FloatGauge {
     pub fn set_max(&self, value: f64) {
         // −0.0 has the bits of the smallest integer.
         let bits = (value + 0.0).to_bits();
-        let is_beyond = |now: f64| value > now || now.is_nan();
-        let replaced = |now| is_beyond(f64::from_bits(now)).then_some(bits);
-        let update = |cell: &Cell| cell.update_or_set(bits, replaced);
+        let update = |cell: &Cell| {
+            cell.update_or_set(bits, |now| {
+                let now = f64::from_bits(now);
+                (value > now || now.is_nan()).then_some(bits)
+            })
+        };
         self.cell.update(update, move || self.set_max(value));
     }
 
@@ -119,9 +124,12 @@ impl FloatGauge {
     #[inline]
     pub fn set_min(&self, value: f64) {
         let bits = (value + 0.0).to_bits();
-        let is_beyond = |now: f64| value < now || now.is_nan();
-        let replaced = |now| is_beyond(f64::from_bits(now)).then_some(bits);
-        let update = |cell: &Cell| cell.update_or_set(bits, replaced);
+        let update = |cell: &Cell| {
+            cell.update_or_set(bits, |now| {
+                let now = f64::from_bits(now);
+                (value < now || now.is_nan()).then_some(bits)
+            })
+        };
         self.cell.update(update, move || self.set_min(value));
     }
 
@@ -193,11 +201,13 @@ impl UpDownCounter {
     /// So does a series of a family: `family.with(labels).in_flight_guard()`.
     #[inline]
     pub fn in_flight_guard(&self) -> InFlightGuard {
-        let begin = |cell: &Cell| {
-            cell.add_own(1);
-            InFlightGuard { counted: Some((*cell, Incarnation::of(*cell))) }
-        };
-        self.cell.update(begin, move || self.in_flight_guard())
+        self.cell.update(
+            |cell: &Cell| {
+                cell.add_own(1);
+                InFlightGuard { counted: Some((*cell, Incarnation::of(*cell))) }
+            },
+            move || self.in_flight_guard(),
+        )
     }
 
     /// The count of this process; 0 if it is not installed.

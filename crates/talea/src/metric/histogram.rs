@@ -88,11 +88,12 @@ impl HistogramCells {
     /// A base cell. Out of the way, as a damaged region may not have it.
     fn base(&self, n: usize) -> Cell {
         let beyond = n.checked_sub(self.cells.len() - 1);
-        let made = |n| {
-            let Native { segments, octaves } = self.native.as_ref()?;
-            segments.cell(segments.get(octaves.base_segment())?, n)
-        };
-        beyond.map_or(Some(self.cells.at(n)), made).unwrap_or(self.cells.at(ZERO))
+        beyond
+            .map_or(Some(self.cells.at(n)), |n| {
+                let Native { segments, octaves } = self.native.as_ref()?;
+                segments.cell(segments.get(octaves.base_segment())?, n)
+            })
+            .unwrap_or(self.cells.at(ZERO))
     }
 
     /// Counts one observation.
@@ -272,8 +273,7 @@ impl Slot<HistogramCells> {
     /// Counts one observation.
     #[inline]
     pub(super) fn observe<U: Unit>(&self, value: U::Value) {
-        let late = || self.count_late::<U>(U::kept(value));
-        self.update_or(|bound| bound.observe::<U>(value), late);
+        self.update_or(|bound| bound.observe::<U>(value), || self.count_late::<U>(U::kept(value)));
     }
 
     /// Observes if no binding was known. It does not call the common path, of which there would be
@@ -325,10 +325,10 @@ impl<U: Unit> Histogram<U> {
     /// Cost: about that of three observations, however many there are.
     pub fn observe_many(&self, value: U::Value, times: u64) {
         let bound = &self.bound;
-        let observe =
-            || bound.get().into_iter().for_each(|one| one.observe_many::<U>(value, times));
         if times > 0 {
-            bound.update_late(observe);
+            bound.update_late(|| {
+                bound.get().into_iter().for_each(|one| one.observe_many::<U>(value, times))
+            });
         }
     }
 

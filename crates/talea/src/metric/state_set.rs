@@ -65,16 +65,14 @@ impl<E: LabelValue + 'static> StateSet<E> {
     #[inline]
     pub fn enable(&self, state: E) {
         let bit = bit(&state);
-        let enabled = |bits| Some(bits | bit);
-        self.cell.update(|cell| cell.update(enabled), move || self.enable(state));
+        self.cell.update(|cell| cell.update(|bits| Some(bits | bit)), move || self.enable(state));
     }
 
     /// This state does not hold, whatever the others do.
     #[inline]
     pub fn disable(&self, state: E) {
         let bit = bit(&state);
-        let disabled = |bits| Some(bits & !bit);
-        self.cell.update(|cell| cell.update(disabled), move || self.disable(state));
+        self.cell.update(|cell| cell.update(|bits| Some(bits & !bit)), move || self.disable(state));
     }
 
     /// Whether a state holds; false if not installed.
@@ -121,12 +119,16 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
             let found = E::cardinality().map_or("any number".to_owned(), |n| n.to_string());
             number_of_states(&found) + "; use an enum of the states"
         })?;
-        let state = |n| {
-            let mut text = LabelText::new();
-            E::write_nth(n, &mut text);
-            String::from_utf8_lossy(text.as_bytes()).into_owned()
-        };
-        shape(opts, (0..count).map(state).collect())
+        shape(
+            opts,
+            (0..count)
+                .map(|n| {
+                    let mut text = LabelText::new();
+                    E::write_nth(n, &mut text);
+                    String::from_utf8_lossy(text.as_bytes()).into_owned()
+                })
+                .collect(),
+        )
     }
 
     #[inline]
@@ -185,12 +187,11 @@ single_cell_metric!(pub DynamicStateSet, |opts| {
     if !(1..=64).contains(&count) {
         return Err(number_of_states(&count.to_string()));
     }
-    let as_label_text = |state: &&str| {
+    shape(opts, opts.states.iter().map(|state: &&str| {
         let mut text = LabelText::new();
         text.push_escaped(state);
         String::from_utf8_lossy(text.as_bytes()).into_owned()
-    };
-    shape(opts, opts.states.iter().map(as_label_text).collect())
+    }).collect())
 });
 
 impl DynamicStateSet {
@@ -202,8 +203,10 @@ impl DynamicStateSet {
 
     /// This state holds if none was ever set.
     pub fn set_first(&self, state: usize) {
-        let first = |bits| (bits == 0).then_some(bit_of(state));
-        self.cell.update(|cell| cell.update(first), move || self.set_first(state));
+        self.cell.update(
+            |cell| cell.update(|bits| (bits == 0).then_some(bit_of(state))),
+            move || self.set_first(state),
+        );
     }
 }
 

@@ -177,15 +177,14 @@ impl Reader {
     /// As [`snapshot_into`](Self::snapshot_into).
     pub fn series_counts(&self) -> Result<Vec<(String, u64)>, Error> {
         let counts = RefCell::new(Vec::new());
-        let note = |family: &FamilyCopy| {
+        let taken = self.region.snapshot_into(&mut Default::default(), &|family: &FamilyCopy| {
             if !is_hidden(family) {
                 let name = String::from_utf8_lossy(&family.name).into_owned();
                 let names = [Some(name), recent_of(family)].into_iter().flatten();
                 counts.borrow_mut().extend(names.map(|name| (name, family.live_series)));
             }
             false
-        };
-        let taken = self.region.snapshot_into(&mut Default::default(), &note);
+        });
         taken.map_err(|source| self.failed(source))?;
         Ok(counts.into_inner())
     }
@@ -200,10 +199,15 @@ impl Reader {
     /// As [`snapshot_into`](Self::snapshot_into).
     pub fn recent_into(&self, out: &mut Snapshot) -> Result<(), Error> {
         let mut result = Ok(());
-        let is_recent = |family: &FamilyCopy| {
-            of_family(family).is_some_and(|it| it.recent.is_some_and(|recent| !recent.sampled))
-        };
-        out.refill(|_| true, |raw| result = self.region.snapshot_into(raw, &is_recent));
+        out.refill(
+            |_| true,
+            |raw| {
+                result = self.region.snapshot_into(raw, &|family: &FamilyCopy| {
+                    of_family(family)
+                        .is_some_and(|it| it.recent.is_some_and(|recent| !recent.sampled))
+                })
+            },
+        );
         result.map_err(|source| self.failed(source).into())
     }
 

@@ -136,11 +136,14 @@ impl Page {
     /// Adds what `take` puts into a snapshot. Each of its series is shown with `label`, a name and
     /// a value, if there is one. Parts of one page must differ in it.
     pub fn add(&mut self, label: Option<(&str, &str)>, take: impl FnOnce(&mut Snapshot)) {
-        let taken = |snapshot: &mut Snapshot| {
-            take(snapshot);
-            Ok::<_, std::convert::Infallible>(())
-        };
-        let Ok(_) = self.put(label, taken, false);
+        let Ok(_) = self.put(
+            label,
+            |snapshot: &mut Snapshot| {
+                take(snapshot);
+                Ok::<_, std::convert::Infallible>(())
+            },
+            false,
+        );
     }
 
     /// Adds a part that is read from outside, and returns its snapshot. If `take` fails, nothing is

@@ -42,14 +42,15 @@ pub(super) fn fault<'a>(family: &FamilySnapshot<'a>, labels: &'a [String]) -> Op
             family.all_series().find_map(|series| in_series(series.label_bytes(), series.shown()))
         }
     };
-    let mut is_exemplar =
-        |text: &'a [u8]| std::str::from_utf8(text).is_ok() && exemplar_text.is(text);
-    let in_exemplars = || {
-        let mut series = family.all_series().flat_map(|series| series.raw_exemplars());
-        let are_sound = !family.has_exemplars() || series.all(|it| is_exemplar(&it.text));
-        (!are_sound).then_some("the labels of an exemplar cannot be read")
-    };
-    found.or_else(in_exemplars).map(|found| format!("{found}; {DAMAGED}"))
+    found
+        .or_else(|| {
+            let mut series = family.all_series().flat_map(|series| series.raw_exemplars());
+            let are_sound = !family.has_exemplars()
+                || series
+                    .all(|it| std::str::from_utf8(&it.text).is_ok() && exemplar_text.is(&it.text));
+            (!are_sound).then_some("the labels of an exemplar cannot be read")
+        })
+        .map(|found| format!("{found}; {DAMAGED}"))
 }
 
 const DAMAGED: &str = "the region is damaged, or something else than Talea wrote it";
@@ -158,8 +159,8 @@ fn name(text: &[u8]) -> Option<(&[u8], &[u8])> {
             (&quoted[..len], quoted[len..].strip_prefix(b"\"")?)
         }
         None => {
-            let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-            let len = text.iter().position(|byte| !is_plain(byte))?;
+            let len =
+                text.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')?;
             text.split_at_checked(len)
                 .filter(|(name, _)| !name.first().is_some_and(u8::is_ascii_digit))?
         }
@@ -187,8 +188,10 @@ fn special(text: &[u8]) -> Option<usize> {
     const HIGHS: u64 = 0x8080_8080_8080_8080;
     // The lowest bit that is set is that of the first byte which is 0. (A borrow can set ones
     // above it.)
-    let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGHS;
-    let are = |word: u64, byte: u8| zeros(word ^ (ONES * u64::from(byte)));
+    let are = |word: u64, byte: u8| {
+        let word = word ^ (ONES * u64::from(byte));
+        word.wrapping_sub(ONES) & !word & HIGHS
+    };
     let first_in = |bytes: &[u8; 8]| {
         let word = u64::from_le_bytes(*bytes);
         let found = are(word, b'"') | are(word, b'\\') | are(word, b'\n');
@@ -301,10 +304,12 @@ mod tests {
             for result in &results {
                 let error = result.as_ref().err().map(ToString::to_string);
                 assert_eq!(error.is_some(), count > 1000, "{count}: {error:?}");
-                let names_both = |error: &String| {
-                    error.contains(&count.to_string()) && error.contains("1000 at most")
-                };
-                assert!(error.as_ref().is_none_or(names_both), "{error:?}");
+                assert!(
+                    error.as_ref().is_none_or(|error: &String| {
+                        error.contains(&count.to_string()) && error.contains("1000 at most")
+                    }),
+                    "{error:?}"
+                );
             }
             let info = registry.info(Opts::new("facts", "Facts."), &["group"]).unwrap();
             let facts: Vec<_> = names.iter().map(|name| (name.as_str(), "x")).collect();

@@ -39,8 +39,9 @@ impl Bounds {
         metric: &str,
         labels: impl Iterator<Item = &'a str> + Clone,
     ) -> Result<(), String> {
-        let is_constant = |label: &&str| self.constant_labels.iter().any(|it| it == label);
-        if let Some(label) = labels.clone().find(is_constant) {
+        if let Some(label) =
+            labels.clone().find(|label: &&str| self.constant_labels.iter().any(|it| it == label))
+        {
             return Err(format!(
                 "its label {label:?} is a constant label of the registry; rename one of the two"
             ));

@@ -26,12 +26,13 @@ impl Field {
 
     /// A metric's name with the prefixes of all fields.
     pub(crate) fn prefixed(&self, name: &str) -> String {
-        let with = |name: String, field: &Self| match (field.prefix, name.as_str()) {
-            // An empty name stays one, so that it is refused.
-            ("", _) | (_, "") => name,
-            (prefix, name) => format!("{prefix}_{name}"),
-        };
-        self.outwards().fold(name.to_owned(), with)
+        self.outwards().fold(name.to_owned(), |name: String, field: &Self| {
+            match (field.prefix, name.as_str()) {
+                // An empty name stays one, so that it is refused.
+                ("", _) | (_, "") => name,
+                (prefix, name) => format!("{prefix}_{name}"),
+            }
+        })
     }
 
     /// Notes that the field defines a metric. The error names both fields if another one of its

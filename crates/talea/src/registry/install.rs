@@ -49,10 +49,9 @@ fn refuse_two_of_one_type(sets: &[&dyn Metrics]) -> Result<(), Error> {
     let place = |set: &dyn Metrics| std::ptr::from_ref(set).cast::<()>();
     for (second, set) in sets.iter().enumerate() {
         let Some((kind, name)) = set.set_type() else { continue };
-        let is_other = |other: &&dyn Metrics| {
+        if let Some(first) = sets[..second].iter().position(|other: &&dyn Metrics| {
             other.set_type().is_some_and(|(of, _)| of == kind) && place(*other) != place(*set)
-        };
-        if let Some(first) = sets[..second].iter().position(is_other) {
+        }) {
             return Err(Error::SetTwice { set: name, first, second });
         }
     }

@@ -60,11 +60,12 @@ impl Observed {
             return;
         }
         let failure = Reading::Failure { process: process::id() }.pack();
-        let replaced = |word| {
-            let before = Reading::unpack(word);
-            let is_own = before == Reading::Unknown || before.is_of(process::id());
-            is_own.then_some(failure)
-        };
-        self.reading.iter().for_each(|reading| reading.update(replaced));
+        self.reading.iter().for_each(|reading| {
+            reading.update(|word| {
+                let before = Reading::unpack(word);
+                let is_own = before == Reading::Unknown || before.is_of(process::id());
+                is_own.then_some(failure)
+            })
+        });
     }
 }

@@ -114,9 +114,7 @@ impl Passes {
                 return;
             }
         }
-        let is_done =
-            |state: &State| state.ended >= own && state.aside.iter().all(|&(_, pass)| pass < own);
-        while !is_done(&state) {
+        while state.ended < own || state.aside.iter().any(|&(_, pass)| pass >= own) {
             let Some(left) = LONGEST_WAIT.checked_sub(began.elapsed()) else { return };
             let mut wait = left;
             if let Some((n, since)) = state.calls {

@@ -409,9 +409,11 @@ impl Registry {
     /// Whether a page could not show it beside another family: one or one of its samples would have a name of
     /// the other.
     fn check_related(&self, name: &str, kind: Kind, allows_others: bool) -> Result<(), String> {
-        let added =
-            |family: (Kind, &'static str)| Some((family.1, names::clash((kind, name), family)?));
-        if let Some((other, reason)) = derived_series::ADDED.into_iter().find_map(added) {
+        if let Some((other, reason)) =
+            derived_series::ADDED.into_iter().find_map(|family: (Kind, &'static str)| {
+                Some((family.1, names::clash((kind, name), family)?))
+            })
+        {
             return Err(format!("Talea itself shows {other:?}, and {reason}; rename it"));
         }
         let mut clashing = None;

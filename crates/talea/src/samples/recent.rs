@@ -44,12 +44,14 @@ impl RecentObservations {
         }
         // Beside slices, the ring has the part of the window that they begin with.
         let is_whole = in_slices + *lost == 0;
-        let is_in = |sample: &ring::Sample| match window.slice_of(sample.at) {
-            slice if is_whole => sample.at >= begin && slices::has_come(slice, latest),
-            slice => slices::has(slice, latest),
-        };
         for segment in series.segments().filter(|it| RING_SEGMENTS.contains(&it.n.into())) {
-            ring::read(segment.values).0.filter(is_in).for_each(|sample| add(sample.value, 1));
+            ring::read(segment.values)
+                .0
+                .filter(|sample: &ring::Sample| match window.slice_of(sample.at) {
+                    slice if is_whole => sample.at >= begin && slices::has_come(slice, latest),
+                    slice => slices::has(slice, latest),
+                })
+                .for_each(|sample| add(sample.value, 1));
         }
         values.sort_unstable_by(|(one, _), (other, _)| one.total_cmp(other));
     }

@@ -209,8 +209,10 @@ mod tests {
             let opts = Opts::new("took", "Time.").window(Duration::from_secs(seconds)).quantiles(&[1.0]);
             let summary = registry.sampled_summary(opts, &["country"]).unwrap();
             // In thousandths of a window: when it was made, and when it came.
-            let millis = |thousandths: u64| 1_000_000_000_000 + phase + thousandths * seconds;
-            let at = |thousandths| SystemTime::UNIX_EPOCH + Duration::from_millis(millis(thousandths));
+            let at = |thousandths: u64| {
+                let millis = 1_000_000_000_000 + phase + thousandths * seconds;
+                SystemTime::UNIX_EPOCH + Duration::from_millis(millis)
+            };
             let mut made: Vec<_> =
                 made.into_iter().map(|(at, late, value)| (at + late, at, f64::from(value))).collect();
             made.sort_by_key(|one| one.0);

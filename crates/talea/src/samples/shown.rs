@@ -25,8 +25,12 @@ impl Snapshot {
                     match samples.of(&series) {
                         Some(samples) => {
                             found.fill(&samples, window, now);
-                            let of = |&q| found.quantile(q).unwrap_or(f64::NAN);
-                            quantiles.extend(recent.quantiles.iter().map(of));
+                            quantiles.extend(
+                                recent
+                                    .quantiles
+                                    .iter()
+                                    .map(|&q| found.quantile(q).unwrap_or(f64::NAN)),
+                            );
                             window_totals.push((found.count(), found.sum()));
                         }
                         // There was no room for samples, so recent observations are not known.

@@ -252,8 +252,7 @@ pub(super) fn read(
             _ => return,
         };
         for bucket in 0..BUCKETS {
-            let in_place = |place| counted(words[place * BUCKETS + bucket], latest);
-            match (0..PLACES).map(in_place).sum() {
+            match (0..PLACES).map(|place| counted(words[place * BUCKETS + bucket], latest)).sum() {
                 0 => {}
                 count => each(octave.middle(bucket), count),
             }

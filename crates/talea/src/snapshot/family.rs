@@ -276,13 +276,15 @@ impl<'a> SeriesSnapshot<'a> {
     #[inline]
     pub(crate) fn exemplar(&self, bucket: usize) -> Option<&'a talea_region::Exemplar> {
         let Self { family, raw, .. } = self;
-        let is_of = |exemplar: &&talea_region::Exemplar| match family.meta.kind {
-            Kind::Histogram => family.meta.grid.classic_of_base(exemplar.n) == bucket,
-            Kind::Counter => exemplar.n == bucket,
-            _ => false,
-        };
         // Several base cells may be one bucket.
-        raw.exemplars.iter().filter(is_of).max_by_key(|exemplar| exemplar.unix_nanos)
+        raw.exemplars
+            .iter()
+            .filter(|exemplar: &&talea_region::Exemplar| match family.meta.kind {
+                Kind::Histogram => family.meta.grid.classic_of_base(exemplar.n) == bucket,
+                Kind::Counter => exemplar.n == bucket,
+                _ => false,
+            })
+            .max_by_key(|exemplar| exemplar.unix_nanos)
     }
 
     /// The time from which it counts: when it was made, or wiped. `None` for series that a reader

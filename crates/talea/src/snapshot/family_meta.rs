@@ -52,8 +52,9 @@ pub(crate) fn recent_of(family: &FamilyCopy) -> Option<String> {
 
 impl FamilyMeta {
     pub(super) fn name_in<'a>(&'a self, raw: &'a talea_region::Snapshot) -> &'a str {
-        let name = || std::str::from_utf8(&raw.families()[self.n].name).unwrap_or_default();
-        self.recent_name.as_deref().unwrap_or_else(name)
+        self.recent_name.as_deref().unwrap_or_else(|| {
+            std::str::from_utf8(&raw.families()[self.n].name).unwrap_or_default()
+        })
     }
 
     pub(super) fn is_sampled(&self) -> bool {

@@ -59,13 +59,13 @@ impl Snapshot {
     ) {
         self.refill(&wants, |raw| {
             copy(raw, &|family| {
-                let wants_it = |name: &str| {
-                    let owner = samples::owner_of(name);
-                    let has_recent = || owner != name || recent_of(family).is_some();
-                    wants(owner) || has_recent() && wants(&names::recent(owner))
-                };
                 is_internal_kind(family.kind)
-                    || std::str::from_utf8(&family.name).is_ok_and(wants_it)
+                    || std::str::from_utf8(&family.name).is_ok_and(|name: &str| {
+                        let owner = samples::owner_of(name);
+                        wants(owner)
+                            || (owner != name || recent_of(family).is_some())
+                                && wants(&names::recent(owner))
+                    })
             });
             if wants(derived_series::DROPPED) {
                 derived_series::dropped(raw);
@@ -311,8 +311,13 @@ impl Snapshot {
         family: usize,
         fill: impl FnOnce(&FamilySnapshot<'_>, &Recent, &mut Vec<f64>),
     ) {
-        let shows = |known: &&mut FamilyMeta| known.kind == Kind::Summary && !known.is_sampled();
-        let Some(known) = self.families.get_mut(family).filter(shows) else { return };
+        let Some(known) = self
+            .families
+            .get_mut(family)
+            .filter(|known: &&mut FamilyMeta| known.kind == Kind::Summary && !known.is_sampled())
+        else {
+            return;
+        };
         let mut quantiles = std::mem::take(&mut known.quantiles);
         quantiles.clear();
         let found = self.family_of(&self.families[family]);

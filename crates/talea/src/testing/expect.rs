@@ -25,8 +25,10 @@ impl Snapshot {
     /// ```
     #[track_caller]
     pub fn assert_value(&self, name: &str, labels: &[(&str, &str)], expected: f64) {
-        let same = |found: f64| found == expected || (found.is_nan() && expected.is_nan());
-        if !self.value(name, labels).is_some_and(same) {
+        if !self
+            .value(name, labels)
+            .is_some_and(|found: f64| found == expected || (found.is_nan() && expected.is_nan()))
+        {
             panic!("{}", failure::wrong_value(self, name, labels, expected));
         }
     }

@@ -145,8 +145,10 @@ impl Snapshot {
         self.family(name)?.series().find(|series| {
             // A series has no label twice, so this leaves none of the wanted out.
             let found = series.labels();
-            let wanted = |(name, value): &(&str, String)| labels.contains(&(name, value));
-            found.len() == labels.len() && found.iter().all(wanted)
+            found.len() == labels.len()
+                && found
+                    .iter()
+                    .all(|(name, value): &(&str, String)| labels.contains(&(name, value)))
         })
     }
 }

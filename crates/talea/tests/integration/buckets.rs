@@ -80,8 +80,9 @@ fn floats(thresholds: &[f64], values: &[f64], schema: i8) {
     let found = observed::<Floats>(fine(&thresholds, schema), values.iter().copied());
 
     // NaN is above nothing and at most nothing: it is only among all.
-    let is_above = |value: &f64, n: usize| value.is_nan() || *value > thresholds[n];
-    let classic = exact_buckets::classic(thresholds.len(), &values, is_above);
+    let classic = exact_buckets::classic(thresholds.len(), &values, |value: &f64, n: usize| {
+        value.is_nan() || *value > thresholds[n]
+    });
     assert_eq!(shown_classic(&found), classic, "{thresholds:?} {values:?}");
     let native = found.native().unwrap();
     assert_eq!(native.schema(), schema, "{thresholds:?} {values:?}");

@@ -17,17 +17,14 @@ fn with_constants(registry: Registry) -> Registry {
 
 /// A page in which each sample has other labels before its own.
 fn with_labels(page: &str, labels: &[(&str, &str)]) -> String {
-    let labelled = |line: &str| {
-        labels
-            .iter()
-            .rev()
-            .fold(line.to_owned(), |line, (name, value)| with_label(&line, name, value))
-    };
-    let lines = page.lines().map(|line| match line.starts_with('#') {
-        true => line.to_owned() + "\n",
-        false => labelled(line) + "\n",
-    });
-    lines.collect()
+    let mut labelled = String::new();
+    for line in page.lines() {
+        let labels = labels.iter().rev().filter(|_| !line.starts_with('#'));
+        let line = line.to_owned();
+        labelled += &labels.fold(line, |line, (name, value)| with_label(&line, name, value));
+        labelled.push('\n');
+    }
+    labelled
 }
 
 #[test]

@@ -32,16 +32,17 @@ fn one_of_each() -> Registry {
 
 /// The text with what differs from run to run left out.
 fn without_times(text: &str) -> String {
-    let line = |line: &str| {
-        let is_exemplar = line.split_once(" # ").is_some_and(|(_, rest)| rest.starts_with('{'));
-        if line.starts_with('#') || !line.contains("_created") && !is_exemplar {
-            return format!("{line}\n");
-        }
-        let (rest, time) = line.rsplit_once(' ').unwrap();
-        check_time(time);
-        format!("{rest} TIME\n")
-    };
-    text.lines().map(line).collect()
+    text.lines()
+        .map(|line: &str| {
+            let is_exemplar = line.split_once(" # ").is_some_and(|(_, rest)| rest.starts_with('{'));
+            if line.starts_with('#') || !line.contains("_created") && !is_exemplar {
+                return format!("{line}\n");
+            }
+            let (rest, time) = line.rsplit_once(' ').unwrap();
+            check_time(time);
+            format!("{rest} TIME\n")
+        })
+        .collect()
 }
 
 fn check_time(text: &str) {

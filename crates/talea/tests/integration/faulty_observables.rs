@@ -44,10 +44,10 @@ const FORMS: [(&str, Form, Option<&str>); 7] = [
     (
         "gauges",
         |r, read| {
-            let read = move |found: &mut Observation<'_, By<'static>>| {
+            r.observable_gauges(opts("x"), move |found: &mut Observation<'_, By<'static>>| {
                 found.set(By { user: "it" }, read());
-            };
-            r.observable_gauges(opts("x"), read).unwrap();
+            })
+            .unwrap();
         },
         Some("x"),
     ),
@@ -80,8 +80,10 @@ fn a_panic_in_an_observable_function_takes_out_its_own_values_alone() {
         ticking(&registry, "before");
         let panics = Arc::new(AtomicBool::new(true));
         let is_on = panics.clone();
-        let read = move || if is_on.load(SeqCst) { panic!("as the test wants") } else { 5.0 };
-        register(&registry, Arc::new(read));
+        register(
+            &registry,
+            Arc::new(move || if is_on.load(SeqCst) { panic!("as the test wants") } else { 5.0 }),
+        );
         ticking(&registry, "after");
         let family = shown.unwrap_or("on_snapshot");
         let failures = || {
@@ -130,15 +132,20 @@ fn a_function_that_takes_a_snapshot_of_its_registry_has_the_last_values() {
             ticking(&registry, "before");
             let seen = Arc::new(Mutex::new(Vec::new()));
             let (own, sees) = (registry.clone(), seen.clone());
-            let read = move || {
-                let own = own.clone();
-                let look = move || own.snapshot().value("before", &[]);
-                let found =
-                    if is_on_another_thread { thread::spawn(look).join().unwrap() } else { look() };
-                sees.lock().unwrap().push(found);
-                1.0
-            };
-            register(&registry, Arc::new(read));
+            register(
+                &registry,
+                Arc::new(move || {
+                    let own = own.clone();
+                    let look = move || own.snapshot().value("before", &[]);
+                    let found = if is_on_another_thread {
+                        thread::spawn(look).join().unwrap()
+                    } else {
+                        look()
+                    };
+                    sees.lock().unwrap().push(found);
+                    1.0
+                }),
+            );
             ticking(&registry, "after");
             assert_is_fresh(&registry, form);
             let seen = seen.lock().unwrap();
@@ -174,13 +181,15 @@ fn a_function_that_blocks_holds_no_other_and_no_scrape_for_long() {
         let (release, held) = mpsc::channel::<()>();
         let (held, blocks) = (Mutex::new(held), Arc::new(AtomicBool::new(false)));
         let is_on = blocks.clone();
-        let read = move || {
-            if is_on.load(SeqCst) {
-                _ = held.lock().unwrap().recv();
-            }
-            5.0
-        };
-        register(&registry, Arc::new(read));
+        register(
+            &registry,
+            Arc::new(move || {
+                if is_on.load(SeqCst) {
+                    _ = held.lock().unwrap().recv();
+                }
+                5.0
+            }),
+        );
         ticking(&registry, "after");
         let value = |shown| values(&registry, shown);
         let before = shown.map(value);

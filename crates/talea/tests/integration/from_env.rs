@@ -57,8 +57,11 @@ impl Adder {
     }
 
     fn said(&mut self) -> String {
-        let is_it = |line: &String| line.starts_with("counted ") || line.starts_with("refused ");
-        self.0.answer(|line| Some(line).filter(is_it))
+        self.0.answer(|line| {
+            Some(line).filter(|line: &String| {
+                line.starts_with("counted ") || line.starts_with("refused ")
+            })
+        })
     }
 
     fn says_again(&mut self) -> String {

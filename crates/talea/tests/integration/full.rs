@@ -460,14 +460,15 @@ fn registering_in_a_full_region_is_an_error_and_can_be_retried() {
 #[test]
 fn families_without_end_are_refused_in_words() {
     let registry = Registry::with_config(Config::with_len(512 << 10)).unwrap();
-    let register = |n: i64| match registry.register::<Gauge>(opts(&format!("x{n}"))) {
-        Ok(gauge) => {
-            gauge.set(n);
-            None
-        }
-        Err(error) => Some((n, error)),
-    };
-    let (last, error) = (0..1_000).find_map(register).unwrap();
+    let (last, error) = (0..1_000)
+        .find_map(|n: i64| match registry.register::<Gauge>(opts(&format!("x{n}"))) {
+            Ok(gauge) => {
+                gauge.set(n);
+                None
+            }
+            Err(error) => Some((n, error)),
+        })
+        .unwrap();
     check_full(error, &format!("x{last}"));
     let snapshot = registry.snapshot();
     assert_eq!(snapshot.families().len() as i64, last);

@@ -23,8 +23,10 @@ fn a_failing_assertion_has_the_message_in_the_guide() {
     }
     let snapshot = registry.snapshot();
     let asked = [("method", "card"), ("country", "ch")];
-    let failing = || snapshot.assert_value("shop_orders_total", &asked, 1.0);
-    let message = std::panic::catch_unwind(std::panic::AssertUnwindSafe(failing)).unwrap_err();
+    let message = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        snapshot.assert_value("shop_orders_total", &asked, 1.0)
+    }))
+    .unwrap_err();
     let message = message.downcast::<String>().unwrap();
     let shown = include_str!("../../guide.md").contains(&format!("```text\n{message}\n```"));
     assert!(shown, "guide.md should show\n{message}");

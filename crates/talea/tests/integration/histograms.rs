@@ -209,9 +209,10 @@ fn differences_and_sums_are_right_where_zero_widens_between_them() {
         let most = 4 + random.below(30) as u32;
         let widest = 2_f64.powf(random.share() * 30.0 - 20.0);
         let registry = registry();
-        let options = |name| opts(name).schema(4).max_buckets(most).widest_zero(widest);
-        let [all, late]: [Histogram<Floats>; 2] =
-            ["all", "late"].map(|name| registry.register(options(name)).unwrap());
+        let [all, late]: [Histogram<Floats>; 2] = ["all", "late"].map(|name| {
+            let opts = opts(name).schema(4).max_buckets(most).widest_zero(widest);
+            registry.register(opts).unwrap()
+        });
         let mut some = |spread: f64, each: &dyn Fn(f64)| {
             for _ in 0..60 {
                 let sign = [1.0, -1.0][random.below(2) as usize];

@@ -112,10 +112,9 @@ proptest! {
         let shown = n.to_string();
         let expected = [("first", first.as_str()), ("second", &second), ("n", &shown)];
         let all = snapshot.families().flat_map(|family| family.series());
-        let is_it = |series: &SeriesSnapshot<'_>| {
+        prop_assert_eq!(all.filter(|series: &SeriesSnapshot<'_>| {
             series.labels().iter().map(|(name, value)| (*name, value.as_str())).eq(expected)
-        };
-        prop_assert_eq!(all.filter(is_it).count(), 1);
+        }).count(), 1);
         prop_assert_eq!(family.dropped(), 0);
         // Else each snapshot would be larger than the one before.
         prop_assert!(family.remove(labels()));

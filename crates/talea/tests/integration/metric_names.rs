@@ -138,14 +138,16 @@ fn an_empty_name_is_refused_whatever_its_type_adds() {
         ("", |registry, opts| registry.family::<Gauge>(opts, &["a"]).map(drop)),
         ("", |registry, opts| registry.observable_gauge(opts, || 1.0)),
     ];
-    let is_nothing = |base: &str| base.chars().all(|c| c == '_' || c.is_whitespace());
     for name in ["", "_", "___", "_total", "__total", "_info", "_seconds", " ", "\u{a0}", "_ "] {
         for opts in [opts(name), opts(name).utf8_names(true), opts(name).lenient_names(true)] {
             let refused = format!("cannot register the metric {name:?}: {empty}");
             for (ending, register) in types {
                 // Where nothing is added to it, it is a name of its own.
                 let base = name.strip_suffix(ending);
-                if base.is_some_and(is_nothing) || !name.contains(char::is_alphabetic) {
+                if base
+                    .is_some_and(|base: &str| base.chars().all(|c| c == '_' || c.is_whitespace()))
+                    || !name.contains(char::is_alphabetic)
+                {
                     let message = message_of(register(&registry, opts));
                     assert_eq!(message, refused, "where {ending:?} is added");
                 }

@@ -36,13 +36,15 @@ fn assert_ways_agree<S: Scrapable>(of: &S) {
 
 /// Whether a series has something below zero, or a sum that is no number.
 fn is_below_zero(series: &Series) -> bool {
-    let is_count = |x: f64| x >= 0.0;
     match &series.value {
         Value::Number(_) => false,
         Value::Histogram(histogram) => {
             let has_negative = histogram.native.as_ref().is_some_and(|it| !it.negative.is_empty());
             // A histogram without native buckets hides what was below zero once.
-            !is_count(histogram.sum) || has_negative || histogram.native.is_none()
+            histogram.sum < 0.0
+                || histogram.sum.is_nan()
+                || has_negative
+                || histogram.native.is_none()
         }
         Value::Summary(_) => true,
     }

@@ -65,8 +65,9 @@ fn snapshots_side_by_side_count_what_is_observed_once() {
     let registry = registry();
     let total = Arc::new(AtomicU64::new(0));
     let read = total.clone();
-    let read = move || (read.fetch_add(1, Relaxed) + 1) as f64;
-    registry.observable_counter(opts("reads"), read).unwrap();
+    registry
+        .observable_counter(opts("reads"), move || (read.fetch_add(1, Relaxed) + 1) as f64)
+        .unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| (0..EACH).for_each(|_| drop(registry.snapshot())));
@@ -81,12 +82,13 @@ fn observable_gauges_that_are_not_set_any_more_disappear_and_come_back() {
     let registry = registry();
     let disks = Arc::new(Mutex::new(vec![("/", 1.0), ("/\"srv\"", 2.0)]));
     let read = disks.clone();
-    let read = move |found: &mut Observation<'_, By<'static>>| {
-        for (user, free) in read.lock().unwrap().iter() {
-            found.set(By { user }, *free);
-        }
-    };
-    registry.observable_gauges(opts("free"), read).unwrap();
+    registry
+        .observable_gauges(opts("free"), move |found: &mut Observation<'_, By<'static>>| {
+            for (user, free) in read.lock().unwrap().iter() {
+                found.set(By { user }, *free);
+            }
+        })
+        .unwrap();
     for round in [
         vec![("/", 1.0), ("/\"srv\"", 2.0)],
         vec![("/", 3.0)],
@@ -108,10 +110,14 @@ fn an_overflow_of_observable_gauges_disappears_when_all_have_room() {
     let registry = registry();
     let disks = Arc::new(Mutex::new(vec![]));
     let read = disks.clone();
-    let read = move |found: &mut Observation<'_, By<'static>>| {
-        read.lock().unwrap().iter().for_each(|&user| found.set(By { user }, 7.0));
-    };
-    registry.observable_gauges(opts("free").limit(2), read).unwrap();
+    registry
+        .observable_gauges(
+            opts("free").limit(2),
+            move |found: &mut Observation<'_, By<'static>>| {
+                read.lock().unwrap().iter().for_each(|&user| found.set(By { user }, 7.0));
+            },
+        )
+        .unwrap();
     for (round, expected) in [
         (vec!["/", "/srv"], None),
         (vec!["/", "/srv", "/home"], Some(7.0)),
@@ -136,13 +142,14 @@ fn an_overflow_of_observable_gauges_disappears_when_all_have_room() {
 fn observable_gauges_with_fixed_labels_disappear_too() {
     let registry = registry();
     let (source, read) = source();
-    let read = move |found: &mut Observation<'_, Fixed>| {
-        found.set(Fixed { gift: false }, 1.0);
-        if read() == 0.0 {
-            found.set(Fixed { gift: true }, 2.0);
-        }
-    };
-    registry.observable_gauges(opts("orders"), read).unwrap();
+    registry
+        .observable_gauges(opts("orders"), move |found: &mut Observation<'_, Fixed>| {
+            found.set(Fixed { gift: false }, 1.0);
+            if read() == 0.0 {
+                found.set(Fixed { gift: true }, 2.0);
+            }
+        })
+        .unwrap();
     assert_eq!(count(&registry.snapshot(), "orders"), 2);
     *source.lock().unwrap() = 1.0;
     let snapshot = registry.snapshot();

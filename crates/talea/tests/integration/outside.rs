@@ -160,11 +160,12 @@ fn a_filter_is_asked_for_the_names_that_samples_have_and_no_others() {
     waited.observe(Duration::from_millis(250));
     let reader = Reader::open(shm.file()).unwrap();
     let asked = std::cell::RefCell::new(std::collections::BTreeSet::new());
-    let refuse = |name: &str| {
-        asked.borrow_mut().insert(name.to_owned());
-        false
-    };
-    reader.snapshot_into(&mut talea::Snapshot::default(), refuse).unwrap();
+    reader
+        .snapshot_into(&mut talea::Snapshot::default(), |name: &str| {
+            asked.borrow_mut().insert(name.to_owned());
+            false
+        })
+        .unwrap();
     let mut asked = asked.into_inner();
     asked.retain(|name| !name.starts_with("talea_"));
     let mut counts = reader.series_counts().unwrap();

@@ -121,12 +121,11 @@ fn any_name_of_a_registry_makes_a_readable_label() {
 
 #[test]
 fn of_helps_that_differ_the_first_is_shown_and_nothing_is_left_out() {
-    let helped = |help: &'static str| {
+    let [old, new, newer] = ["Old words.", "New words.", "New words."].map(|help: &'static str| {
         let registry = registry();
         registry.register::<Counter>(Opts::new("calls", help)).unwrap().inc();
         registry
-    };
-    let [old, new, newer] = ["Old words.", "New words.", "New words."].map(helped);
+    });
     let several = Several::new([("a", old), ("b", new), ("c", newer)]);
     assert_eq!(several.conflicts(), []);
     assert_eq!(
@@ -189,8 +188,10 @@ fn a_part_that_fails_is_left_out_and_comes_back() {
                 Err(error) => assert_eq!((error, n), ("cut", 1)),
             }
         }
-        let names = |part: &talea::Snapshot| part.families().next().unwrap().name().to_owned();
-        let found: Vec<String> = page.parts().map(names).collect();
+        let found: Vec<String> = page
+            .parts()
+            .map(|part: &talea::Snapshot| part.families().next().unwrap().name().to_owned())
+            .collect();
         match fails {
             true => assert_eq!(found, ["x_total", "x_total"]),
             false => assert_eq!(found, ["x_total", "y", "x_total"]),
@@ -348,11 +349,10 @@ proptest! {
             let count = |text: &str| {
                 let all = families(text, syntax).unwrap();
                 let samples = all.iter().flat_map(|family| &family.samples);
-                let of = |it: &talea_parse::SampleRef<'_>| {
+                samples.map(|it: &talea_parse::SampleRef<'_>| {
                     let labels = it.labels.iter().map(|(name, value)| format!("{name} {value}"));
                     (it.name.clone().into_owned(), labels.collect::<BTreeSet<_>>())
-                };
-                samples.map(of).collect::<BTreeSet<_>>().len()
+                }).collect::<BTreeSet<_>>().len()
             };
             for escaping in [Escaping::Underscores, Escaping::Dots, Escaping::Values] {
                 let text = escaped(&several, format, escaping);
@@ -370,8 +370,7 @@ proptest! {
         }
         // Where each family has its type and no name stands in quotes, the text is put together
         // from theirs.
-        let is_odd = |it: &Planned| matches!(it.way, 5 | 7 | 8) || it.name == 4;
-        if conflicts.is_empty() && !plans.iter().flatten().any(is_odd) {
+        if conflicts.is_empty() && !plans.iter().flatten().any(|it: &Planned| matches!(it.way, 5 | 7 | 8) || it.name == 4) {
             for (format, _) in TEXTS {
                 prop_assert_eq!(several.text(format), several.expected(format, |_, _| false));
             }

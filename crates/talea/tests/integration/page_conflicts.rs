@@ -162,8 +162,8 @@ fn of_two_types_of_one_name_all_samples_are_shown_and_the_loss_is_reported() {
 
 #[test]
 fn a_clash_changes_the_types_of_no_other_families() {
-    let between = || with_counter(gauge("x_a", 1), "x_b", 1);
-    let several = Several::new([("a", gauge("x", 1)), ("b", counter("x", 2)), ("c", between())]);
+    let between = with_counter(gauge("x_a", 1), "x_b", 1);
+    let several = Several::new([("a", gauge("x", 1)), ("b", counter("x", 2)), ("c", between)]);
     let conflicts: Vec<_> = several.conflicts().into_iter().map(|c| (c.part, c.family)).collect();
     assert_eq!(conflicts, [("b".into(), "x_total".into())]);
     let text = several.text(Format::OpenMetrics);

@@ -191,14 +191,19 @@ fn found(text: &str, syntax: Syntax) -> Samples {
     samples
         .filter(|sample| !sample.name.ends_with("_created"))
         .map(|sample| {
-            let label = |(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
-                let is_bound =
-                    name == "le" && sample.name.ends_with("_bucket") || name == "quantile";
-                let bound = || format!("{:e}", value.parse::<f64>().unwrap());
-                let value = if is_bound { bound() } else { value.into_owned() };
-                (name.into_owned(), value)
-            };
-            let labels = sample.labels.iter().map(label).collect();
+            let labels = sample
+                .labels
+                .iter()
+                .map(|(name, value): (std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| {
+                    let is_bound =
+                        name == "le" && sample.name.ends_with("_bucket") || name == "quantile";
+                    let value = match is_bound {
+                        true => format!("{:e}", value.parse::<f64>().unwrap()),
+                        false => value.into_owned(),
+                    };
+                    (name.into_owned(), value)
+                })
+                .collect();
             (sample.name.to_string(), labels, bits(sample.value))
         })
         .collect()
@@ -227,11 +232,10 @@ proptest! {
                     _ => family.name(),
                 };
                 // One that OpenMetrics' types cannot hold is there as several.
-                let is_it = |read: &&FamilyRef<'_>| {
+                let read = read.iter().find(|read: &&FamilyRef<'_>| {
                     let ending = read.name.strip_prefix(name);
                     ending.is_some_and(|ending| ["", "_bucket"].contains(&ending))
-                };
-                let read = read.iter().find(is_it);
+                });
                 let help = read.and_then(|read| read.help.as_deref());
                 prop_assert_eq!(help, Some(family.help()), "{}", text);
             }

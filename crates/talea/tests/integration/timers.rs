@@ -45,11 +45,11 @@ fn check_ready<T: std::fmt::Debug + PartialEq>(future: impl Future<Output = T>, 
 #[test]
 fn a_timer_observes_on_every_way_out() {
     let (registry, work) = timed();
-    let fails = || -> Result<(), ()> {
+    fn fails(work: &Histogram<Seconds>) -> Result<(), ()> {
         let _timer = work.start_timer();
         Err(())
-    };
-    assert!(fails().is_err());
+    }
+    assert!(fails(&work).is_err());
     let panics = std::panic::AssertUnwindSafe(|| {
         let _timer = work.start_timer();
         panic!("on purpose");

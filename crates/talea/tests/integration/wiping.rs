@@ -54,11 +54,10 @@ fn shown(registry: &Registry) -> [f64; 7] {
     let snapshot = registry.snapshot();
     let time = snapshot.histogram("b_time_seconds", &[]).unwrap();
     assert_eq!(time.sum(), time.count() as f64 / 50.0);
-    let value = |name: &str| match name {
+    NAMES.map(|name: &str| match name {
         "b_time_seconds" => time.count() as f64,
         _ => snapshot.total(name, &[]).unwrap(),
-    };
-    NAMES.map(value)
+    })
 }
 
 #[test]

@@ -125,10 +125,13 @@ fn samples(text: &str, syntax: Syntax, of: Option<(&str, &str)>) -> Vec<Sample> 
 pub(crate) fn assert_nothing_is_lost(several: &Several) -> Vec<Conflict> {
     for (format, syntax) in TEXTS {
         let text = several.text(format);
-        let of_one = |(part, registry): &(String, Registry)| {
-            samples(&alone(registry, format), syntax, Some((several.label, part)))
-        };
-        let mut expected: Vec<Sample> = several.all.iter().flat_map(of_one).collect();
+        let mut expected: Vec<Sample> = several
+            .all
+            .iter()
+            .flat_map(|(part, registry): &(String, Registry)| {
+                samples(&alone(registry, format), syntax, Some((several.label, part)))
+            })
+            .collect();
         expected.sort();
         assert_eq!(samples(&text, syntax, None), expected, "{text}");
         expected.dedup_by(|one, other| (&one.0, &one.1) == (&other.0, &other.1));
@@ -153,10 +156,13 @@ pub(crate) fn assert_nothing_is_lost(several: &Several) -> Vec<Conflict> {
         all.sort();
         all
     };
-    let of_one = |(part, registry): &(String, Registry)| {
-        series(&scraped(registry, Format::Protobuf, Escaping::AllowUtf8), Some(part))
-    };
-    let mut expected: Vec<String> = several.all.iter().flat_map(of_one).collect();
+    let mut expected: Vec<String> = several
+        .all
+        .iter()
+        .flat_map(|(part, registry): &(String, Registry)| {
+            series(&scraped(registry, Format::Protobuf, Escaping::AllowUtf8), Some(part))
+        })
+        .collect();
     expected.sort();
     assert_eq!(series(&several.page(Format::Protobuf).0, None), expected);
     assert_protobuf_agrees(several);
@@ -296,11 +302,10 @@ pub(crate) struct Foreign(pub(crate) [(&'static str, Registry); 2]);
 impl Scrapable for Foreign {
     fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
         for (name, registry) in &self.0 {
-            let take = |snapshot: &mut talea::Snapshot| {
+            let Ok(_) = page.try_add(Some(("region", name)), |snapshot: &mut talea::Snapshot| {
                 registry.snapshot_into(snapshot, wants);
                 Ok::<_, std::convert::Infallible>(())
-            };
-            let Ok(_) = page.try_add(Some(("region", name)), take);
+            });
         }
     }
 }

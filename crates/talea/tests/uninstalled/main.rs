@@ -148,11 +148,12 @@ mod clones {
             let (count, users) = (Counter::new(), Users::<Counter>::new());
             let barrier = Barrier::new(THREADS + 1);
             let clones = thread::scope(|scope| {
-                let cloned = || {
-                    barrier.wait();
-                    (count.clone(), users.clone())
-                };
-                let threads = [(); THREADS].map(|()| scope.spawn(cloned));
+                let threads = [(); THREADS].map(|()| {
+                    scope.spawn(|| {
+                        barrier.wait();
+                        (count.clone(), users.clone())
+                    })
+                });
                 barrier.wait();
                 count.register(&registry, &opts("count")).unwrap();
                 users.register(&registry, &opts("users")).unwrap();

@@ -43,9 +43,9 @@ fn each_of_many_concurrent_requests_is_recorded_once() {
         for _ in 0..clients_at_once {
             let (servers, runs) = (Arc::clone(&servers), Arc::clone(&runs));
             clients.spawn(async move {
-                let made = || servers.iter().map(|server| server.witness.calls()).sum::<u64>();
-                let in_time = || std::env::var("TALEA_MIX").is_ok() || start.elapsed() < LONGEST;
-                while made() < wanted && in_time() {
+                while made(&servers) < wanted
+                    && (std::env::var("TALEA_MIX").is_ok() || start.elapsed() < LONGEST)
+                {
                     let run = runs.fetch_add(1, Relaxed);
                     let (server, case, protocol) = nth(&servers, run);
                     client::run(case, server, protocol).await;
@@ -56,10 +56,15 @@ fn each_of_many_concurrent_requests_is_recorded_once() {
         for server in servers.iter() {
             server.assert_recorded("the mix").await;
         }
-        let made: u64 = servers.iter().map(|server| server.witness.calls()).sum();
+        let made = made(&servers);
         println!("{made} requests in {:?}", start.elapsed());
         assert!(made >= wanted.min(clients_at_once));
     });
+}
+
+/// The number of requests that were made.
+fn made(servers: &[Server]) -> u64 {
+    servers.iter().map(|server| server.witness.calls()).sum()
 }
 
 /// The n-th run: all cases by all protocols on all servers take turns.

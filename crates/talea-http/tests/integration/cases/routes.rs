@@ -94,11 +94,10 @@ impl Route {
 
 /// The route of a path, by a search that is enough for these templates.
 pub(crate) fn of_path(path: &str) -> Option<&'static Route> {
-    let matches = |route: &&Route| match route.template.split_once('{') {
+    ROUTES.iter().find(|route: &&Route| match route.template.split_once('{') {
         Some((prefix, _)) => path.len() > prefix.len() && path.starts_with(prefix),
         None => route.template == path,
-    };
-    ROUTES.iter().find(matches)
+    })
 }
 
 pub(crate) const ROUTES: &[Route] = &[

@@ -77,8 +77,14 @@ pub(crate) fn add_expected(series: &mut Series, convention: Convention, made: &M
 }
 
 fn labels(convention: Convention, made: &MadeRequest<'_>, names: &[&str]) -> String {
+    let texts = names.iter().map(|name| format!("{name}={:?}", label(convention, made, name)));
+    format!("{{{}}}", texts.collect::<Vec<_>>().join(","))
+}
+
+/// The value of a label.
+fn label(convention: Convention, made: &MadeRequest<'_>, name: &str) -> String {
     let MadeRequest { door, expected, record } = made;
-    let value = |name: &str| match (convention, name) {
+    match (convention, name) {
         (Convention::Caddy, "method") => sent(expected.method, "OTHER").to_owned(),
         (_, "http_request_method") => sent(expected.method, "_OTHER").to_owned(),
         (_, "method") if !door.knows_methods && expected.route != "_unmatched" => {
@@ -107,9 +113,7 @@ fn labels(convention: Convention, made: &MadeRequest<'_>, names: &[&str]) -> Str
         },
         (_, "status" | "code" | "http_response_status_code") => status(convention, expected.status),
         _ => unreachable!("{name}"),
-    };
-    let texts: Vec<_> = names.iter().map(|name| format!("{name}={:?}", value(name))).collect();
-    format!("{{{}}}", texts.join(","))
+    }
 }
 
 fn sent(method: &'static str, other: &'static str) -> &'static str {
@@ -211,11 +215,10 @@ pub(crate) fn durations(convention: Convention, snapshot: &Snapshot) -> (f64, f6
 
 /// The number of requests with these labels that ended, by every metric that counts all.
 pub(crate) fn ended(snapshot: &Snapshot, labels: &[(&str, &str)]) -> Vec<(String, f64)> {
-    let counts_all = |name: &str| {
+    let families = snapshot.families().filter(|family| {
         let others = ["_in_flight", "_active_requests", "_errors_total"];
-        is_of_http(name) && !others.iter().any(|end| name.ends_with(end))
-    };
-    let families = snapshot.families().filter(|family| counts_all(family.name()));
+        is_of_http(family.name()) && !others.iter().any(|end| family.name().ends_with(end))
+    });
     let ended = families.map(|family| {
         let series = snapshot.select(family.name(), labels);
         let counts = series.map(|series| match series.value() {

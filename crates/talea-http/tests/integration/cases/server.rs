@@ -96,8 +96,10 @@ impl Server {
     }
 
     pub(crate) async fn wait_for(&self, name: u64, is: impl Fn(&Record) -> bool) {
-        let met = || self.witness.record(name).is_some_and(|record| is(&record));
-        until(&format!("a request by {} {:?}", self.door.name, self.convention), met).await;
+        until(&format!("a request by {} {:?}", self.door.name, self.convention), || {
+            self.witness.record(name).is_some_and(|record| is(&record))
+        })
+        .await;
     }
 
     pub(crate) fn assert_in_flight(&self) {
@@ -109,8 +111,10 @@ impl Server {
     pub(crate) async fn assert_recorded(&self, what: &str) {
         let (door, convention) = (self.door, self.convention);
         let what = format!("{what}, {}, {convention:?}", door.name);
-        let at_rest = || self.witness.is_at_rest() && in_flight(&self.registry.snapshot()) == 0.0;
-        until(&format!("nothing is in flight: {what}"), at_rest).await;
+        until(&format!("nothing is in flight: {what}"), || {
+            self.witness.is_at_rest() && in_flight(&self.registry.snapshot()) == 0.0
+        })
+        .await;
         let snapshot = self.registry.snapshot();
         let requests = self.requests.lock().unwrap();
         assert_eq!(self.witness.calls(), requests.len() as u64, "{what}");
@@ -174,6 +178,7 @@ async fn connection(stream: TcpStream, protocol: Protocol, service: BoxService) 
 fn differences(expected: &Series, found: &Series) -> Vec<String> {
     let keys = expected.keys().chain(found.keys().filter(|key| !expected.contains_key(*key)));
     let differing = keys.filter(|key| expected.get(*key) != found.get(*key));
-    let line = |key: &String| format!("{key}: {:?}, not {:?}", found.get(key), expected.get(key));
-    differing.map(line).collect()
+    differing
+        .map(|key: &String| format!("{key}: {:?}, not {:?}", found.get(key), expected.get(key)))
+        .collect()
 }

@@ -134,8 +134,8 @@ where
         let future = self.inner.call(request);
         Box::pin(async move {
             let response = future.await.map_err(io::Error::other)?;
-            let seen = |inner| WitnessedBody::new(inner, held, |record| &record.response);
-            Ok(response.map(|inner| boxed(seen(inner))))
+            Ok(response
+                .map(|inner| boxed(WitnessedBody::new(inner, held, |record| &record.response))))
         })
     }
 }

@@ -18,8 +18,9 @@ impl ByOctave {
             [only] => (octave(only), octave(only)),
             [] => return Self { all, first: 0, before: Vec::new() },
         };
-        let below = |n| all.partition_point(|&threshold| octave(threshold) < n);
-        let before = (first..=last + 1).map(below).collect();
+        let before = (first..=last + 1)
+            .map(|n| all.partition_point(|&threshold| octave(threshold) < n))
+            .collect();
         Self { all, first, before }
     }
 

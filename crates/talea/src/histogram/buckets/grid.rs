@@ -64,11 +64,13 @@ impl Grid {
 
     /// The segment with the other base cells, if there are segments.
     pub(crate) fn made_segment(&self) -> MadeSegment {
-        let made = |octaves: &Octaves| MadeSegment {
-            n: octaves.base_segment() as u16,
-            cells: self.bounds.len() as u16 + 1,
-        };
-        self.octaves.as_ref().map(made).unwrap_or_default()
+        self.octaves
+            .as_ref()
+            .map(|octaves: &Octaves| MadeSegment {
+                n: octaves.base_segment() as u16,
+                cells: self.bounds.len() as u16 + 1,
+            })
+            .unwrap_or_default()
     }
 
     /// Segments that a series may have.

@@ -65,9 +65,9 @@ impl Level {
     /// By the first schema + 1 bits after the first of a value.
     fn starts(&self) -> impl Iterator<Item = Start> {
         let slots = 2 * self.bounds().len() as u64;
-        let start_of = move |slot: u64| (1 << 63) + slot * ((1 << 63) / slots);
         (0..slots).map(move |slot| {
-            let below = self.bounds().partition_point(|&bound| bound < start_of(slot));
+            let start = (1 << 63) + slot * ((1 << 63) / slots);
+            let below = self.bounds().partition_point(|&bound| bound < start);
             Start { below, next: self.bounds[below] }
         })
     }

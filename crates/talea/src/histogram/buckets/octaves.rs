@@ -64,12 +64,9 @@ impl Octaves {
         let finest = native.schema.clamp(0, FINEST as i8) as u8;
         let levels: Vec<_> =
             (0..=finest).map(|schema| Level::new(schema, layout.per_unit)).collect();
-        let exponent = |bits: u64| (bits >> 52) as usize;
         let thresholds = match layout.numbers {
-            Numbers::Whole => {
-                let octave = |kept: u64| Self::of_whole(kept).slot;
-                [layout.thresholds.clone(), Vec::new()].map(|all| ByOctave::new(all, octave))
-            }
+            Numbers::Whole => [layout.thresholds.clone(), Vec::new()]
+                .map(|all| ByOctave::new(all, |kept: u64| Self::of_whole(kept).slot)),
             Numbers::Floats => {
                 let all = layout.thresholds.iter().map(|&threshold| float(threshold));
                 let beyond = |x: f64| (x > FLOAT_ZERO).then(|| x.to_bits());
@@ -77,7 +74,8 @@ impl Octaves {
                 // A negative value equal to a threshold is below the cut: the other way
                 // round, seen from 0.
                 let negative = all.rev().filter_map(|x| beyond(-x).map(|bits| bits - 1)).collect();
-                [positive, negative].map(|all| ByOctave::new(all, exponent))
+                [positive, negative]
+                    .map(|all| ByOctave::new(all, |bits: u64| (bits >> 52) as usize))
             }
         };
         let cuts = match layout.numbers {

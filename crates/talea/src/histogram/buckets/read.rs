@@ -24,8 +24,10 @@ impl Octaves {
         &self,
         series: &SeriesView<'a>,
     ) -> impl Iterator<Item = (Octave, SegmentView<'a>)> + use<'a, '_> {
-        let octave = |it: &SegmentView<'_>| self.octave_of(it.n.into(), it.tag);
-        series.segments().filter_map(move |segment| Some((octave(&segment)?, segment)))
+        series.segments().filter_map(|segment| {
+            let octave = self.octave_of(segment.n.into(), segment.tag)?;
+            Some((octave, segment))
+        })
     }
 }
 

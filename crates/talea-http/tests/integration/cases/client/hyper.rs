@@ -25,13 +25,13 @@ pub(super) async fn send_in_turn(case: &Case, server: &Server, protocol: Protoco
 
 pub(super) async fn send_at_once(case: &Case, server: &Server, times: usize) {
     let connection = Connection::open(server, Protocol::Http2).await;
-    let ask = async |_| match &connection.sender {
+    join_all((0..times).map(async |_| match &connection.sender {
         Sender::Http1(_) => unreachable!("it is of HTTP/2"),
         Sender::Http2(sends) => {
             Sender::Http2(sends.clone()).ask(case, server, Body::Nothing).await;
         }
-    };
-    join_all((0..times).map(ask)).await;
+    }))
+    .await;
 }
 
 struct Connection {
