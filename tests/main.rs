@@ -9,6 +9,7 @@ mod members;
 mod native;
 mod promtool;
 mod push;
+mod push_by_agent;
 mod python;
 mod relabel;
 mod report;

@@ -1,16 +1,14 @@
 //! Claims about what a real Prometheus has of metrics that are pushed to it: Debian's, which knows
 //! remote-write 1.0, and the current one that `TALEA_PROMETHEUS` names, which knows 2.0.
 
-use std::io::{BufRead, BufReader, Lines, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, Lines, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, mpsc};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use stage::{Prometheus, Samples, assert_same, hard_metrics, samples};
+use stage::{Prometheus, Samples, Way, assert_same, hard_metrics, samples};
 use talea::{
     Bucketing, Counter, FloatGauge, Histogram, Kind, Opts, Registry, Seconds, Snapshot, Summary,
 };
@@ -151,54 +149,6 @@ async fn a_current_prometheus_has_what_is_pushed_by_otlp() {
         let count = format!("histogram_count({name}{{job=\"push\"}})");
         assert_eq!(prometheus.number(&count).await, Some(1_000.0), "{name}");
     }
-}
-
-/// A way to Prometheus that can be cut.
-#[derive(Clone)]
-struct Way {
-    address: SocketAddr,
-    is_open: Arc<AtomicBool>,
-}
-
-impl Way {
-    fn to(prometheus: SocketAddr) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
-        let way = Self {
-            address: listener.local_addr().unwrap(),
-            is_open: Arc::new(AtomicBool::new(true)),
-        };
-        let is_open = way.is_open.clone();
-        thread::spawn(move || {
-            for client in listener.incoming() {
-                let client = client.unwrap();
-                if is_open.load(Relaxed) {
-                    let server = TcpStream::connect(prometheus).unwrap();
-                    forward(client.try_clone().unwrap(), server.try_clone().unwrap(), &is_open);
-                    forward(server, client, &is_open);
-                }
-            }
-        });
-        way
-    }
-
-    fn set_open(&self, is_open: bool) {
-        self.is_open.store(is_open, Relaxed);
-    }
-}
-
-/// Copies bytes until the way is cut.
-fn forward(mut from: TcpStream, mut to: TcpStream, is_open: &Arc<AtomicBool>) {
-    let is_open = is_open.clone();
-    thread::spawn(move || {
-        let mut bytes = [0; 1 << 16];
-        while let Ok(len @ 1..) = from.read(&mut bytes) {
-            if !is_open.load(Relaxed) || to.write_all(&bytes[..len]).is_err() {
-                break;
-            }
-        }
-        let _ = from.shutdown(Shutdown::Both);
-        let _ = to.shutdown(Shutdown::Both);
-    });
 }
 
 /// A process that counts and pushes, until it is killed or its input ends.

@@ -16,6 +16,7 @@ mod promtool;
 mod python;
 mod samples;
 mod service;
+mod way;
 
 use std::time::Duration;
 
@@ -34,3 +35,4 @@ pub use promtool::{assert_promtool, check_metrics};
 pub use python::{Parser, read, refuses};
 pub use samples::{Key, Samples, assert_same, escaped_by_underscores, samples};
 pub use service::Service;
+pub use way::Way;
