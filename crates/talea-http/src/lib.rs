@@ -109,6 +109,8 @@ pub use request::meters::Endpoint;
 pub use request::upgrade::UpgradeGuard;
 #[cfg(feature = "server")]
 pub use server::Limits;
+#[cfg(all(unix, feature = "server"))]
+pub use server::UnixAddress;
 
 /// The example in the README compiles.
 #[cfg(doctest)]

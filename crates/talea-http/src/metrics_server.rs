@@ -13,7 +13,9 @@ use talea::Registry;
 use tokio::sync::oneshot;
 
 use crate::exposition::Exposition;
-use crate::server::{Counts, Limits, OpenGate, Server};
+#[cfg(unix)]
+use crate::server::UnixAddress;
+use crate::server::{Address, Counts, Limits, OpenGate, Server};
 
 /// Serves the program's [default registry](talea::default_registry) at `/metrics`, with default limits;
 /// port 0 picks a free port. It stops when the result is dropped.
@@ -101,6 +103,25 @@ impl MetricsServer {
         Self::builder(Exposition::new(registry)).bind(address)
     }
 
+    /// Listens on a Unix socket and serves a registry with default limits. Prometheus scrapes such sockets from
+    /// version 3.15 on, and curl with `--unix-socket`.
+    ///
+    /// ```no_run
+    /// use talea_http::{MetricsServer, UnixAddress};
+    ///
+    /// # let registry = talea::Registry::for_test()?;
+    /// let server = MetricsServer::bind_unix(UnixAddress::new("/run/shop/metrics.sock"), &registry)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A living process listens there, the file is no socket, or no thread can be started.
+    #[cfg(unix)]
+    pub fn bind_unix(address: UnixAddress, registry: &Registry) -> io::Result<Self> {
+        Self::builder(Exposition::new(registry)).bind_unix(address)
+    }
+
     /// A server of an exposition, with further routes or limits.
     ///
     /// ```
@@ -121,7 +142,7 @@ impl MetricsServer {
         MetricsServerBuilder { exposition, routes: None, limits }
     }
 
-    /// The address that it listens on.
+    /// The address that it listens on; 0.0.0.0 and port 0 if it listens on a Unix socket.
     pub fn local_addr(&self) -> SocketAddr {
         self.address
     }
@@ -166,6 +187,24 @@ impl MetricsServerBuilder {
     ///
     /// The routes have `/metrics` already.
     pub fn bind(self, address: SocketAddr) -> io::Result<MetricsServer> {
+        self.serve(address.into())
+    }
+
+    /// Listens on a Unix socket and serves.
+    ///
+    /// # Errors
+    ///
+    /// A living process listens there, the file is no socket, or no thread can be started.
+    ///
+    /// # Panics
+    ///
+    /// The routes have `/metrics` already.
+    #[cfg(unix)]
+    pub fn bind_unix(self, address: UnixAddress) -> io::Result<MetricsServer> {
+        self.serve(address.into())
+    }
+
+    fn serve(self, address: Address) -> io::Result<MetricsServer> {
         let app = self
             .routes
             .unwrap_or_else(|| ::axum::Router::new().route("/", get(async || Html(INDEX))))

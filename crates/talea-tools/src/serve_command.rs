@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use talea::Snapshot;
-use talea_http::server::{Limits, Server};
+use talea_http::server::{Address, Limits, Server};
 use talea_load::stop::Stop;
 use talea_statistics::figures::counted;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -33,7 +33,8 @@ const MEMORY_HAS_IT: &str = "memory has the history, and the file is tried again
 /// Fails when nothing was named, a process has no region, the address cannot be listened on, or the
 /// web or the push configuration cannot be used.
 pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending> {
-    let ServeArguments { regions, dir, pid, listen, web_config, .. } = arguments;
+    let ServeArguments { regions, dir, pid, web_config, .. } = arguments;
+    let listen = listen_on(arguments.listen, arguments.socket_mode, arguments.socket_group)?;
     let sources = Sources { files: regions, directories: dir, processes: pid };
     if sources.files.is_empty() && sources.directories.is_empty() && sources.processes.is_empty() {
         bail!("found no region; name files, or a directory with --dir, or a process with --pid");
@@ -80,7 +81,12 @@ pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending>
         None => None,
     };
     let scheme = if web.is_tls() { "https" } else { "http" };
-    note(format_args!("talea serve: listening on {scheme}://{}/metrics", server.local_addr()));
+    match server.address() {
+        Address::Unix(_) => {
+            note(format_args!("talea serve: listening on {}, {scheme}", server.address()))
+        }
+        address => note(format_args!("talea serve: listening on {scheme}://{address}/metrics")),
+    }
     let recorder = Recorder::new(&agent, Arc::clone(&feed));
     tokio::spawn(keep_up(agent.clone(), recorder));
     let pushing = pushing.map(|pushing| tokio::spawn(pushing.run(stop.clone())));
@@ -95,6 +101,24 @@ pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending>
         pushing.await?;
     }
     Ok(Ending::Clean)
+}
+
+/// The address, with the mode and the group of a Unix socket.
+fn listen_on(listen: Address, mode: Option<u32>, group: Option<u32>) -> Result<Address> {
+    match listen {
+        Address::Unix(mut unix) => {
+            if let Some(group) = group {
+                unix = unix.group(group);
+            }
+            unix.mode = mode.unwrap_or(unix.mode);
+            Ok(unix.into())
+        }
+        _ if mode.is_some() || group.is_some() => bail!(
+            "found --socket-mode or --socket-group for {listen}; expected them with a Unix socket, such as \
+             --listen unix:/run/talea/metrics.sock"
+        ),
+        address => Ok(address),
+    }
 }
 
 /// Notes each SIGHUP, which would end the process otherwise: many servers read their configuration

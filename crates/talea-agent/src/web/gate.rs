@@ -8,8 +8,7 @@ use std::sync::atomic::Ordering;
 
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use talea_http::server::{AcceptedConnection, Gate, Transport};
-use tokio::net::TcpStream;
+use talea_http::server::{AcceptedConnection, Gate, Socket, Transport};
 
 use super::{Refusal, Web};
 use crate::page::add_safety;
@@ -23,12 +22,12 @@ const RETRY: HeaderValue = HeaderValue::from_static("1");
 
 /// The rules are those in force when a connection is accepted, and again for each of its requests.
 impl Gate for Web {
-    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<AcceptedConnection>> {
+    fn accept(&self, socket: Socket) -> Boxed<'_, io::Result<AcceptedConnection>> {
         let rules = self.current();
         Box::pin(async move {
             let transport = match &rules.tls {
-                None => Transport::plain(tcp),
-                Some(tls) => Transport::layered(tls.accept(tcp).await?, |tls| tls.get_ref().0),
+                None => Transport::plain(socket),
+                Some(tls) => Transport::layered(tls.accept(socket).await?, |tls| tls.get_ref().0),
             };
             Ok(AcceptedConnection { transport, http2: rules.http2 })
         })

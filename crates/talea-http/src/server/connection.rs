@@ -6,13 +6,13 @@ use std::sync::Arc;
 use ::axum::Router;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 
 use super::counts::{Counts, Reason};
 use super::gate::{AcceptedConnection, Gate};
 use super::phase::Phase;
 use super::requests::Requests;
+use super::socket::Socket;
 
 #[cfg(not(feature = "http2"))]
 use hyper::server::conn::http1::Builder;
@@ -76,15 +76,14 @@ impl Protocols {
     /// from outside, by aborting its task.
     pub(super) async fn serve(
         self: Arc<Self>,
-        tcp: TcpStream,
+        socket: Socket,
         client: SocketAddr,
         phase: Arc<Phase>,
     ) {
-        // Pieces are large enough as they are.
-        let _ = tcp.set_nodelay(true);
+        socket.send_at_once();
         let mut stopping = self.stopping.clone();
         let accepted = tokio::select! {
-            accepted = self.gate.accept(tcp) => accepted,
+            accepted = self.gate.accept(socket) => accepted,
             () = stopped(&mut stopping) => return,
         };
         // The handshake has sent its own alert to the client.

@@ -8,8 +8,8 @@ use std::pin::Pin;
 
 use ::axum::response::Response;
 use ::http::HeaderMap;
-use tokio::net::TcpStream;
 
+use super::socket::Socket;
 use super::transport::Transport;
 
 type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -22,7 +22,7 @@ pub trait Gate: fmt::Debug + Send + Sync + 'static {
     ///
     /// The handshake failed: the connection is closed and counted as
     /// [`Reason::Handshake`](super::Reason::Handshake).
-    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<AcceptedConnection>>;
+    fn accept(&self, socket: Socket) -> Boxed<'_, io::Result<AcceptedConnection>>;
 
     /// Lets a request through, by its headers and its client's address.
     ///
@@ -53,8 +53,8 @@ pub struct AcceptedConnection {
 pub struct OpenGate;
 
 impl Gate for OpenGate {
-    fn accept(&self, tcp: TcpStream) -> Boxed<'_, io::Result<AcceptedConnection>> {
-        let accepted = AcceptedConnection { transport: Transport::plain(tcp), http2: false };
+    fn accept(&self, socket: Socket) -> Boxed<'_, io::Result<AcceptedConnection>> {
+        let accepted = AcceptedConnection { transport: Transport::plain(socket), http2: false };
         Box::pin(std::future::ready(Ok(accepted)))
     }
 

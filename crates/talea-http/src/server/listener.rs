@@ -3,9 +3,16 @@
 use std::io;
 use std::net::SocketAddr;
 #[cfg(unix)]
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
+#[cfg(unix)]
+use tokio::net::UnixListener;
 use tokio::net::{TcpListener, TcpSocket};
+
+use super::address::Address;
+use super::socket::Socket;
+#[cfg(unix)]
+use super::unix::{self, SocketFile};
 
 /// Connections that the system queues until they are accepted.
 const BACKLOG: u32 = 1024;
@@ -21,24 +28,95 @@ pub(super) struct Listener {
     // Dropped before the socket.
     #[cfg(unix)]
     _closed_in_children: talea_region::ClosedInChildren,
-    pub(super) tcp: TcpListener,
+    socket: ListeningSocket,
 }
 
-/// Listens. Connections inherit the sizes of the system's buffers.
-///
-/// # Errors
-///
-/// The address cannot be listened on. The error names it and has the kind of the system's.
-pub(super) fn listen(address: SocketAddr) -> io::Result<Listener> {
-    let tcp = open(address).map_err(|error| {
-        let advice = advice(&error);
-        io::Error::new(error.kind(), format!("cannot listen on {address}: {error}; {advice}"))
-    })?;
-    Ok(Listener {
+#[derive(Debug)]
+enum ListeningSocket {
+    Tcp(TcpListener),
+    #[cfg(unix)]
+    Unix(UnixListener, #[expect(dead_code, reason = "its drop removes the file")] SocketFile),
+}
+
+impl Listener {
+    /// Listens. Connections over TCP inherit the sizes of the system's buffers. Also returns the address with the
+    /// port that the system chose.
+    ///
+    /// # Errors
+    ///
+    /// The address cannot be listened on. The error names it and has the kind of the system's.
+    pub(super) fn bind(address: Address) -> io::Result<(Self, Address)> {
+        let (socket, bound) = match &address {
+            Address::Tcp(tcp) => {
+                let socket =
+                    open(*tcp).map_err(|error| cannot_listen(&address, &error, advice(&error)))?;
+                let bound = socket.local_addr()?;
+                (ListeningSocket::Tcp(socket), bound.into())
+            }
+            #[cfg(unix)]
+            Address::Unix(unix) => {
+                let (socket, file) = unix::listen(unix, BACKLOG)
+                    .map_err(|error| cannot_listen(&address, &error, advice_for_path(&error)))?;
+                (ListeningSocket::Unix(socket, file), address)
+            }
+        };
+        let listener = Self {
+            #[cfg(unix)]
+            _closed_in_children: talea_region::ClosedInChildren::new(socket.as_fd()),
+            socket,
+        };
+        Ok((listener, bound))
+    }
+
+    /// The next connection, and the address of its client.
+    pub(super) async fn accept(&self) -> io::Result<(Socket, SocketAddr)> {
+        match &self.socket {
+            ListeningSocket::Tcp(listener) => {
+                let (tcp, client) = listener.accept().await?;
+                Ok((Socket::Tcp(tcp), client))
+            }
+            #[cfg(unix)]
+            ListeningSocket::Unix(listener, _) => {
+                let (unix, _) = listener.accept().await?;
+                Ok((Socket::Unix(unix), ([127, 0, 0, 1], 0).into()))
+            }
+        }
+    }
+
+    /// Whether a connection waits to be accepted. The system reports a lack of descriptors even if
+    /// none does. Where the system does not say, it is assumed.
+    pub(super) fn has_pending_connection(&self) -> bool {
         #[cfg(unix)]
-        _closed_in_children: talea_region::ClosedInChildren::new(tcp.as_fd()),
-        tcp,
-    })
+        return talea_region::is_readable(self.socket.as_fd());
+        #[cfg(not(unix))]
+        true
+    }
+}
+
+#[cfg(unix)]
+impl AsFd for ListeningSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(listener) => listener.as_fd(),
+            Self::Unix(listener, _) => listener.as_fd(),
+        }
+    }
+}
+
+fn cannot_listen(address: &Address, error: &io::Error, advice: &str) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot listen on {address}: {error}; {advice}"))
+}
+
+#[cfg(unix)]
+fn advice_for_path(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "stop the program that listens there, or choose another path",
+        io::ErrorKind::NotFound => "make the folder first",
+        io::ErrorKind::PermissionDenied => {
+            "choose a folder that this user may write to, and a group that it is in"
+        }
+        _ => "choose another path, of at most 107 bytes",
+    }
 }
 
 /// `ENFILE` and `EMFILE`, which have these numbers on every Unix.
@@ -70,19 +148,6 @@ fn open(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
-}
-
-/// Whether a connection waits to be accepted. The system reports a lack of descriptors even if
-/// none does.
-#[cfg(unix)]
-pub(super) fn has_pending_connection(listener: &TcpListener) -> bool {
-    talea_region::is_readable(listener.as_fd())
-}
-
-/// Whether a connection waits to be accepted: assumed, as the system does not report it.
-#[cfg(not(unix))]
-pub(super) fn has_pending_connection(_listener: &TcpListener) -> bool {
-    true
 }
 
 /// Whether accepting failed because of one connection and not for lack of resources.

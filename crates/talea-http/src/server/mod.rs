@@ -8,6 +8,7 @@
 //! exceed one of the [`Limits`]. [`Counts`] has the numbers of connections, also by the reason for
 //! which they were closed.
 
+mod address;
 mod body;
 mod connection;
 mod connections;
@@ -19,11 +20,18 @@ mod limits;
 mod listener;
 mod phase;
 mod requests;
+mod socket;
 mod transport;
+#[cfg(unix)]
+mod unix;
 
+pub use self::address::Address;
+#[cfg(unix)]
+pub use self::address::UnixAddress;
 pub use self::counts::{Counts, Reason};
 pub use self::gate::{AcceptedConnection, Gate, OpenGate};
 pub use self::limits::Limits;
+pub use self::socket::Socket;
 pub use self::transport::Transport;
 
 use std::future::Future;
@@ -34,7 +42,6 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use ::axum::Router;
-use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -51,11 +58,11 @@ const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 /// Listens on an address and serves within [`Limits`].
 ///
 /// Each request has the client's address as the extension
-/// [`ConnectInfo<SocketAddr>`](::axum::extract::ConnectInfo).
+/// [`ConnectInfo<SocketAddr>`](::axum::extract::ConnectInfo). Clients of a Unix socket have 127.0.0.1.
 #[derive(Debug)]
 pub struct Server {
     listener: Listener,
-    address: SocketAddr,
+    address: Address,
     gate: Arc<dyn Gate>,
     counts: Arc<Counts>,
     connections: Arc<Connections>,
@@ -67,17 +74,29 @@ impl Server {
     /// # Errors
     ///
     /// The address cannot be listened on. The error names it.
-    pub fn bind(address: SocketAddr, limits: Limits, gate: Arc<dyn Gate>) -> io::Result<Self> {
-        let listener = listener::listen(address)?;
-        let address = listener.tcp.local_addr()?;
+    pub fn bind(
+        address: impl Into<Address>,
+        limits: Limits,
+        gate: Arc<dyn Gate>,
+    ) -> io::Result<Self> {
+        let (listener, address) = Listener::bind(address.into())?;
         let counts = Arc::new(Counts::default());
         let connections = Connections::new(limits, counts.clone());
         Ok(Self { listener, address, gate, counts, connections })
     }
 
-    /// The address that it listens on.
+    /// Where it listens, with the port that the system chose.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// The IP address that it listens on; 0.0.0.0 and port 0 if it listens on a Unix socket.
     pub fn local_addr(&self) -> SocketAddr {
-        self.address
+        match self.address {
+            Address::Tcp(address) => address,
+            #[cfg(unix)]
+            Address::Unix(_) => ([0, 0, 0, 0], 0).into(),
+        }
     }
 
     /// Counts of its connections, which stay current while it serves.
@@ -101,14 +120,14 @@ impl Server {
             let accepted = tokio::select! {
                 biased;
                 () = &mut shutdown => break,
-                accepted = listener.tcp.accept() => accepted,
+                accepted = listener.accept() => accepted,
             };
             match accepted {
-                Ok((tcp, client)) => begin(tcp, client, &protocols, &connections),
+                Ok((socket, client)) => begin(socket, client, &protocols, &connections),
                 Err(error) if listener::is_of_the_client(&error) => {}
                 // The system has no room, for example no free descriptor.
                 Err(_) => {
-                    if listener::has_pending_connection(&listener.tcp) {
+                    if listener.has_pending_connection() {
                         counts.accept_errors.fetch_add(1, Relaxed);
                         connections.close_one();
                     }
@@ -126,7 +145,7 @@ impl Server {
 }
 
 fn begin(
-    tcp: TcpStream,
+    socket: Socket,
     client: SocketAddr,
     protocols: &Arc<Protocols>,
     connections: &Arc<Connections>,
@@ -134,7 +153,7 @@ fn begin(
     let phase = Arc::new(Phase::new());
     let Some(entry) = connections.admit(client.ip(), &phase) else { return };
     let id = entry.id;
-    let served = protocols.clone().serve(tcp, client, phase);
+    let served = protocols.clone().serve(socket, client, phase);
     let task = tokio::spawn(async move {
         served.await;
         drop(entry);

@@ -9,34 +9,34 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 
 use super::phase::Phase;
+use super::socket::Socket;
 
 pub(super) trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
 
-/// The stream of a connection: TCP, or a layer above it such as TLS.
+/// The stream of a connection: its socket, or a layer above it such as TLS.
 pub struct Transport(Box<dyn FnOnce(Arc<Phase>) -> Box<dyn ByteStream> + Send>);
 
 impl Transport {
-    /// TCP without a layer above it.
-    pub fn plain(tcp: TcpStream) -> Self {
-        Self::layered(tcp, |tcp| tcp)
+    /// A socket without a layer above it.
+    pub fn plain(socket: Socket) -> Self {
+        Self::layered(socket, |socket| socket)
     }
 
-    /// A layer above TCP; `tcp` returns the connection below.
-    pub fn layered<S>(stream: S, tcp: fn(&S) -> &TcpStream) -> Self
+    /// A layer above a socket; `socket` returns what is below.
+    pub fn layered<S>(stream: S, socket: fn(&S) -> &Socket) -> Self
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
         Self(Box::new(move |phase| {
             Box::new(WatchedTransport {
                 #[cfg(unix)]
-                _closed_in_children: talea_region::ClosedInChildren::new(tcp(&stream).as_fd()),
+                _closed_in_children: talea_region::ClosedInChildren::new(socket(&stream).as_fd()),
                 stream,
-                tcp,
+                socket,
                 phase,
             })
         }))
@@ -60,7 +60,7 @@ struct WatchedTransport<S> {
     #[cfg(unix)]
     _closed_in_children: talea_region::ClosedInChildren,
     stream: S,
-    tcp: fn(&S) -> &TcpStream,
+    socket: fn(&S) -> &Socket,
     phase: Arc<Phase>,
 }
 
@@ -78,8 +78,7 @@ impl<S> WatchedTransport<S> {
 impl<S> Drop for WatchedTransport<S> {
     fn drop(&mut self) {
         if self.phase.is_reset() {
-            // If this fails, the connection is gone already.
-            let _ = (self.tcp)(&self.stream).set_zero_linger();
+            (self.socket)(&self.stream).drop_unsent();
         }
     }
 }

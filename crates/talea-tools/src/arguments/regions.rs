@@ -1,14 +1,14 @@
 //! The commands on regions.
 
-use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use axum::http::uri::Authority;
 use clap::Args;
+use talea_http::server::Address;
 
 use super::connection::Tls;
-use super::quantity::{address, at_least_one, duration};
+use super::quantity::{at_least_one, duration, listen_address, mode};
 use crate::page_source::Source;
 
 pub(super) const INSPECT: &str = "Look into the shared memory that a service counts in, from outside: its properties, \
@@ -124,9 +124,15 @@ pub(crate) struct ServeArguments {
     /// A process whose region is in its memory; the region is served also after the process has died
     #[arg(long, value_name = "PID")]
     pub pid: Vec<u32>,
-    /// The address to listen on
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9465", value_parser = address)]
-    pub listen: SocketAddr,
+    /// The address to listen on, or a Unix socket as unix:/run/talea/metrics.sock
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9465", value_parser = listen_address)]
+    pub listen: Address,
+    /// The mode of the Unix socket: who may write to it may connect [default: 600, or 660 with --socket-group]
+    #[arg(long, value_name = "MODE", value_parser = mode)]
+    pub socket_mode: Option<u32>,
+    /// The group of the Unix socket, by name or number, which may connect too
+    #[arg(long, value_name = "GROUP", value_parser = group)]
+    pub socket_group: Option<u32>,
     /// TLS and passwords, in the format of Prometheus' web configuration
     #[arg(long, value_name = "FILE")]
     pub web_config: Option<PathBuf>,
@@ -167,6 +173,12 @@ pub(crate) struct ServeArguments {
 fn user(text: &str) -> Result<u32, String> {
     let known = text.parse().ok().or_else(|| Some(uzers::get_user_by_name(text)?.uid()));
     known.ok_or_else(|| "found no such user, expected a name or a number".to_owned())
+}
+
+/// The number of a group.
+fn group(text: &str) -> Result<u32, String> {
+    let known = text.parse().ok().or_else(|| Some(uzers::get_group_by_name(text)?.gid()));
+    known.ok_or_else(|| "found no such group, expected a name or a number".to_owned())
 }
 
 fn host(text: &str) -> Result<String, String> {

@@ -31,6 +31,8 @@ mod serve_life;
 mod serve_push;
 #[cfg(target_os = "linux")]
 mod serve_regions;
+#[cfg(target_os = "linux")]
+mod serve_socket;
 mod server;
 #[cfg(target_os = "linux")]
 mod server_tls;

@@ -82,7 +82,8 @@ impl TestServer {
 
     pub(crate) async fn start_with(limits: Limits, mut stop: Stop, web: Option<&Path>) -> Self {
         let web = Arc::new(web.map_or_else(Web::nothing, |web| Web::open(web).unwrap()));
-        let server = Server::bind("127.0.0.1:0".parse().unwrap(), limits, web).unwrap();
+        let server =
+            Server::bind(std::net::SocketAddr::from(([127, 0, 0, 1], 0)), limits, web).unwrap();
         let (address, counts) = (server.local_addr(), server.counts());
         let hanging = Arc::new(AtomicUsize::new(0));
         let stopped = async move { stop.requested().await };

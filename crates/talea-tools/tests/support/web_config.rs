@@ -111,7 +111,9 @@ impl Folder {
         let runtime = Runtime::new().unwrap();
         let limits = Limits { connections: 1024, ..Limits::default() };
         let entered = runtime.enter();
-        let server = Server::bind("127.0.0.1:0".parse().unwrap(), limits, web.clone()).unwrap();
+        let server =
+            Server::bind(std::net::SocketAddr::from(([127, 0, 0, 1], 0)), limits, web.clone())
+                .unwrap();
         let address = server.local_addr();
         runtime.spawn(server.serve(page(), std::future::pending()));
         drop(entered);
