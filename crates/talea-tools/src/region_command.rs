@@ -28,8 +28,8 @@ pub(crate) fn chosen<'a>(
     let missing = names.iter().find(|name| look.families.iter().all(|it| it.name != **name));
     if let Some(name) = missing {
         bail!(
-            "found no family {name:?} among the {} that are there, and nothing was done; expected \
-             a name as a scrape has it, which `talea inspect` lists",
+            "found no family {name:?} among the {} in the region, and nothing was done; expected a \
+             name as in a scrape, which `talea inspect` lists",
             look.families.len()
         );
     }
@@ -49,7 +49,7 @@ pub(crate) async fn print_result(
         let _ = send.send(work());
     });
     let said = tokio::select! {
-        said = receive => said.context("it could not be done")??,
+        said = receive => said.context("failed")??,
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
     screen::write(said.as_bytes()).context("standard output")?;

@@ -74,7 +74,7 @@ fn stream(stream: Option<Stream>) -> Response {
             )
                 .into_response()
         }
-        None => busy("too many pages are open"),
+        None => busy("too many live pages are open"),
     }
 }
 

@@ -22,7 +22,7 @@ pub(super) fn page(all: &Postmortem) -> String {
         @match &all.record {
             Some(record) => { (seconds(record)) (endpoints(record)) }
             None => p.note {
-                "No agent recorded what happened second by second. " code { "talea serve --history FILE" }
+                "No agent recorded a history second by second. " code { "talea serve --history FILE" }
                 " does."
             },
         }

@@ -16,10 +16,9 @@ pub(super) fn text(all: &Postmortem) -> String {
     let mut out = String::new();
     match &all.record {
         Some(record) => push_record(&mut out, record),
-        None => out.push_str(
-            "No history: no agent recorded what happened second by second. `talea serve --history FILE` \
-             does.\n",
-        ),
+        None => {
+            out.push_str("No history: no agent recorded one. `talea serve --history FILE` does.\n")
+        }
     }
     if let Some(region) = &all.region {
         push_region(&mut out, region);

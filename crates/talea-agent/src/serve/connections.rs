@@ -33,7 +33,7 @@ pub fn register(
     web: &Arc<Web>,
     feed: &Arc<Feed>,
 ) -> Result<(), Error> {
-    let opts = Opts::new("talea_agent_history_bytes", "Memory for what the agent remembers.");
+    let opts = Opts::new("talea_agent_history_bytes", "Memory that the history takes.");
     let history = feed.clone();
     registry.observable_gauge(opts, move || history.history_bytes() as f64)?;
     if feed.is_in_file().is_some() {
@@ -66,7 +66,7 @@ pub fn register(
     registry.observable_counter(unauthorized, of_web(Web::unauthorized))?;
     let bad_reloads = Opts::new(
         "talea_agent_web_config_errors",
-        "Changes of the web configuration that were not taken because they were bad.",
+        "Changes of the web configuration that were rejected because they are not valid.",
     );
     registry.observable_counter(bad_reloads, of_web(Web::bad_reloads))?;
     closed(registry, counts.clone())?;
@@ -110,10 +110,8 @@ fn changes(registry: &Registry, feed: Arc<Feed>) -> Result<(), Error> {
 }
 
 fn history_file(registry: &Registry, feed: &Arc<Feed>) -> Result<(), Error> {
-    let up = Opts::new(
-        "talea_agent_history_file_up",
-        "Whether what the agent remembers is written to its file.",
-    );
+    let up =
+        Opts::new("talea_agent_history_file_up", "Whether the history is written to its file.");
     let history = feed.clone();
     registry.observable_gauge(up, move || f64::from(history.is_in_file() == Some(true)))?;
     let lost = Opts::new(

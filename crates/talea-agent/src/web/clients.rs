@@ -35,10 +35,7 @@ pub(super) fn verifier(
         ("client_ca_file", &section.client_ca_file),
     )?;
     if !matches!(policy, NONE | IF_GIVEN | REQUIRED) {
-        bail!(
-            "client_auth_type is {policy}, which is not supported; \
-             {NONE}, {IF_GIVEN} and {REQUIRED} are"
-        );
+        bail!("client_auth_type is {policy}, expected {NONE}, {IF_GIVEN} or {REQUIRED}");
     }
     if section.client_allowed_sans.is_some() && policy != REQUIRED {
         bail!("found client_allowed_sans, which needs client_auth_type to be {REQUIRED}");
@@ -79,13 +76,16 @@ enum Name {
 
 fn names_of(names: &[String]) -> Result<Vec<Name>> {
     if names.is_empty() {
-        bail!("client_allowed_sans is empty, which would let nobody in; leave it out or name some");
+        bail!(
+            "client_allowed_sans is empty, so every client would be rejected; leave it out or \
+            list names"
+        );
     }
     let names = names.iter().map(|name| match name.parse() {
         Ok(address) => Ok(Name::Address(address)),
         Err(_) if name.contains('@') && !name.contains(':') => Err(anyhow!(
-            "client_allowed_sans has the e-mail address {name}, which is not supported; hosts, \
-             IP addresses and URIs are"
+            "client_allowed_sans has the e-mail address {name}, expected hosts, IP addresses or \
+             URIs"
         )),
         Err(_) => Ok(Name::Text(name.clone())),
     });

@@ -50,7 +50,7 @@ struct User {
 impl Passwords {
     pub(super) fn new(users: BTreeMap<String, String>, checks: Turns) -> Result<Self> {
         let key = hmac::Key::generate(hmac::HMAC_SHA256, &SystemRandom::new())
-            .map_err(|_| anyhow!("the system has no random numbers"))?;
+            .map_err(|_| anyhow!("the system returned no random numbers"))?;
         let mut by_name = HashMap::new();
         for (name, hash) in users {
             check(&name, &hash)?;

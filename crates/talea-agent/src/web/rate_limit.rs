@@ -34,7 +34,7 @@ impl RateLimit {
             bail!("interval is more than a day, expected a day at most");
         }
         let Some(others) = section.burst.unwrap_or_default().checked_sub(1) else {
-            bail!("found no burst, expected 1 at least: nobody would be let in");
+            bail!("burst must be at least 1; otherwise every request is rejected");
         };
         // The product is far from what an instant can be.
         let ahead = interval.saturating_mul(others);

@@ -94,7 +94,7 @@ impl Rules {
             ("basic_auth_users", before.passwords.is_some(), self.passwords.is_some()),
         ] {
             if had && !has {
-                bail!("it has no {what} any more; to serve without, start again");
+                bail!("it lacks {what} now; to serve without, restart");
             }
         }
         Ok(self)

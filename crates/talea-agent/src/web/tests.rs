@@ -180,13 +180,13 @@ fn an_impossible_tls_setting_is_refused_with_the_possible_ones() {
     folder.copy("cert.pem", "ca.pem");
     let cases = "
 min_version: TLS10
-    min_version is TLS10, which is not supported; TLS12 and TLS13 are
+    min_version is TLS10, expected TLS12 or TLS13
 max_version: TLS11
-    max_version is TLS11, which is not supported; TLS12 and TLS13 are
+    max_version is TLS11, expected TLS12 or TLS13
 min_version: TLS13, max_version: TLS12
     min_version is above max_version, expected it below or the same
 max_version: TLS12, cipher_suites: [TLS_AES_128_GCM_SHA256]
-    cipher_suites has none for the versions from min_version to max_version
+    cipher_suites has no suite for the versions from min_version to max_version
 cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]
     cipher_suites has TLS_RSA_WITH_AES_128_CBC_SHA, which is not supported; these are: \
         TLS_AES_256_GCM_SHA384, TLS_AES_128_GCM_SHA256, TLS_CHACHA20_POLY1305_SHA256, \
@@ -196,11 +196,11 @@ cipher_suites: [TLS_RSA_WITH_AES_128_CBC_SHA]
 curve_preferences: [CurveP521]
     curve_preferences has CurveP521, which is not supported; these are: X25519, CurveP256, CurveP384
 client_auth_type: RequestClientCert
-    client_auth_type is RequestClientCert, which is not supported; NoClientCert, \
-        VerifyClientCertIfGiven and RequireAndVerifyClientCert are
+    client_auth_type is RequestClientCert, expected NoClientCert, \
+        VerifyClientCertIfGiven or RequireAndVerifyClientCert
 client_auth_type: RequireAnyClientCert
-    client_auth_type is RequireAnyClientCert, which is not supported; NoClientCert, \
-        VerifyClientCertIfGiven and RequireAndVerifyClientCert are
+    client_auth_type is RequireAnyClientCert, expected NoClientCert, \
+        VerifyClientCertIfGiven or RequireAndVerifyClientCert
 client_auth_type: RequireAndVerifyClientCert
     client_auth_type is RequireAndVerifyClientCert, which needs client_ca_file or client_ca
 client_ca_file: ca.pem
@@ -209,11 +209,11 @@ client_ca_file: ca.pem
 client_auth_type: VerifyClientCertIfGiven, client_ca_file: ca.pem, client_allowed_sans: [a]
     found client_allowed_sans, which needs client_auth_type to be RequireAndVerifyClientCert
 client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, client_allowed_sans: []
-    client_allowed_sans is empty, which would let nobody in; leave it out or name some
+    client_allowed_sans is empty, so every client would be rejected; leave it out or list names
 client_auth_type: RequireAndVerifyClientCert, client_ca_file: ca.pem, \
         client_allowed_sans: [alice@example.org]
-    client_allowed_sans has the e-mail address alice@example.org, which is not supported; hosts, \
-        IP addresses and URIs are
+    client_allowed_sans has the e-mail address alice@example.org, expected hosts, \
+        IP addresses or URIs
 ";
     assert_errors(cases, |more| folder.tls_error_of(&Folder::with_tls(more)));
 }
@@ -250,7 +250,7 @@ cert_file: cert.pem, key_file: cert.pem
 cert_file: cert.pem, key_file: locked.pem
     key_file locked.pem has no private key, expected one in PEM that is not encrypted…
 cert_file: cert.pem, key_file: other.key.pem
-    the key is not that of the certificate, expected a pair…
+    the key does not belong to the certificate, expected a pair…
 ";
     assert_errors(cases, |section| {
         folder.tls_error_of(&format!("tls_server_config: {{{section}}}"))
@@ -285,7 +285,7 @@ rate_limit: {interval: true}
 rate_limit: {interval: 2days, burst: 2}
     rate_limit: interval is more than…
 rate_limit: {interval: 1s}
-    rate_limit: found no burst, expected 1 at least: nobody would be let in…
+    rate_limit: burst must be at least 1; otherwise every request is rejected…
 http_server_config: {headers: {Server: mine}}
     http_server_config: headers: Server cannot be set, expected one of Content-Security-Policy, \
         Strict-Transport-Security, X-Content-Type-Options, X-Frame-Options, X-XSS-Protection…

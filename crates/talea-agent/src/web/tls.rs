@@ -49,7 +49,7 @@ pub(super) fn acceptor(
         .with_single_cert(certificates, key)
         .map_err(|error| match error {
             TlsError::InconsistentKeys(_) => {
-                anyhow!("the key is not that of the certificate, expected a pair")
+                anyhow!("the key does not belong to the certificate, expected a pair")
             }
             error => anyhow!("the certificate or its key cannot be used: {error}"),
         })?;
@@ -117,9 +117,10 @@ fn versions(
 ) -> Result<Vec<&'static SupportedProtocolVersion>> {
     let place = |field: &str, name: Option<&str>, default| match name {
         None => Ok(default),
-        Some(name) => VERSIONS.iter().position(|(version, _)| *version == name).ok_or_else(|| {
-            anyhow!("{field} is {name}, which is not supported; TLS12 and TLS13 are")
-        }),
+        Some(name) => VERSIONS
+            .iter()
+            .position(|(version, _)| *version == name)
+            .ok_or_else(|| anyhow!("{field} is {name}, expected TLS12 or TLS13")),
     };
     let min = place("min_version", section.min_version.as_deref(), 0)?;
     let max = place("max_version", section.max_version.as_deref(), VERSIONS.len() - 1)?;
@@ -131,7 +132,7 @@ fn versions(
         .filter(|version| suites.iter().any(|suite| suite.version().version == version.version))
         .collect();
     if chosen.is_empty() {
-        bail!("cipher_suites has none for the versions from min_version to max_version");
+        bail!("cipher_suites has no suite for the versions from min_version to max_version");
     }
     Ok(chosen)
 }

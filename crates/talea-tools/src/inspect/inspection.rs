@@ -267,8 +267,8 @@ fn series(snapshot: &Snapshot, name: &str) -> anyhow::Result<Vec<Series>> {
     match found {
         Some(family) => Ok(family.series().map(|series| Series::of(&series)).collect()),
         None => anyhow::bail!(
-            "found no family {name:?}, expected one of the {} that the region shows; without \
-             --family they are listed",
+            "found no family {name:?}, expected one of the {} in the region; without --family they \
+             are listed",
             snapshot.families().len()
         ),
     }

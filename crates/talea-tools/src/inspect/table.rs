@@ -39,7 +39,7 @@ pub(super) fn tables(inspection: &Inspection) -> String {
 fn header(region: &Header) -> String {
     let Header { layout_version, boot_id, bytes: len, created_unix_nanos, .. } = region;
     format!(
-        "a region of {}, layout {layout_version}, made {} in the boot {boot_id}",
+        "a region of {}, layout {layout_version}, created {} in the boot {boot_id}",
         bytes(*len),
         time(*created_unix_nanos)
     )
@@ -132,8 +132,7 @@ fn left_out(inspection: &Inspection) -> Vec<String> {
     .into_iter()
     .chain(without_owner.map(|(bytes, of)| {
         let words = format!(
-            "{} of {of} without an owner: being made right now, or left behind by processes that \
-             were killed.",
+            "{} of {of} without an owner: being allocated, or left by killed processes.",
             counted(bytes, "byte")
         );
         if_any(bytes, words)

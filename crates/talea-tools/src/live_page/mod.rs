@@ -42,7 +42,7 @@ impl LivePage {
 
     #[cfg(not(target_os = "linux"))]
     fn at(_: SocketAddr, _: &str) -> Result<Self> {
-        anyhow::bail!("--live: there is a live page on Linux alone")
+        anyhow::bail!("--live: the live page needs Linux")
     }
 
     pub(crate) fn watcher(&self) -> Option<&dyn Watcher> {

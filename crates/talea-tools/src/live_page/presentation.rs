@@ -137,7 +137,7 @@ impl Presentation {
         };
         let thread = std::thread::Builder::new().name("live page".to_owned());
         let thread = thread.spawn(move || runtime.block_on(serve));
-        let thread = thread.context("no thread for the live page")?;
+        let thread = thread.context("cannot start a thread for the live page")?;
         Ok(Self { feed, address, stage, end, thread })
     }
 

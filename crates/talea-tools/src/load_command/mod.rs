@@ -25,7 +25,7 @@ use talea_view::screen::{self, note};
 /// Fails when it cannot begin: no scenario, too few descriptors, or nothing at the URL.
 pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
     if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
-        bail!("--fail-if {condition} compares, and there is nothing to compare with: give a limit");
+        bail!("--fail-if {condition} needs something to compare with; give a limit with a unit");
     }
     let plan = plan(arguments)?;
     let samples = arguments.samples.as_deref().map(SamplesFile::prepare).transpose()?;
@@ -143,7 +143,8 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
         let arrivals = Arrivals { stages, poisson: arguments.poisson };
         return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(MAX_CONCURRENT) });
     }
-    let clients = arguments.clients.context("how many clients? say --clients N, or --rate R")?;
+    let clients =
+        arguments.clients.context("no number of clients: add --clients N, or --rate R")?;
     let until = match (arguments.iterations, arguments.total, time) {
         (Some(iterations), None, None) => Until::Iterations(iterations),
         (None, Some(total), None) => Until::Total(total),
@@ -161,7 +162,10 @@ fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
         ErrorKind::ConnectionRefused => {
             "Nothing listens there: start the service, or correct the URL."
         }
-        ErrorKind::TimedOut => "No connection in time: is the host up, or a firewall in between?",
+        ErrorKind::TimedOut => {
+            "No connection in time: check that the host is up and no firewall \
+            is in between."
+        }
         ErrorKind::InvalidData => {
             "Is it served over TLS? Name its certificate's issuer with --ca FILE, or accept any \
              certificate with --insecure."

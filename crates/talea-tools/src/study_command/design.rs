@@ -79,8 +79,8 @@ pub(super) fn service(arguments: &StudyArguments) -> Result<Service> {
 pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service> {
     match (Variant::parse(text)?, service(arguments)?) {
         (Variant::Urls(..), _) if arguments.metrics_url.is_some() => bail!(
-            "--ab {text:?} names a URL, behind which its metrics are named; --metrics-url is for \
-             variants that are command lines"
+            "--ab {text:?} is a URL, after which the URL of its metrics stands; --metrics-url is \
+             for variants that are command lines"
         ),
         (Variant::Urls(items, metrics), _) => {
             let connection = &arguments.connection;
@@ -116,7 +116,7 @@ pub(super) fn variant(arguments: &StudyArguments, text: &str) -> Result<Service>
 fn api(named: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = named {
         if !path.is_file() {
-            bail!("--api names {}, where no program is", path.display());
+            bail!("--api names {}, which is not a program", path.display());
         }
         return Ok(path.to_owned());
     }

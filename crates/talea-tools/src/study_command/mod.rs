@@ -41,7 +41,7 @@ pub(crate) async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending
 
 async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
-        bail!("--fail-if {condition} compares, and there is nothing to compare with: use --ab");
+        bail!("--fail-if {condition} needs something to compare with; use --ab");
     }
     let design = design::design(arguments, design::service(arguments)?)?;
     let folder = ReportFolder::prepare(&arguments.out)?;

@@ -34,7 +34,7 @@ impl Variant {
                 return Ok(Self::Urls(url.clone(), Some(metrics.clone())));
             }
             [url, ..] if is_url(url) => {
-                bail!("--ab {text:?}: behind a URL there is only the URL of its metrics")
+                bail!("--ab {text:?}: only the URL of its metrics may follow a URL")
             }
             _ => {}
         }

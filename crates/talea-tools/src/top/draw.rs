@@ -176,7 +176,7 @@ fn draw_endpoints(frame: &mut Frame<'_>, area: Rect, state: &mut State) {
                 "No endpoints: found no histogram of the durations of requests with a label for a \
                      method or a route."
             }
-            false => "No endpoint has the text of the filter in its name; Esc removes it.",
+            false => "No endpoint's name contains the filter; Esc removes it.",
         };
         let below = Rect { y: area.y + 2, height: area.height.saturating_sub(2), ..area };
         let wrap = ratatui::widgets::Wrap { trim: true };
@@ -195,7 +195,7 @@ fn cell(row: &live::Row, column: Column) -> Cell<'static> {
 
 fn draw_endpoint(frame: &mut Frame<'_>, area: Rect, state: &State, name: &str) {
     let Some(row) = state.table.rows.iter().find(|row| row.name == name) else {
-        let text = format!("{} is not there any more.", printable(name));
+        let text = format!("{} is gone.", printable(name));
         return frame.render_widget(Paragraph::new(text), area);
     };
     let most = row.trend.iter().copied().fold(0.0, f64::max);
@@ -241,7 +241,7 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect) {
     let notes = [
         "",
         "Errors are responses with a status of 500 or more. A time such as <250 ms is the bound of",
-        "its bucket, where buckets are wide. ±3% is by how much rates may be wrong, since reading",
+        "its bucket, if buckets are wide. ±3% is the uncertainty of rates, since reading",
         "the source takes some time. INFL are requests in flight. An endpoint that became slower, fails",
         "more often, or gets more or fewer requests than usual is yellow and first, whatever the order.",
     ];

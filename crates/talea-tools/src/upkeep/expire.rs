@@ -30,7 +30,7 @@ pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
         None => "for their family's time".to_owned(),
     };
     let mut said = format!(
-        "removed {gone} of {} in {} of {place}, which nobody had looked up {idle}\n",
+        "removed {gone} of {} in {} of {place} that had no look-up {idle}\n",
         count(series, "series", "series"),
         count(chosen.len() as u64, "family", "families"),
     );
@@ -38,8 +38,8 @@ pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
     if ago > LONG {
         let ago = humantime::format_duration(Duration::from_secs(ago.as_secs()));
         said += &format!(
-            "the sweep before this began {ago} ago: of what was looked up later nobody knows when \
-             that was; run this again after the time that you ask for\n"
+            "the sweep before this began {ago} ago, and the times of later look-ups are not known; \
+             run this again after the time of --idle\n"
         );
     }
     Ok(said)

@@ -19,8 +19,8 @@ pub(super) fn wipe(arguments: &WipeArguments) -> Result<String> {
     let other = chosen.iter().find(|family| !counts(family));
     if let (Some(other), false) = (other, affected.families.is_empty()) {
         bail!(
-            "{} is of type {}, which says what is now and cannot begin from 0, so nothing was \
-             done; expected counters, histograms and summaries",
+            "{} is of type {}, which shows the present and cannot be reset, so nothing was done; \
+             expected counters, histograms and summaries",
             other.name,
             other.kind.as_str()
         );
@@ -32,13 +32,13 @@ pub(super) fn wipe(arguments: &WipeArguments) -> Result<String> {
     let all = place.attach(&affected.owner)?.wipe(|name| wiped.contains(name));
     if !all {
         bail!(
-            "{place} has no room to note what some of its series counted, and these go on; the \
-             others were wiped"
+            "{place} has no room to note the values of some series, which keep them; the others \
+             were wiped"
         );
     }
     let (had, have) = (series(&before, &wiped), series(&place.look()?, &wiped));
     Ok(format!(
-        "wiped {} of {place}: {} count from 0, {} went until they are counted in again\n",
+        "wiped {} of {place}: {} count from 0, {} were removed until their next update\n",
         count(wiped.len() as u64, "family", "families"),
         count(have, "series", "series"),
         had.saturating_sub(have),

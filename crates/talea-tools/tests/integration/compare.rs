@@ -172,7 +172,7 @@ fn a_study_fails_where_its_condition_holds() {
         ("p50 > 0us", 1, "FAILED: case 1x5: p50 > 0us holds"),
         ("p50 > 60s", 0, "p50 > 60s is not shown"),
         ("failed > 0", 0, "failed > 0 is not shown: 0"),
-        ("p99 > 1.1x", 2, "there is nothing to compare with: use --ab"),
+        ("p99 > 1.1x", 2, "needs something to compare with; use --ab"),
         ("B: p99 > 1s", 2, "B: p99 > 1s names a case that this study lacks; it has 1x5"),
         ("p98 > 1s", 2, "expected one of rate, time"),
     ] {

@@ -80,7 +80,7 @@ fn a_load_fails_where_its_condition_holds() {
         (&["p50 > 60s"], 0, &["p50 > 60s is not shown"]),
         (&["rate < 0.001"], 0, &["rate < 0.001 is not shown"]),
         (&["failed > 0"], 0, &["failed > 0 is not shown: 0"]),
-        (&["p99 > 1.1x"], 2, &["there is nothing to compare with: give a limit"]),
+        (&["p99 > 1.1x"], 2, &["needs something to compare with; give a limit"]),
         (&["A: p99 > 1s"], 2, &["no such case"]),
         (&["cpu > 1us"], 2, &["did not measure this"]),
         (

@@ -73,7 +73,7 @@ fn a_wipe_leaves_all_declared_series_at_zero_while_the_service_runs_and_after_it
     assert_eq!(answered(&service), Some(3.0));
     let count = declared.len();
     let expected = format!(
-        "wiped 1 family of {path}: {count} series count from 0, 0 went until they are counted in again\n"
+        "wiped 1 family of {path}: {count} series count from 0, 0 were removed until their next update\n"
     );
     let by_name = ["wipe", &path, "--family", "http_requests_total"];
     assert_eq!(done(&by_name), expected);
@@ -127,7 +127,7 @@ fn only_the_families_that_are_named_are_wiped() {
     });
     let values = || counters.each_ref().map(Counter::get);
     let expected = format!(
-        "wiped 2 families of {path}: 2 series count from 0, 0 went until they are counted in again\n"
+        "wiped 2 families of {path}: 2 series count from 0, 0 were removed until their next update\n"
     );
     let two = ["wipe", &path, "--family", "one_total", "--family", "three_total"];
     assert_eq!(done(&two), expected);
@@ -223,15 +223,15 @@ fn idle_series_go_when_somebody_asks_and_others_stay() {
     for (more, expected) in [
         (
             &[][..],
-            "removed 0 of 2 series in 1 family of PATH, which nobody had looked up for their family's time\n",
+            "removed 0 of 2 series in 1 family of PATH that had no look-up for their family's time\n",
         ),
         (
             &["--idle", "1h"],
-            "removed 0 of 2 series in 1 family of PATH, which nobody had looked up for 1h\n",
+            "removed 0 of 2 series in 1 family of PATH that had no look-up for 1h\n",
         ),
         (
             &["--idle", "2m", "--family", "users_total"],
-            "removed 1 of 2 series in 1 family of PATH, which nobody had looked up for 2m\n",
+            "removed 1 of 2 series in 1 family of PATH that had no look-up for 2m\n",
         ),
     ] {
         let said = done(&[&["expire", &path], more].concat());
