@@ -184,3 +184,20 @@ impl Failure {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_book_names_every_metric_of_a_pusher() {
+        let registry = Registry::for_test().unwrap();
+        let metrics = Metrics::new(&registry, "a".to_owned()).unwrap();
+        metrics.response(200);
+        let text = registry.snapshot().to_text();
+        let names = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+        let book = include_str!("../../../docs/how-to/push.md");
+        let missing: Vec<&str> = names.filter(|name| !book.contains(&format!("`{name}"))).collect();
+        assert!(text.contains("talea_push_requests_total{") && missing.is_empty(), "{missing:?}");
+    }
+}
