@@ -56,6 +56,8 @@ export interface Process {
   started: number | null;
   alive: boolean;
   died: number | null;
+  /** How it ended, in words. */
+  reason?: string | null;
 }
 
 export interface Hello {

@@ -11,6 +11,10 @@ pub const RAISE_LIMIT: &str = "raise the limit (`ulimit -n`, or LimitNOFILE= of 
 /// files and directories that it has open for a moment.
 const OWN: u64 = 24;
 
+/// From so many descriptors on, some are for processes.
+const MANY: u64 = 512;
+const MOST_PROCESSES: u64 = 256;
+
 /// How the descriptors that a server of regions may have open are divided, so that neither its clients nor its regions
 /// take those of the other, or of the server itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +23,8 @@ pub struct Shares {
     pub limit: Option<u64>,
     pub clients: u64,
     pub regions: u64,
+    /// Living processes of which it is to be known how they end.
+    pub processes: u64,
 }
 
 impl Shares {
@@ -27,11 +33,14 @@ impl Shares {
         Self::of(getrlimit(Resource::Nofile).current, clients)
     }
 
-    /// Half of what the server leaves is for each. What clients do not need is for regions.
+    /// Processes have a part if there are many. Half of what they and the server leave is for each of the others. What
+    /// clients do not need is for regions.
     fn of(limit: Option<u64>, clients: u64) -> Self {
         let spare = limit.unwrap_or(u64::MAX).saturating_sub(OWN);
+        let processes = if spare < MANY { 0 } else { MOST_PROCESSES.min(spare / 8) };
+        let spare = spare - processes;
         let clients = clients.min(spare / 2).max(1);
-        Self { limit, clients, regions: spare.saturating_sub(clients).max(1) }
+        Self { limit, clients, regions: spare.saturating_sub(clients).max(1), processes }
     }
 }
 
@@ -50,16 +59,17 @@ mod tests {
 
     #[test]
     fn clients_and_regions_have_a_half_each_and_regions_what_clients_do_not_need() {
-        for (limit, clients, regions) in [
-            (Some(64), 20, 20),
-            (Some(1024), 500, 500),
-            (Some(4096), 1024, 3048),
-            (Some(40), 8, 8),
-            (Some(25), 1, 1),
-            (Some(0), 1, 1),
-            (None, 1024, u64::MAX - 24 - 1024),
+        for (limit, clients, regions, processes) in [
+            (Some(64), 20, 20, 0),
+            (Some(1024), 437, 438, 125),
+            (Some(4096), 1024, 2792, 256),
+            (Some(40), 8, 8, 0),
+            (Some(25), 1, 1, 0),
+            (Some(0), 1, 1, 0),
+            (None, 1024, u64::MAX - 24 - 1024 - 256, 256),
         ] {
-            assert_eq!(Shares::of(limit, 1024), Shares { limit, clients, regions }, "{limit:?}");
+            let shares = Shares { limit, clients, regions, processes };
+            assert_eq!(Shares::of(limit, 1024), shares, "{limit:?}");
         }
     }
 }

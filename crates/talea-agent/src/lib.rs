@@ -10,6 +10,7 @@
 
 pub mod change;
 pub mod descriptors;
+mod exits;
 pub mod history;
 pub mod live;
 pub mod page;

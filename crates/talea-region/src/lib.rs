@@ -59,6 +59,9 @@ mod open;
 #[allow(unsafe_code)]
 mod primitive;
 #[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
+#[allow(unsafe_code)]
+mod process_end;
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 mod read;
 mod reclaim;
 mod region;
@@ -89,6 +92,8 @@ pub use memory::guard::Guard;
 pub use memory::path::AddPath;
 pub use open::file::Opened;
 pub use open::processes::{fork_generation, forks};
+#[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
+pub use process_end::{ProcessEnd, process_end};
 #[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub use read::{FamilyUse, Overview, ProcessSlot, Reader, Standing};
 pub use region::Region;

@@ -5,6 +5,7 @@ import type { ComponentChildren } from 'preact';
 import { MARKS, type Surroundings } from '../charts/frame.ts';
 import { NONE, duration, level, moment, quantile, rate, share, uncertainty } from '../figures.ts';
 import type { BucketTable } from '../model/buckets.ts';
+import { lines } from '../model/marks.ts';
 import type { Sum } from '../model/sum.ts';
 import type { Timeline } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
@@ -148,16 +149,19 @@ export function Marks({ page: { service }, around: { window, marks } }: { page: 
   return (
     <section class="card marks" aria-label="Marks">
       <ul tabIndex={seen.length > 2 ? 0 : -1}>
-        {seen.slice(0, 50).map((mark) => (
-          <li key={`${mark.t} ${mark.kind} ${mark.of}`}>
-            <MarkName mark={mark} />
-            <time dateTime={new Date(mark.t).toISOString()}>{moment(mark.t)}</time>
-            <span>
-              {mark.of && <b>{printable(mark.of)}: </b>}
-              {printable(mark.text)} {mark === latest && <a href="postmortem">The minute before</a>}
-            </span>
-          </li>
-        ))}
+        {lines(seen)
+          .slice(0, 50)
+          .map(({ mark, deaths, since }) => (
+            <li key={`${mark.t} ${mark.kind} ${mark.of} ${mark.text}`}>
+              <MarkName mark={mark} />
+              <time dateTime={new Date(mark.t).toISOString()}>{moment(mark.t)}</time>
+              <span>
+                {mark.of && <b>{printable(mark.of)}: </b>}
+                {deaths > 1 && `${deaths} deaths since ${moment(since)}, the latest: `}
+                {printable(mark.text)} {mark === latest && <a href="postmortem">The minute before</a>}
+              </span>
+            </li>
+          ))}
       </ul>
     </section>
   );

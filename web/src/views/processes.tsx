@@ -113,7 +113,7 @@ function title(name: string): string {
   return known[0] ? known[0].toUpperCase() + known.slice(1) : name;
 }
 
-function RowOf({ process: { region, pid, started, alive, died }, now }: { process: Process; now: number }) {
+function RowOf({ process: { region, pid, started, alive, died, reason }, now }: { process: Process; now: number }) {
   const lived = started === null ? null : ((alive ? now : (died ?? now)) - started) / 1000;
   return (
     <tr>
@@ -122,6 +122,7 @@ function RowOf({ process: { region, pid, started, alive, died }, now }: { proces
         <span class={`mark ${alive ? 'started' : 'died'}`}>
           <span aria-hidden="true">{alive ? '●' : '✕'}</span> {alive ? 'alive' : 'dead'}
         </span>
+        {reason && <span class="unit">{printable(reason)}</span>}
       </td>
       <td>{printable(region) || '–'}</td>
       <td>{started === null ? '–' : moment(started)}</td>

@@ -10,6 +10,8 @@ use talea_page::Family;
 /// How many processes of a region live.
 pub const PROCESSES: &str = "talea_region_processes";
 pub(crate) const LAST_DEATH: &str = "talea_region_last_death_timestamp_seconds";
+/// How processes of a region ended.
+pub(crate) const ENDS: &str = "talea_region_process_ends_total";
 /// A service's own, where there is no agent.
 const STARTED: &str = "process_start_time_seconds";
 
@@ -50,6 +52,12 @@ impl Kind {
 }
 
 impl Mark {
+    /// Says more of it.
+    pub(crate) fn add(&mut self, text: &str) {
+        self.text.push_str("; ");
+        self.text.push_str(text);
+    }
+
     pub(crate) fn new(unix_millis: i64, kind: Kind, of: String, text: String) -> Self {
         Self { unix_millis, kind, of, text }
     }

@@ -13,6 +13,7 @@ mod step;
 mod window;
 pub mod words;
 
+pub(crate) use self::marks::ENDS;
 #[cfg(test)]
 pub(crate) use self::marks::LAST_DEATH;
 pub use self::marks::{Kind, Mark, PROCESSES, Watch, is_of_marks};

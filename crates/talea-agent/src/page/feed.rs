@@ -17,7 +17,9 @@ use tokio::sync::broadcast;
 use super::clients::{Clients, clients, clients_grown};
 use super::numbering::Numbering;
 use super::point::{InFlight, Point};
+use super::process::Process;
 use crate::change::{self, Change, Changes, Quantity};
+use crate::exits::{self, Reason};
 use crate::history::{History, Stretch, Time};
 use crate::live::{Kind, Mark, Moment, Reading, Step, Watch, unix_millis};
 use talea_page::Family;
@@ -66,6 +68,8 @@ struct State {
     watch: Watch,
     marks: VecDeque<Mark>,
     processes: Vec<Process>,
+    /// The processes that ended since the latest reading, as it is known now, and how.
+    ends: Vec<(Process, Reason)>,
     /// What is not shown, or not as it is defined, in words.
     faults: Vec<String>,
     /// The state of a study or load, as JSON.
@@ -90,28 +94,6 @@ pub struct Recorded {
     pub ended: Instant,
     pub families: Vec<Family>,
     pub processes: Vec<Process>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Process {
-    pub(crate) region: String,
-    pub(crate) pid: u64,
-    /// Since the machine booted: it says which process it is, whatever the wall clock says.
-    #[serde(skip)]
-    pub(crate) started_boot_nanos: u64,
-    /// In milliseconds since 1970.
-    #[serde(rename = "started")]
-    pub(crate) started_unix_millis: i64,
-    pub(crate) alive: bool,
-    #[serde(rename = "died")]
-    pub(crate) died_unix_millis: Option<i64>,
-}
-
-impl Process {
-    fn is(&self, other: &Self) -> bool {
-        let key = |of: &Self| (of.pid, of.started_boot_nanos);
-        self.region == other.region && key(self) == key(other)
-    }
 }
 
 /// A message to browsers.
@@ -152,9 +134,12 @@ impl Feed {
         let clients = clients(&families);
         let written = self.history().add(time, &families);
         let mut state = self.state();
-        let marks = state.watch.next(time.unix_millis, &families);
+        let mut marks = state.watch.next(time.unix_millis, &families);
+        let ends = std::mem::take(&mut state.ends);
+        let ends: Vec<(Process, String)> = ends.into_iter().map(in_words).collect();
+        explain(&mut marks, &ends, time.unix_millis);
         state.note_marks(&marks);
-        if let Some(changed) = state.note_processes(processes, time.unix_millis) {
+        if let Some(changed) = state.note_processes(processes, &ends, time.unix_millis) {
             self.send(Event::Text(changed));
         }
         let Time { unix_millis, steady } = time;
@@ -207,6 +192,11 @@ impl Feed {
         let state = self.state();
         let changes = state.changes.as_ref();
         changes.map(|it| (it.current().to_vec(), it.begun())).unwrap_or_default()
+    }
+
+    /// Takes processes that ended before the next reading is added, or before one earlier.
+    pub(crate) fn note_ends(&self, ends: Vec<(Process, Reason)>) {
+        self.state().ends.extend(ends);
     }
 
     /// Says what is not shown, or not as it is defined. There may be many; a page has room for some.
@@ -335,6 +325,26 @@ impl Feed {
     }
 }
 
+fn in_words((process, reason): (Process, Reason)) -> (Process, String) {
+    let (kind, detail) = reason.labels();
+    (process, exits::in_words(kind, &detail))
+}
+
+/// Says in the marks of deaths how processes ended. An end that is known later is a mark of its own.
+fn explain(marks: &mut Vec<Mark>, ends: &[(Process, String)], unix_millis: i64) {
+    let found = marks.len();
+    for (process, reason) in ends {
+        let text = format!("process {} {reason}", process.pid);
+        let is_its = |mark: &&mut Mark| mark.kind.is_death() && mark.of == process.region;
+        match marks[..found].iter_mut().find(is_its) {
+            Some(mark) => mark.add(&text),
+            None => {
+                marks.push(Mark::new(unix_millis, Kind::Died, process.region.clone(), text));
+            }
+        }
+    }
+}
+
 /// A change as an event in the list of the page.
 fn mark_of(event: change::Event, unix_millis: i64) -> Mark {
     let change::Event { change: Change { endpoint, since_unix_millis, text, .. }, has_begun } =
@@ -372,16 +382,25 @@ impl State {
 
     /// Takes the processes that live now: an event if they are others than before. One that is found again, as after
     /// its region could not be read, has not died.
-    fn note_processes(&mut self, living: Vec<Process>, unix_millis: i64) -> Option<Bytes> {
+    fn note_processes(
+        &mut self,
+        living: Vec<Process>,
+        ends: &[(Process, String)],
+        unix_millis: i64,
+    ) -> Option<Bytes> {
         let is_known = |process: &Process| living.iter().any(|found| found.is(process));
         let died = self.processes.iter().any(|it| it.alive && !is_known(it));
         let is_new = |found: &&Process| !self.processes.iter().any(|it| it.alive && it.is(found));
         let started: Vec<Process> = living.iter().filter(is_new).cloned().collect();
-        if !died && started.is_empty() {
+        if !died && started.is_empty() && ends.is_empty() {
             return None;
         }
         for process in self.processes.iter_mut().filter(|it| it.alive && !is_known(it)) {
             (process.alive, process.died_unix_millis) = (false, Some(unix_millis));
+        }
+        for (ended, reason) in ends {
+            let found = self.processes.iter_mut().find(|it| !it.alive && it.is(ended));
+            found.into_iter().for_each(|it| it.reason = Some(reason.clone()));
         }
         self.processes.retain(|it| it.alive || !is_known(it));
         self.processes.extend(started);
@@ -407,6 +426,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::change::tests as tests_of_change;
     use crate::history::Extent;
+    use talea_view::families::pages;
 
     #[test]
     fn a_process_is_the_same_after_its_region_was_unreadable_or_the_clock_was_set() {
@@ -417,14 +437,17 @@ pub(crate) mod tests {
             started_unix_millis,
             alive: true,
             died_unix_millis: None,
+            reason: None,
         };
         let mut state = State::default();
-        assert!(state.note_processes(vec![process(1, 1_000), process(2, 2_000)], 3_000).is_some());
+        assert!(
+            state.note_processes(vec![process(1, 1_000), process(2, 2_000)], &[], 3_000).is_some()
+        );
         let set = vec![process(1, 3_601_000), process(2, 3_602_000)];
-        assert_eq!(state.note_processes(set.clone(), 3_604_000), None);
-        assert!(state.note_processes(Vec::new(), 3_605_000).is_some());
+        assert_eq!(state.note_processes(set.clone(), &[], 3_604_000), None);
+        assert!(state.note_processes(Vec::new(), &[], 3_605_000).is_some());
         assert!(state.processes.iter().all(|process| !process.alive));
-        assert!(state.note_processes(set[..1].to_vec(), 3_606_000).is_some());
+        assert!(state.note_processes(set[..1].to_vec(), &[], 3_606_000).is_some());
         let found = state.processes.iter().map(|it| (it.pid, it.alive, it.died_unix_millis));
         assert_eq!(found.collect::<Vec<_>>(), [(2, false, Some(3_605_000)), (1, true, None)]);
     }
@@ -476,5 +499,54 @@ pub(crate) mod tests {
             }
             assert_eq!(feed.changes().1, [u64::from(is_agent), 0, 0, 0]);
         }
+    }
+
+    #[test]
+    fn how_a_process_ended_is_said_with_its_death_also_if_it_is_known_later() {
+        let minute = Duration::from_secs(60);
+        let history = History::new(Extent { seconds: minute, minutes: minute, bytes: 1 << 20 });
+        let feed = Feed::new(String::new(), history);
+        let process = |pid| Process {
+            region: "shop".to_owned(),
+            pid,
+            started_boot_nanos: pid,
+            started_unix_millis: 1,
+            alive: true,
+            died_unix_millis: None,
+            reason: None,
+        };
+        let add = |second: u64, living: &[Process], ends: Vec<(Process, Reason)>| {
+            let processes =
+                pages::gauge("talea_region_processes", &[("region=\"shop\"", living.len())]);
+            feed.note_ends(ends);
+            let time =
+                Time { unix_millis: second as i64 * 1_000, steady: Duration::from_secs(second) };
+            let (began, ended) = (Instant::now(), Instant::now());
+            let (families, processes) = (pages::read(&processes), living.to_vec());
+            feed.add(Recorded { time, began, ended, families, processes }).unwrap();
+        };
+        let all = [1, 2, 3].map(process);
+        let killed = Reason::Ended(talea::outside::ProcessEnd::Signal(9));
+        add(1, &all, Vec::new());
+        add(2, &all[1..], vec![(process(1), killed)]);
+        add(3, &all[2..], Vec::new());
+        add(4, &all[2..], vec![(process(2), Reason::OutOfMemory)]);
+        let state = feed.state();
+        let marks = serde_json::to_value(&state.marks).unwrap();
+        let texts: Vec<&str> =
+            marks.as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap()).collect();
+        let out_of_memory = "process 2 was killed by the system, since memory ran out";
+        assert_eq!(
+            texts,
+            [
+                "1 process found gone, 2 left; process 1 was killed by SIGKILL",
+                "1 process found gone, 1 left",
+                out_of_memory,
+            ]
+        );
+        let reasons: Vec<(u64, Option<&str>)> =
+            state.processes.iter().map(|it| (it.pid, it.reason.as_deref())).collect();
+        let of_memory = out_of_memory.strip_prefix("process 2 ");
+        assert_eq!(reasons, [(1, Some("was killed by SIGKILL")), (2, of_memory), (3, None)]);
     }
 }

@@ -12,6 +12,7 @@ mod events;
 mod feed;
 mod numbering;
 mod point;
+mod process;
 mod query;
 mod range;
 mod routes;
@@ -20,6 +21,7 @@ mod series;
 pub use self::assets::add_safety;
 #[cfg(test)]
 pub(crate) use self::feed::tests::add_second;
-pub use self::feed::{Feed, Process, Recorded, now};
+pub use self::feed::{Feed, Recorded, now};
+pub use self::process::Process;
 pub use self::query::parameters;
 pub use self::routes::{PAST_IS_BUSY, busy, routes};

@@ -4,7 +4,7 @@ use maud::{Markup, PreEscaped, Render, html};
 use talea_statistics::figures::{NONE, counted, plain, whole};
 
 use super::record::{Endpoint, Second};
-use super::text::{cells_of_endpoint, cells_of_second, value};
+use super::text::{cells_of_endpoint, cells_of_second, how, value};
 use super::{Postmortem, Record, Remains};
 use crate::live::words::{clock, date, level};
 use talea_view::chart::Chart;
@@ -37,7 +37,7 @@ fn verdict(record: Option<&Record>) -> Markup {
         @match record.died_unix_millis {
             Some(died) => p.verdict.bad {
                 span.mark aria-hidden="true" { "!" }
-                span { b { "A process was found dead at " (date(died)) "." } (in_flight(record)) }
+                span { b { "A process was found dead at " (date(died)) (how(record)) "." } (in_flight(record)) }
             },
             None => p.verdict.good {
                 span.mark aria-hidden="true" { "✓" }

@@ -1,15 +1,16 @@
 //! The last seconds before a process of a region died, or before now, from a history.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::exits;
 use crate::history::{Stretch, Time};
 use crate::live::{
-    CREATED, Kind, Mark, PROCESSES, REGION, Reading, Row, UP, Watch, Window, is_of_marks,
+    CREATED, ENDS, Mark, PROCESSES, REGION, Reading, Row, UP, Watch, Window, is_of_marks,
 };
-use talea_page::{Family, Label};
+use talea_page::{Family, Label, Series};
 use talea_view::families::Quantiles;
 
 const OF_AGENT: [&str; 2] = ["talea_agent_", "talea_region_"];
@@ -21,6 +22,8 @@ pub struct Record {
     /// When the agent found that a process was gone, in milliseconds since 1970; `None` if none died
     /// while it watched.
     pub(crate) died_unix_millis: Option<i64>,
+    /// How processes ended then, in words, as far as the agent found it.
+    pub(crate) reasons: Vec<String>,
     /// One after the other. The last one before a death has what was counted until then.
     pub(crate) seconds: Vec<Second>,
     /// The endpoints that had requests in these seconds, or in flight in the last of them.
@@ -94,13 +97,59 @@ impl Record {
             }
         });
         ticks.iter().find(|tick| tick.processes.is_some())?;
+        let found = death.as_ref().map(|death| after(death.tick));
+        let reasons = found.map(|found| reasons(recorded, region, found, after));
         Some(Self {
             region: region.to_owned(),
             died_unix_millis: death.map(|death| death.unix_millis),
+            reasons: reasons.unwrap_or_default(),
             seconds: seconds(&ticks),
             endpoints: endpoints(&ticks, last),
         })
     }
+}
+
+/// After a death was found, the agent finds within this time how the process ended.
+const FINDS: Duration = Duration::from_secs(15);
+
+/// How processes of a region ended about the time of a death.
+fn reasons(
+    recorded: &Stretch,
+    region: &str,
+    death: Duration,
+    after: impl Fn(usize) -> Duration,
+) -> Vec<String> {
+    let (mut counted, mut reasons) = (BTreeMap::new(), BTreeMap::new());
+    recorded.replay(|number, _, state| {
+        let at = after(number);
+        if at > death + FINDS {
+            return;
+        }
+        for (labels, count) in ends_of(&state.families_named(|name| name == ENDS), region) {
+            let before = counted.insert(labels.clone(), count).unwrap_or(0.0);
+            if at + Duration::from_secs(1) >= death && count > before {
+                *reasons.entry(labels).or_insert(0.0) += count - before;
+            }
+        }
+    });
+    let in_words = |((kind, detail), count): (&(String, String), &f64)| {
+        let reason = exits::in_words(kind, detail);
+        if *count > 1.0 { format!("{count} times: {reason}") } else { reason }
+    };
+    reasons.iter().map(in_words).collect()
+}
+
+/// How often processes of a region ended, by the kind of the reason and its detail.
+fn ends_of(families: &[Family], region: &str) -> Vec<((String, String), f64)> {
+    let value = |series: &Series, name: &str| {
+        let label = series.labels.iter().find(|label| label.name == name);
+        label.map(|label| label.value.clone()).unwrap_or_default()
+    };
+    let all = families.iter().flat_map(|family| &family.series);
+    let of_region = all.filter(|series| value(series, REGION) == region);
+    of_region
+        .filter_map(|it| Some(((value(it, "reason"), value(it, "detail")), it.value.number()?)))
+        .collect()
 }
 
 /// A death of a process: the number of the first tick that shows it, and when it was found.
@@ -115,7 +164,7 @@ fn death(recorded: &Stretch, region: &str) -> Option<Death> {
     let (mut watch, mut latest) = (Watch::default(), None);
     recorded.replay(|tick, time, state| {
         let marks = watch.next(time.unix_millis, &state.families_named(is_of_marks));
-        let is_death = |mark: &&Mark| mark.of == region && mark.kind != Kind::Started;
+        let is_death = |mark: &&Mark| mark.of == region && mark.kind.is_death();
         let last = marks.iter().filter(is_death).map(|mark| mark.unix_millis).max();
         latest = last.map(|unix_millis| Death { tick, unix_millis }).or(latest.take());
     });
@@ -274,6 +323,46 @@ mod tests {
         assert!(found.seconds.iter().all(|second| second.seconds == 1.0));
         assert_eq!(found.seconds.iter().map(|second| second.requests).sum::<u64>(), 21);
         assert_eq!(found.endpoints[0].requests, 21);
+    }
+
+    #[test]
+    fn how_a_process_ended_is_in_the_record_of_its_death() {
+        let of = |region: &str, reason: &str, detail: &str| {
+            format!("region=\"{region}\",reason=\"{reason}\",detail=\"{detail}\"")
+        };
+        let ends = [
+            // An hour ago; of another region; with the death; a second later, twice.
+            (of("shop", "exit_code", "1"), 10),
+            (of("bar", "signal", "SIGTERM"), 91),
+            (of("shop", "oom", ""), 90),
+            (of("shop", "signal", "SIGSEGV"), 91),
+            (of("shop", "signal", "SIGSEGV"), 91),
+            (of("shop", "exit_code", "0"), 110),
+        ];
+        let day = Duration::from_secs(86_400);
+        let mut history = History::new(Extent { seconds: day, minutes: day, bytes: 1 << 20 });
+        for second in 0..120u32 {
+            let mut counts = BTreeMap::new();
+            for (labels, since) in &ends {
+                *counts.entry(&**labels).or_insert(0u32) += u32::from(second >= *since);
+            }
+            let counts: Vec<(&str, u32)> = counts.into_iter().collect();
+            let page = gauge(PROCESSES, &[(SHOP, if second < 90 { 3 } else { 0 })])
+                + &gauge(LAST_DEATH, &[(SHOP, if second < 90 { 5 } else { 90 })])
+                + &pages::counter(ENDS, &counts);
+            let steady = Duration::from_secs(second.into());
+            let time = Time { unix_millis: i64::from(second) * 1_000, steady };
+            history.add(time, &pages::read(&page)).unwrap();
+        }
+        let recorded = history.last_seconds(Duration::MAX);
+        let found = Record::of(&recorded, "shop", "region", Duration::from_secs(20)).unwrap();
+        let expected =
+            ["was killed by the system, since memory ran out", "2 times: was killed by SIGSEGV"];
+        assert_eq!(found.reasons, expected);
+        let known = super::super::Postmortem { record: Some(found), region: None };
+        for text in [known.text(), known.html(), known.json().unwrap()] {
+            assert!(expected.iter().all(|reason| text.contains(reason)), "{text}");
+        }
     }
 
     #[test]

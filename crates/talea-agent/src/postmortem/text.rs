@@ -29,7 +29,9 @@ pub(super) fn text(all: &Postmortem) -> String {
 fn push_record(out: &mut String, record: &Record) {
     let name = printable(&record.region);
     let _ = match record.died_unix_millis {
-        Some(died) => writeln!(out, "{name}: a process was found dead at {}.\n", date(died)),
+        Some(died) => {
+            writeln!(out, "{name}: a process was found dead at {}.\n", date(died) + &how(record))
+        }
         None => writeln!(out, "{name}: no process died while the agent watched.\n"),
     };
     let headings =
@@ -50,6 +52,14 @@ fn push_record(out: &mut String, record: &Record) {
         table.add_row(iter::once(name).chain(cells_of_endpoint(endpoint)));
     }
     let _ = writeln!(out, "{table}");
+}
+
+/// How it ended, behind when it did: `: was killed by SIGSEGV`.
+pub(super) fn how(record: &Record) -> String {
+    match record.reasons.join("; ") {
+        reasons if reasons.is_empty() => String::new(),
+        reasons => format!(": {}", printable(&reasons)),
+    }
 }
 
 fn push_region(out: &mut String, region: &Remains) {

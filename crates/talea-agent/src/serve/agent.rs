@@ -9,11 +9,12 @@ use std::time::Instant;
 use talea::outside::{Look, Standing};
 use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
 
-use super::meters::{AgentMetrics, PathLabels, ProcessMeters, RegionLabel};
+use super::meters::{AgentMetrics, EndLabels, PathLabels, ProcessMeters, RegionLabel};
 use super::region::{Processes, Region};
 use super::source_error::{ErrorLog, SourceError, is_missing, log, system_error};
 use super::sources::{Sources, Unlisted};
 use crate::descriptors::{CONNECTIONS, RAISE_LIMIT, Shares};
+use crate::exits::{Identity, Reason};
 use crate::page::{Process, now};
 use crate::region_place::RegionPlace;
 use talea_view::printable;
@@ -206,9 +207,26 @@ impl Agent {
                 started_unix_millis: now.unix_millis_of_boot(process.started_boot_nanos),
                 alive: true,
                 died_unix_millis: None,
+                reason: None,
             }));
         }
         all
+    }
+
+    /// The files of the regions that can be read, by name.
+    pub(super) fn identities(&self) -> BTreeMap<String, Identity> {
+        let state = self.0.state();
+        let regions = state.regions.iter();
+        let identities = regions
+            .filter_map(|(name, slot)| Some((name.clone(), slot.found.as_ref().ok()?.identity()?)));
+        identities.collect()
+    }
+
+    /// Counts that a process of a region ended.
+    pub(super) fn note_end(&self, region: &str, reason: Reason) {
+        let (reason, detail) = reason.labels();
+        let labels = EndLabels { region, reason, detail: &detail };
+        self.0.processes.ends.with(labels).inc();
     }
 
     /// Whether a page has had no region since then because the system refused descriptors or

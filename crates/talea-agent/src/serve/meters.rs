@@ -15,6 +15,14 @@ pub(super) struct PathLabels<'a> {
     pub(super) path: &'a str,
 }
 
+/// How a process of a region ended.
+#[derive(Labels)]
+pub(super) struct EndLabels<'a> {
+    pub(super) region: &'a str,
+    pub(super) reason: &'a str,
+    pub(super) detail: &'a str,
+}
+
 /// How a scrape ended.
 #[derive(Clone, Copy, Debug, LabelValue)]
 pub(super) enum Outcome {
@@ -43,6 +51,10 @@ pub(super) struct ProcessMeters {
     /// When a region was made.
     #[metric(name = "region_created_timestamp_seconds")]
     pub(super) created: Family<RegionLabel<'static>, FloatGauge>,
+    /// Processes of a region that the agent saw alive and that ended, by their exit code, the signal that killed them, or
+    /// because memory ran out.
+    #[metric(name = "region_process_ends")]
+    pub(super) ends: Family<EndLabels<'static>, Counter>,
     /// When the agent last found a process of a region gone that it had seen alive.
     #[metric(name = "region_last_death_timestamp_seconds")]
     pub(super) last_death: Family<RegionLabel<'static>, FloatGauge>,

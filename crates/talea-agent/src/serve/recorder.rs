@@ -9,6 +9,7 @@ use talea::Scraper;
 
 use super::agent::Agent;
 use super::source_error::{ErrorLog, log};
+use crate::exits::Exits;
 use crate::page::{Feed, Recorded, now};
 use talea_view::printable;
 
@@ -25,6 +26,7 @@ pub struct Recorder {
     agent: Agent,
     scraper: Scraper<Agent>,
     feed: Arc<Feed>,
+    exits: Exits,
     large: BTreeMap<String, Size>,
     rests_until: Option<Instant>,
     errors: ErrorLog,
@@ -44,7 +46,8 @@ impl Recorder {
         let (large, errors) = (BTreeMap::new(), ErrorLog::default());
         let scraper = Scraper::new(agent);
         feed.find_changes();
-        Self { agent: agent.clone(), scraper, feed, large, rests_until: None, errors }
+        let (agent, exits) = (agent.clone(), Exits::default());
+        Self { agent, scraper, feed, exits, large, rests_until: None, errors }
     }
 
     /// Whether it records now, rather than rests.
@@ -67,6 +70,11 @@ impl Recorder {
         let ended = Instant::now();
         let families = self.scraper.page().to_families();
         let processes = self.agent.processes();
+        let ends = self.exits.next(&processes, &self.agent.identities());
+        for (process, reason) in &ends {
+            self.agent.note_end(&process.region, *reason);
+        }
+        self.feed.note_ends(ends);
         self.feed.set_faults(self.agent.faults());
         let recorded = Recorded { time, began, ended, families, processes };
         if let Err(error) = self.feed.add(recorded) {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use talea::outside::{Look, Reader, Standing};
 use talea::{AddPath, Error, LivingProcess, Snapshot, Windows};
 
+use crate::exits::Identity;
 use crate::region_place::RegionPlace;
 
 /// How often summaries are looked for without a scrape, when none is known.
@@ -108,6 +109,11 @@ impl Region {
         self.note_processes(began, out);
         self.recent().show(out);
         Ok(())
+    }
+
+    /// The device and the number of its file; `None` if the system refuses to look at it.
+    pub(super) fn identity(&self) -> Option<Identity> {
+        self.reader.identity().ok()
     }
 
     /// The names of its families, and how many series each has.

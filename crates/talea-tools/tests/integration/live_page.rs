@@ -204,6 +204,10 @@ fn a_service_that_is_killed_under_load_is_shown_to_its_last_request() {
     let known = fresh.get("/postmortem?format=json&region=shop", &[]).json();
     assert_eq!(known["region"]["endpoints"][0]["requests"], all, "{known}");
     assert_eq!(known["record"]["endpoints"][0]["requests"], all, "{known}");
+    // As the agent found it, unless its kernel does not say.
+    let reasons = known["record"]["reasons"].to_string();
+    let expected_reasons = ["was killed by SIGKILL", "the kernel is older than 6.15"];
+    assert!(expected_reasons.iter().any(|it| reasons.contains(it)), "{reasons}");
     assert_eq!(fresh.get("/postmortem?region=other", &[]).status, 404);
     drop(fresh);
     let path = folder.region();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use talea_region::{FamilyCopy, FamilyUse};
-pub use talea_region::{Overview, ProcessSlot, Standing, Storage};
+pub use talea_region::{Overview, ProcessEnd, ProcessSlot, Standing, Storage, process_end};
 
 use crate::definition::kind::Kind;
 use crate::definition::of_family;
