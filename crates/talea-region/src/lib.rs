@@ -37,6 +37,9 @@
 mod allocator;
 #[allow(unsafe_code)]
 mod atomic_ref;
+#[cfg(unix)]
+#[allow(unsafe_code)]
+mod children;
 #[allow(unsafe_code)]
 mod clock;
 mod config;
@@ -81,6 +84,8 @@ mod values;
 
 pub use allocator::return_large_buffers;
 pub use atomic_ref::AtomicRef;
+#[cfg(unix)]
+pub use children::{ChildrenUsage, children_usage};
 pub use clock::boot_nanos;
 pub use config::Config;
 pub use error::{FamilyError, OpenError, Overflow};
@@ -92,6 +97,8 @@ pub use memory::guard::Guard;
 pub use memory::path::AddPath;
 pub use open::file::Opened;
 pub use open::processes::{fork_generation, forks};
+#[cfg(all(target_os = "linux", not(loom)))]
+pub use open::siblings::remove_unused;
 #[cfg(all(target_os = "linux", not(loom), feature = "outside"))]
 pub use process_end::{ProcessEnd, process_end};
 #[cfg(all(target_os = "linux", not(loom), feature = "outside"))]

@@ -13,6 +13,8 @@ pub enum Ending {
     Failures,
     /// A signal stopped it. Exit status 130.
     Interrupted,
+    /// A command that it ran ended. Exit status of that command.
+    Code(u8),
 }
 
 impl From<Ending> for ExitCode {
@@ -21,6 +23,7 @@ impl From<Ending> for ExitCode {
             Ending::Clean => ExitCode::SUCCESS,
             Ending::Failures => ExitCode::from(1),
             Ending::Interrupted => ExitCode::from(INTERRUPTED),
+            Ending::Code(code) => ExitCode::from(code),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - `check`: a text of metrics, held against its format.
 //! - `inspect`: the region that a service counts in, read from outside.
 //! - `upkeep`: `wipe` and `expire`, for such a region.
+//! - `run_command`: a job with a region of its own.
 //! - `serve_push`: the receivers that the agent pushes to.
 //! - `top`: the endpoints of a service in a terminal.
 //! - `live_page`: the agent's live page for a study or a load while it runs.
@@ -28,6 +29,8 @@ mod page_source;
 mod postmortem_command;
 #[cfg(target_os = "linux")]
 mod region_command;
+#[cfg(target_os = "linux")]
+mod run_command;
 #[cfg(target_os = "linux")]
 mod serve_command;
 #[cfg(target_os = "linux")]
@@ -64,6 +67,11 @@ pub fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<Ending> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
+        // Its signals are for the command that it runs.
+        #[cfg(target_os = "linux")]
+        if let Command::Run(arguments) = command {
+            return run_command::run(arguments).await;
+        }
         let stop =
             Stop::on_signals(matches!(command, Command::Study(_)), talea_study::study::kill_all)?;
         match command {
@@ -76,6 +84,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Wipe(arguments) => upkeep::wipe(arguments, stop).await,
             #[cfg(target_os = "linux")]
             Command::Expire(arguments) => upkeep::expire(arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Run(_) => unreachable!("it was run before"),
             #[cfg(target_os = "linux")]
             Command::Serve(arguments) => serve_command::run(arguments, stop).await,
             #[cfg(all(target_os = "linux", feature = "top"))]

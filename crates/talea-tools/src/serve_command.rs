@@ -88,7 +88,7 @@ pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending>
         address => note(format_args!("talea serve: listening on {scheme}://{address}/metrics")),
     }
     let recorder = Recorder::new(&agent, Arc::clone(&feed));
-    tokio::spawn(keep_up(agent.clone(), recorder));
+    tokio::spawn(keep_up(agent.clone(), recorder, arguments.keep_dead));
     let pushing = pushing.map(|pushing| tokio::spawn(pushing.run(stop.clone())));
     let hosts = Hosts::new(server.local_addr(), arguments.host, Some(web));
     let at_once = usize::try_from(arguments.at_once).unwrap_or(usize::MAX);
@@ -142,7 +142,7 @@ async fn farewell(mut stop: Stop) {
 }
 
 /// Looks for regions, keeps the quantiles of the last minutes and records.
-async fn keep_up(agent: Agent, mut recorder: Recorder) {
+async fn keep_up(agent: Agent, mut recorder: Recorder, keep_dead: Option<Duration>) {
     let mut memory = Snapshot::default();
     let mut ticks = tokio::time::interval(EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -154,6 +154,9 @@ async fn keep_up(agent: Agent, mut recorder: Recorder) {
             match recorder.is_due() {
                 true => recorder.record(),
                 false => agent.keep_up(&mut memory),
+            }
+            if let Some(keep) = keep_dead {
+                agent.remove_dead(keep);
             }
             (memory, recorder)
         });

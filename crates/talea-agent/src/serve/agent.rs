@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use talea::outside::{Look, Standing};
 use talea::{AddPath, Config, Page, Registry, Scrapable, Snapshot};
@@ -126,6 +126,33 @@ impl Agent {
     /// Looks for regions.
     pub fn refresh(&self) {
         self.0.regions();
+    }
+
+    /// Removes the files of regions of directories in which the agent found no living process for so long. A process that
+    /// opens a file meanwhile keeps it.
+    pub fn remove_dead(&self, keep: Duration) {
+        for (name, region) in self.0.regions() {
+            if region.processes().dead_for().is_none_or(|dead| dead < keep) {
+                continue;
+            }
+            let source = self.0.state().regions.get(&name).map(|slot| slot.source.clone());
+            let Some(RegionPlace::File(path)) = source else { continue };
+            if self.0.sources.files.contains(&path) {
+                continue;
+            }
+            match talea::outside::remove_unused(&path, &self.0.owners) {
+                Ok(true) => log(&format!(
+                    "{name}: {} is removed: no process used it for {}",
+                    path.display(),
+                    humantime::format_duration(keep)
+                )),
+                Ok(false) => {}
+                Err(error) => {
+                    let path = path.display();
+                    self.0.errors.write_seldom(&format!("{name}: cannot remove {path}: {error}"));
+                }
+            }
+        }
     }
 
     /// Keeps quantiles up to date where nobody scrapes: to be called once a second, with
@@ -464,6 +491,12 @@ impl Inner {
             let labels = PathLabels { region, path: path.name() };
             self.processes.adds_by.with(labels).set(found.count_by(path) as i64);
         }
+        match found.dead_since() {
+            Some(time) => self.processes.dead_since.with(RegionLabel { region }).set(time),
+            None => {
+                self.processes.dead_since.remove(RegionLabel { region });
+            }
+        }
         if let Some(time) = found.last_death() {
             self.processes.last_death.with(RegionLabel { region }).set(time);
         }
@@ -480,6 +513,7 @@ impl Inner {
     }
 
     fn forget_processes(&self, region: &str) {
+        self.processes.dead_since.remove(RegionLabel { region });
         self.processes.created.remove(RegionLabel { region });
         self.processes.processes.remove(RegionLabel { region });
         for path in AddPath::all() {

@@ -55,6 +55,9 @@ pub(super) struct ProcessMeters {
     /// because memory ran out.
     #[metric(name = "region_process_ends")]
     pub(super) ends: Family<EndLabels<'static>, Counter>,
+    /// Since when the agent has found no living process of a region.
+    #[metric(name = "region_dead_since_timestamp_seconds")]
+    pub(super) dead_since: Family<RegionLabel<'static>, FloatGauge>,
     /// When the agent last found a process of a region gone that it had seen alive.
     #[metric(name = "region_last_death_timestamp_seconds")]
     pub(super) last_death: Family<RegionLabel<'static>, FloatGauge>,

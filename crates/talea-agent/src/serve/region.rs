@@ -28,6 +28,8 @@ pub(super) struct Processes {
     /// When one was found gone that had been seen alive, in seconds since 1970.
     last_death: Option<f64>,
     noted: Option<Instant>,
+    /// When none was found alive first, and in seconds since 1970.
+    dead_since: Option<(Instant, f64)>,
 }
 
 impl Processes {
@@ -40,6 +42,10 @@ impl Processes {
         if self.living.difference(&living).next().is_some() {
             self.last_death = Some(now);
         }
+        self.dead_since = match living.is_empty() {
+            true => self.dead_since.or(Some((Instant::now(), now))),
+            false => None,
+        };
         self.living = living;
         self.noted = Some(Instant::now());
     }
@@ -54,6 +60,16 @@ impl Processes {
 
     pub(super) fn count_by(&self, path: AddPath) -> usize {
         self.living.iter().filter(|process| process.adds == path).count()
+    }
+
+    /// How long none was found alive.
+    pub(super) fn dead_for(&self) -> Option<Duration> {
+        self.dead_since.map(|(since, _)| since.elapsed())
+    }
+
+    /// Since when none was found alive, in seconds since 1970.
+    pub(super) fn dead_since(&self) -> Option<f64> {
+        self.dead_since.map(|(_, since)| since)
     }
 
     /// When one was last found gone, in seconds since 1970.

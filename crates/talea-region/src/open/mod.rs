@@ -10,4 +10,4 @@ pub(crate) mod file;
 pub(crate) mod processes;
 #[cfg(all(target_os = "linux", not(loom)))]
 #[allow(unsafe_code)]
-mod siblings;
+pub(crate) mod siblings;

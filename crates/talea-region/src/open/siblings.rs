@@ -84,6 +84,33 @@ fn remove_older(path: &Path, last: &Path, users: &[u32]) -> Vec<PathBuf> {
     older
 }
 
+/// Removes the region in a file of one of these users (user ids), if no process uses it; whether it did. A process that
+/// opens the path meanwhile either keeps the file or makes a new one.
+///
+/// # Errors
+///
+/// The system refuses to remove it, or another process keeps it locked.
+pub fn remove_unused(path: impl AsRef<Path>, owners: &[u32]) -> io::Result<bool> {
+    let path = path.as_ref();
+    let removed = alone_with(path, || {
+        if !is_unused_region(path, owners) {
+            return Ok(false);
+        }
+        // A process that opens it locks a slot first, and then looks whether the path names the file. So either it
+        // finds another name here, or this finds its slot.
+        let aside = free_name(path);
+        fs::rename(path, &aside)?;
+        if is_unused_region(&aside, owners) {
+            fs::remove_file(&aside)?;
+            return Ok(true);
+        }
+        let mut places = std::iter::once(path.to_owned()).chain(siblings(path));
+        places.find(|place| rename_new(&aside, place).is_ok());
+        Ok(false)
+    });
+    removed?.unwrap_or(Ok(false))
+}
+
 /// Whether a file is a region, of whatever layout and boot, that no process uses.
 fn is_unused_region(path: &Path, users: &[u32]) -> bool {
     let mut magic = [0; 8];

@@ -23,7 +23,7 @@ use self::quantity::{address, at_least_one, duration};
 #[cfg(target_os = "linux")]
 pub(crate) use self::regions::{
     ExpireArguments, InspectArguments, PostmortemArguments, RegionFamilies, RegionSource,
-    ServeArguments, TopArguments, WipeArguments,
+    RunArguments, ServeArguments, TopArguments, WipeArguments,
 };
 use self::request::Requests;
 
@@ -62,6 +62,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(long_about = regions::SERVE)]
     Serve(ServeArguments),
+    /// Run a command as a job with a region of its own, and record how it ended
+    #[cfg(target_os = "linux")]
+    #[command(long_about = regions::RUN)]
+    Run(RunArguments),
     /// Watch the endpoints of a service as it runs, in a terminal
     #[cfg(all(target_os = "linux", feature = "top"))]
     #[command(long_about = regions::TOP)]

@@ -136,6 +136,10 @@ pub(crate) struct ServeArguments {
     /// TLS and passwords, in the format of Prometheus' web configuration
     #[arg(long, value_name = "FILE")]
     pub web_config: Option<PathBuf>,
+    /// Remove a region's file from its directory (--dir) once no process used it for this time; otherwise
+    /// files of dead regions stay
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub keep_dead: Option<Duration>,
     /// Also push the page to the receivers in this file, by Prometheus remote-write or OTLP; it is TOML as
     /// docs/how-to/push.md describes
     #[arg(long, value_name = "FILE")]
@@ -167,6 +171,40 @@ pub(crate) struct ServeArguments {
     /// Number of scrapes served at the same time; each takes memory for all values
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = at_least_one)]
     pub at_once: u64,
+}
+
+pub(super) const RUN: &str = "Run a command as a job with a region of its own, and record how it ended.\n\n\
+        The region is the file DIR/NAME.talea. The command gets its path as TALEA_REGION, so what it records with \
+        Talea's libraries is there. talea_job_runs_total counts runs by outcome; talea_job_… has the last run's exit \
+        code, start, end, duration, CPU time and peak memory, and the time of the last success. The file stays, \
+        for `talea serve --dir DIR --keep-dead 1h` to serve, and the next run continues it.\n\n\
+        Signals are forwarded to the command. If the region cannot be opened, the command runs without it.";
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: that of the command; 128 plus the signal's number if a signal ended it; 126 if it \
+        cannot be run, 127 if there is no such command; 2 usage."
+)]
+pub(crate) struct RunArguments {
+    /// The directory of the region, on tmpfs
+    #[arg(long, value_name = "DIR", default_value = "/dev/shm")]
+    pub region: PathBuf,
+    /// The job's name, which is its region's [default: the name of the command's file]
+    #[arg(long, value_parser = job)]
+    pub name: Option<String>,
+    /// A group that may read a new region, by name or number
+    #[arg(long, value_name = "GROUP", env = "TALEA_REGION_GROUP", value_parser = group)]
+    pub group: Option<u32>,
+    /// The command and its arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<std::ffi::OsString>,
+}
+
+fn job(text: &str) -> Result<String, String> {
+    match text.is_empty() || text.contains('/') {
+        true => Err("expected a file name, without /".to_owned()),
+        false => Ok(text.to_owned()),
+    }
 }
 
 /// The number of a user.

@@ -12,6 +12,8 @@ mod completions;
 #[cfg(target_os = "linux")]
 mod inspect;
 #[cfg(target_os = "linux")]
+mod jobs;
+#[cfg(target_os = "linux")]
 mod live_page;
 mod load;
 mod load_models;

@@ -23,4 +23,6 @@ mod reader;
 
 #[cfg(target_os = "linux")]
 pub use reader::*;
+#[cfg(target_os = "linux")]
+pub use talea_region::remove_unused;
 pub use talea_region::return_large_buffers;
