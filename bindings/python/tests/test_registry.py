@@ -175,7 +175,7 @@ def test_info_and_enum(registry):
     circuit.labels("x").state("open")
     assert registry.get_sample_value("circuit", {"to": "x", "circuit": "closed"}) == 0
     assert registry.get_sample_value("circuit", {"to": "x", "circuit": "open"}) == 1
-    for states, reason in [([], "1 to 64 states, this one 0$"), (["a", "a"], '"a" is there twice; name each state once')]:
+    for states, reason in [([], "1 to 64 states; found 0$"), (["a", "a"], '"a" is given twice; name each state once')]:
         with pytest.raises(ValueError, match=reason):
             talea_metrics.Enum("valve", "V.", states=states, registry=registry)
     with pytest.raises(ValueError, match="half.*closed.*open"):

@@ -87,7 +87,7 @@ pub fn register(registry: &Registry, build: Build<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The [`Build`](crate::build::Build) of the crate that calls it: name and version are those of its
+/// The [`Build`](crate::build::Build) of the crate that calls it: name and version come from its
 /// `Cargo.toml`, and the revision is the value of the variable `GIT_REVISION` while it was
 /// compiled, as in `GIT_REVISION=$(git rev-parse HEAD) cargo build --release`. If it was not set,
 /// the revision is empty.

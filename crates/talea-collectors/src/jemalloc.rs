@@ -34,7 +34,7 @@ use std::hint::black_box;
 use talea::{Combine, Error, Gauge, Opts, Registry};
 use tikv_jemalloc_ctl::{Result, epoch, stats, thread};
 
-/// The allocator that the metrics describe, for `#[global_allocator]`. It is that of the crate
+/// The allocator that the metrics describe, for `#[global_allocator]`. It is the allocator of the crate
 /// `tikv-jemallocator` 0.7, whose features configure it; a program can have one version of that
 /// crate.
 pub use tikv_jemallocator::Jemalloc;

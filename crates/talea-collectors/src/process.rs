@@ -6,14 +6,14 @@
 //! | `process_cpu_seconds_total` | CPU time of all threads, user and system |
 //! | `process_resident_memory_bytes` | memory that is in RAM |
 //! | `process_virtual_memory_bytes` | address space |
-//! | `process_virtual_memory_max_bytes` | address space that it may have (`RLIMIT_AS`); 2⁶⁴ where there is no limit, as Go's client shows it |
+//! | `process_virtual_memory_max_bytes` | address space that it may have (`RLIMIT_AS`); 2⁶⁴ if there is no limit, as Go's client shows it |
 //! | `process_open_fds`, `process_max_fds` | open descriptors, and how many there may be |
 //! | `process_threads` | threads |
 //! | `process_start_time_seconds` | when it started, in seconds since 1970 |
 //!
-//! If processes share a registry, these are sums over the living ones. The start is that of the first, and
+//! If processes share a registry, these are sums over the living ones. The start is the start of the first, and
 //! the address space that a process may have is the smallest of all, since no limit is no number to add up.
-//! CPU time is that of all there ever were.
+//! CPU time is the total of all processes so far.
 //!
 //! Values are read at each snapshot, of the process that takes it. One that cannot be
 //! read at that moment stays as it was. They come from `/proc/self/stat`,

@@ -15,7 +15,7 @@ use talea_http::{Endpoints, MetricsServer, RequestBody};
 use tokio::net::TcpListener;
 use tower::{Layer, service_fn};
 
-async fn answer(request: Request<RequestBody<Incoming>>) -> Result<Response<String>, Infallible> {
+async fn respond(request: Request<RequestBody<Incoming>>) -> Result<Response<String>, Infallible> {
     let mut response = match request.uri().path().strip_prefix("/hello/") {
         Some(name) => Response::new(format!("Hello, {name}!\n")),
         None => Response::new(String::new()),
@@ -37,7 +37,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         let is_hello = request.uri().path().starts_with("/hello/");
         if is_hello && request.method() == Method::GET { hello } else { unmatched }
     });
-    let service = metered.layer(service_fn(answer));
+    let service = metered.layer(service_fn(respond));
 
     let metrics = MetricsServer::bind(([127, 0, 0, 1], port(2)).into(), &registry)?;
     let listener = TcpListener::bind(("127.0.0.1", port(1))).await?;

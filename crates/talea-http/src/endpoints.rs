@@ -63,18 +63,18 @@ impl Endpoints {
         self.endpoint(methods, route, &format!("{} {route}", method.as_str()))
     }
 
-    /// Declares an endpoint that answers every method; each known one has its own series. Those of
-    /// `GET` are created, those of another one by its first request.
+    /// Declares an endpoint that handles every method; each known one has its own series. The series for
+    /// `GET` are created at once, the series for another method by its first request.
     pub fn declare_any(&self, route: &str) -> Endpoint {
         self.unnamed(Methods::Each, route)
     }
 
-    /// Declares the answer to the methods that a route does not have: they are `_OTHER`.
+    /// Declares the endpoint for the methods that a route does not have: they are `_OTHER`.
     pub fn declare_rest(&self, route: &str) -> Endpoint {
         self.unnamed(Methods::Rest, route)
     }
 
-    /// Declares the answer to requests that no route matches: `_unmatched`.
+    /// Declares the endpoint for requests that no route matches: `_unmatched`.
     pub fn unmatched(&self) -> Endpoint {
         self.declare_rest(UNMATCHED)
     }
@@ -115,7 +115,7 @@ impl Endpoints {
         match methods {
             Methods::One(method) => self.declare_known(method, route),
             Methods::Each => self.endpoint(methods, route, route),
-            // No declared handler answers these, whatever the route.
+            // No declared handler handles these, whatever the route.
             Methods::Rest => self.endpoint(methods, route, UNMATCHED),
         }
     }

@@ -53,7 +53,7 @@
 //!
 //! # Scrapes
 //!
-//! [`MetricsServer`] answers `GET /metrics` on a port, a thread and a runtime of its own.
+//! [`MetricsServer`] serves `GET /metrics` on a port, a thread and a runtime of its own.
 //! [`Exposition`] is a service for a router that you have. Both use the format that the scraper
 //! asks for (text, OpenMetrics or protobuf), compressed with the features `gzip` and `zstd`, if the
 //! scraper accepts that. They send large scrapes piece by piece, so that a slow

@@ -10,7 +10,7 @@ use crate::labels::extension::ExtensionLabel;
 use crate::labels::status::StatusLabel;
 
 /// Options of metering, a builder that ends with [`register`](Self::register). Each has a
-/// default; `Opts::new()` has those of [`Router::metered`](crate::axum::Router::metered).
+/// default; `Opts::new()` has the defaults of [`Router::metered`](crate::axum::Router::metered).
 ///
 /// ```
 /// use talea::{LabelValue, Registry};
@@ -64,7 +64,7 @@ impl Opts {
         self
     }
 
-    /// A prefix of each metric's name, joined by `_`. Default: none.
+    /// A prefix of each metric's name, joined by `_`. Default: no prefix.
     pub fn prefix(mut self, prefix: &str) -> Self {
         self.prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}_") };
         self
@@ -126,7 +126,7 @@ impl Opts {
     }
 
     /// Thresholds of the histograms of durations, in seconds, as for
-    /// [`talea::Opts::buckets`]. Default: those of the convention.
+    /// [`talea::Opts::buckets`]. Default: the thresholds of the convention.
     pub fn durations(mut self, seconds: &[f64]) -> Self {
         self.durations = Some(seconds.to_vec());
         self
@@ -147,9 +147,9 @@ impl Opts {
     }
 
     /// Quantiles to show of the last ten minutes' durations, from 0 to 1, ascending:
-    /// those of `http_request_duration_seconds` in `http_request_duration_recent_seconds`,
+    /// the quantiles of `http_request_duration_seconds` in `http_request_duration_recent_seconds`,
     /// and so on. They cost a request nothing; the reader of a snapshot computes them, see
-    /// [`Summary`](talea::Summary). Default: none.
+    /// [`Summary`](talea::Summary). Default: no quantiles.
     pub fn quantiles(mut self, quantiles: &[f64]) -> Self {
         self.quantiles = quantiles.to_vec();
         self
@@ -162,7 +162,7 @@ impl Opts {
     }
 
     /// A label whose value is in the request's extensions, as a `T`, when it arrives at
-    /// the meter: a layer outside of the meter puts it there. It is empty if there is none.
+    /// the meter: a layer outside of the meter puts it there. It is empty if there is no such value.
     ///
     /// The values of `T` are fixed, so the number of series stays bounded: an enum with
     /// `#[derive(LabelValue)]`, a `bool`, or a [`label_set!`](talea::label_set), whose
@@ -189,18 +189,18 @@ impl Opts {
     /// Adds a label for the host that requests name (without a port, in any case). Its values
     /// are these hosts; any other is `_other`. An IPv6 address has its brackets: `[::1]`. The label
     /// is `host`, in [`Convention::OpenTelemetry`] `server_address`. Default: no such label. A host
-    /// that no request can name, such as one with a port, is an error where the options are used.
+    /// that no request can name, such as one with a port, is an error when the options are registered.
     pub fn hosts(mut self, hosts: &[&str]) -> Self {
         self.hosts = hosts.iter().map(|host| host.to_ascii_lowercase()).collect();
         self
     }
 
     /// Methods of extensions of HTTP that have their own name in the label of the method, such as
-    /// `PROPFIND` of WebDAV, wherever that is the method that was sent: in each convention for an
-    /// endpoint of [any](crate::axum::any) method, and in [`Convention::OpenTelemetry`] and those of
+    /// `PROPFIND` of WebDAV, if that is the method that was sent: in each convention for an
+    /// endpoint of [any](crate::axum::any) method, and in [`Convention::OpenTelemetry`] and the conventions of
     /// other libraries for all. Any other method is `_OTHER`, or what the convention has for it. Those
-    /// of RFC 9110, `PATCH` and (where the convention knows it) `QUERY` need not be named. Case matters,
-    /// as in a request. Default: none. A text that is no method is an error where the options are used.
+    /// of RFC 9110, `PATCH` and (if the convention knows it) `QUERY` need not be named. Case matters,
+    /// as in a request. Default: no further methods. A text that is not a method is an error when the options are registered.
     pub fn methods(mut self, methods: &[&str]) -> Self {
         self.methods = methods.iter().map(|&method| method.to_owned()).collect();
         self

@@ -77,7 +77,7 @@ pub fn source_of(address: IpAddr) -> IpAddr {
 }
 
 impl Client {
-    /// A client with an address and a name; an empty name if there is none. Clients without an
+    /// A client with an address and a name; an empty name if it has no name. Clients without an
     /// address share one source.
     pub fn new(address: Option<IpAddr>, name: impl Into<Vec<u8>>) -> Self {
         Self { source: address.map(source_of), name: name.into() }
@@ -176,7 +176,7 @@ impl State {
         Some(next)
     }
 
-    /// The place of the client that was served last among those that match, from 1; 0 if there is none.
+    /// The place of the client that was served last among those that match, from 1; 0 if no client matches.
     fn last_served(&self, matches: impl Fn(&Client) -> bool) -> usize {
         self.recent.iter().rposition(matches).map_or(0, |place| place + 1)
     }

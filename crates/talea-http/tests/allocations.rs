@@ -74,12 +74,12 @@ where
     let mut count = |request| {
         let before = thread_stats();
         // As hyper's services are called, a clone for each request.
-        let answered = pin!(async {
-            let answer = service.clone().oneshot(request).await.unwrap();
-            assert!(answer.status().is_success());
-            drain(answer.into_body()).await
+        let responded = pin!(async {
+            let response = service.clone().oneshot(request).await.unwrap();
+            assert!(response.status().is_success());
+            drain(response.into_body()).await
         });
-        assert!(answered.poll(&mut cx).is_ready());
+        assert!(responded.poll(&mut cx).is_ready());
         let spent = thread_stats().since(before);
         spent.allocs + spent.reallocs
     };
@@ -306,10 +306,10 @@ fn an_endpoint_and_each_combination_of_attributes_take_few_kilobytes() {
                 let request = hyper::Request::builder().method(method).uri(uri).version(version);
                 let request = request.body(pieces()).unwrap();
                 let before = thread_stats();
-                let answered = pin!(metered.oneshot(request));
-                let answer = answered.poll(&mut Context::from_waker(Waker::noop()));
-                assert!(matches!(answer, Poll::Ready(Ok(_))));
-                drop(answer);
+                let responded = pin!(metered.oneshot(request));
+                let response = responded.poll(&mut Context::from_waker(Waker::noop()));
+                assert!(matches!(response, Poll::Ready(Ok(_))));
+                drop(response);
                 spent.push(thread_stats().since(before).bytes_allocated);
             }
         }

@@ -61,12 +61,12 @@ async fn large(at_once: usize, patience: Duration) -> Large {
 impl Large {
     /// Scrapes, and returns the number of bytes before compression.
     async fn read(&self, headers: &[(&str, &str)]) -> usize {
-        let mut answer = open(self.address, Method::GET, "/metrics", headers).await;
-        assert_eq!(answer.status(), StatusCode::OK);
-        assert!(!answer.headers().contains_key("content-length"));
-        let zipped = answer.headers().contains_key("content-encoding");
+        let mut response = open(self.address, Method::GET, "/metrics", headers).await;
+        assert_eq!(response.status(), StatusCode::OK);
+        assert!(!response.headers().contains_key("content-length"));
+        let zipped = response.headers().contains_key("content-encoding");
         let mut unzipped = GzDecoder::new(Count(0));
-        while let Some(frame) = answer.body_mut().frame().await {
+        while let Some(frame) = response.body_mut().frame().await {
             let data = frame.unwrap().into_data().unwrap();
             match zipped {
                 true => unzipped.write_all(&data).unwrap(),
@@ -110,8 +110,8 @@ impl Large {
         // It names no existing family, so that it costs nothing, and its time is short, so that it
         // does not wait for a turn.
         let soon = [("x-prometheus-scrape-timeout-seconds", "0.02")];
-        let answer = get(self.address, "/metrics?name[]=x", &soon).await;
-        answer.status == StatusCode::SERVICE_UNAVAILABLE
+        let response = get(self.address, "/metrics?name[]=x", &soon).await;
+        response.status == StatusCode::SERVICE_UNAVAILABLE
     }
 }
 

@@ -66,7 +66,7 @@ impl Recorder {
 impl Builder {
     /// The buckets of all histograms, in what is recorded, finite, positive and ascending;
     /// `+Inf` is added. Default: by the unit, such as Talea's 14 from 5 ms to 10 s for
-    /// seconds, and 22 from 0.001 to 10,000 where it is not known. Those that are finer
+    /// seconds, and 22 from 0.001 to 10,000 if it is not known. Those that are finer
     /// than the histogram's scale give way to the default, and a line on standard error
     /// says so.
     pub fn buckets(mut self, buckets: &[f64]) -> Self {
@@ -74,7 +74,7 @@ impl Builder {
         self
     }
 
-    /// The buckets of some histograms, before those of all.
+    /// The buckets of some histograms, which take precedence over the buckets of all.
     pub fn buckets_for(mut self, matcher: Matcher, buckets: &[f64]) -> Self {
         self.buckets.set(Some(matcher), buckets);
         self
@@ -95,7 +95,7 @@ impl Builder {
         self
     }
 
-    /// A label that all metrics have, unless they have it themselves. Default: none.
+    /// A label that all metrics have, unless they have it themselves. Default: no label.
     pub fn label(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.push((name.into(), value.into()));
         self

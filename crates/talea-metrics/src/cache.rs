@@ -29,7 +29,7 @@ impl<H: Clone> Cache<H> {
         self.part(key).read().unwrap_or_else(PoisonError::into_inner).get(key).cloned()
     }
 
-    /// A full cache is cleared: handles in use come back, and those of invented names do not stay.
+    /// A full cache is cleared: handles in use come back, and handles of invented names do not stay.
     pub(crate) fn put(&self, key: &Key, handle: H) {
         let mut part = self.part(key).write().unwrap_or_else(PoisonError::into_inner);
         if part.len() >= PART_LEN {

@@ -33,7 +33,7 @@ pub(crate) struct FamilyRequest<'a> {
     pub(crate) name: &'a str,
     /// Its name with characters replaced, which need not be the one it gets.
     pub(crate) base: &'a str,
-    /// Its unit, where it was described with one.
+    /// Its unit, if it was described with one.
     pub(crate) unit: Option<metrics::Unit>,
     pub(crate) opts: Opts<'a>,
 }

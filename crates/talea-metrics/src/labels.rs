@@ -16,7 +16,7 @@ impl Labels for Free<'_> {
     type Static = Free<'static>;
 
     /// A family declares its label names once, but each call may have others. So it declares only
-    /// that of the overflow series, and its definition does not depend on the first call.
+    /// the label of the overflow series, and its definition does not depend on the first call.
     const NAMES: &'static [&'static str] = &["otel_metric_overflow"];
 
     #[inline]
@@ -29,7 +29,7 @@ impl Labels for Free<'_> {
 const MOST_LABELS: usize = 1000;
 
 /// The text of a key's labels and of those that all keys have, unless they have them
-/// themselves. Labels beyond a thousand are left out. The spellings are those of its metric's labels.
+/// themselves. Labels beyond a thousand are left out. The spellings are the spellings of its metric's labels.
 pub(crate) fn text(key: &Key, common: &[(String, String)], spellings: &Spellings) -> String {
     let common = common.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let own = key.labels().map(|label| (label.key(), label.value()));

@@ -53,7 +53,7 @@
 //! - a name of underscores alone is not recorded;
 //! - two metrics of one type whose names become one, such as `a.b` and `a-b`, or the counters `jobs` and
 //!   `jobs_total`, are one metric. A line on standard error names both;
-//! - a name that cannot be used for its type, as that of a gauge that ends in `_count`, or
+//! - a name that cannot be used for its type, such as a gauge's name that ends in `_count`, or
 //!   that another type of metric has already, gets the type's name: `rows_count_gauge`. A
 //!   line on standard error says so.
 //!

@@ -9,7 +9,7 @@ pub struct Histogram {
     pub count: u64,
     /// Their sum; NaN if the page does not have it, as OpenMetrics with thresholds below zero.
     pub sum: f64,
-    /// The classic buckets, ascending by their upper bounds. The last is that of +Inf, which holds
+    /// The classic buckets, ascending by their upper bounds. The last one is for +Inf, which holds
     /// all observations: a histogram with native buckets only has it alone.
     pub classic: Vec<Bucket>,
     /// The native buckets.
@@ -23,7 +23,7 @@ pub struct Histogram {
 pub struct Bucket {
     /// The largest value in it.
     pub upper_bound: f64,
-    /// How many observations are at most `upper_bound`: those of the buckets before it are counted
+    /// The number of observations of at most `upper_bound`: those in the buckets before it are counted
     /// too.
     pub cumulative_count: u64,
     /// The latest exemplar in it.
@@ -36,7 +36,7 @@ pub struct Bucket {
 pub struct Native {
     /// How fine the buckets are, from −4 to 8.
     pub schema: i32,
-    /// A value that is at most so far from 0 counts as zero.
+    /// A value whose distance from 0 is at most this counts as zero.
     pub zero_threshold: f64,
     /// Observations that count as zero.
     pub zero_count: u64,

@@ -12,9 +12,9 @@ pub(super) struct Departure {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Oddity {
-    /// Not exactly one blank, where OpenMetrics has one.
+    /// Another number of blanks than the one that OpenMetrics has here.
     Blanks,
-    /// Blanks where OpenMetrics has none.
+    /// Blanks at a place at which OpenMetrics has no blanks.
     StrayBlanks,
     /// Blanks or tabs before a sample. The documentation of text 0.0.4 allows them. Prometheus 2
     /// takes them for a part of the name and drops the scrape, Prometheus 3 keeps such a name.

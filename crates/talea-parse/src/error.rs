@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A line that is not of the format.
+/// A line that violates its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The number of the line, from 1.

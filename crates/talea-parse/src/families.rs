@@ -57,7 +57,7 @@ struct Families<'a> {
     syntax: Syntax,
     all: Vec<FamilyRef<'a>>,
     named: HashMap<Cow<'a, str>, usize>,
-    /// The family of the last sample, which is most often that of the next one.
+    /// The family of the last sample, which is most often the family of the next one.
     last: Option<usize>,
 }
 

@@ -36,7 +36,7 @@ impl MetricType {
         Self::StateSet,
     ];
 
-    /// Its name in a format; none if the format does not have it.
+    /// Its name in a format; `None` if the format does not have it.
     pub fn as_str(self, syntax: Syntax) -> Option<&'static str> {
         Some(match (self, syntax) {
             (Self::Unknown, Syntax::Text) => "untyped",

@@ -13,7 +13,7 @@ pub(super) struct Plain<'a> {
     pub(super) value: f64,
 }
 
-/// The sample at the beginning of a text and how long its line is; none if the line is not as plain
+/// The sample at the beginning of a text and the length of its line; `None` if the line is not as plain
 /// as that. `last` is the name of the sample before, which the next one often has too.
 #[inline(always)]
 pub(super) fn plain<'a>(text: &'a str, from: usize, last: &str) -> Option<(Plain<'a>, usize)> {

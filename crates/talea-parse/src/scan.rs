@@ -10,7 +10,7 @@ fn equal(word: u64, byte: u8) -> u64 {
     x.wrapping_sub(LOW) & !x & HIGH
 }
 
-/// The number of bytes before the first that is one of three; all if there is none.
+/// The number of bytes before the first that is one of three; all if no byte is.
 #[inline]
 fn before(bytes: &[u8], any: [u8; 3]) -> usize {
     let mut rest = bytes;
@@ -84,7 +84,7 @@ const CLASSES: [u8; 256] = {
     classes
 };
 
-/// The length of the metric's name at the beginning; 0 if there is none.
+/// The length of the metric's name at the beginning; 0 if there is no name.
 #[inline]
 pub(super) fn metric_name(bytes: &[u8]) -> usize {
     match bytes.first() {

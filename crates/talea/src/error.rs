@@ -38,7 +38,7 @@ pub enum Error {
         /// The fault, the expected value and the remedy.
         reason: String,
     },
-    /// Two sets of one type were to be installed at once, which would be the same metrics.
+    /// Two sets of one type in one call of `install`: they would be the same metrics.
     SetTwice {
         /// Their type.
         set: &'static str,
@@ -52,7 +52,7 @@ pub enum Error {
         /// The metric's name.
         name: String,
     },
-    /// The labels cannot be those of every series.
+    /// The labels cannot be on every series.
     ConstantLabels {
         /// The fault and its remedy.
         reason: String,
@@ -139,7 +139,7 @@ impl From<OpenError> for Error {
 pub enum SeriesError {
     /// It is new, and its family or the region has no room for it.
     Overflow(Overflow),
-    /// As many values were given as there are not labels.
+    /// The number of values differs from the number of labels.
     Values {
         /// How many there were.
         found: usize,
@@ -170,7 +170,7 @@ impl From<Overflow> for SeriesError {
     }
 }
 
-/// So many of something: `1 label`, `2 labels`.
+/// A number and a noun: `1 label`, `2 labels`.
 pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

@@ -38,9 +38,9 @@ impl Exemplar {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExemplarError {
-    /// Its labels have more than 128 characters together; so many they have.
+    /// Its labels exceed 128 characters in total; they have this number.
     TooLong(usize),
-    /// This is no name of a label, or it is there twice.
+    /// This label name is not valid, or is given twice.
     Name(String),
     /// The region has no room for it.
     Overflow(Overflow),
@@ -51,13 +51,13 @@ impl fmt::Display for ExemplarError {
         match self {
             Self::TooLong(found) => write!(
                 f,
-                "the exemplar's labels have {found} characters, where at most {LONGEST} are \
-                 allowed; leave out what the trace says too"
+                "the exemplar's labels have {found} characters; the maximum is {LONGEST}; leave out \
+                 what the trace contains already"
             ),
             Self::Name(name) => write!(
                 f,
                 "an exemplar cannot have the label {name:?}: a name consists of letters, digits \
-                 and '_', does not begin with a digit or '__', and is there once"
+                 and '_', does not begin with a digit or '__', and is given once"
             ),
             Self::Overflow(overflow) => overflow.fmt(f),
         }

@@ -1,7 +1,7 @@
 //! The macros: derives, and attributes of statics and functions.
 
 /// Registers a static metric or family when the program's [default registry] is first used, or when
-/// [`install_statics`] is called. Its name is that of the static in small letters, its help the doc
+/// [`install_statics`] is called. Its name is the name of the static in small letters, its help the doc
 /// comment.
 ///
 /// ```standalone_crate
@@ -29,11 +29,11 @@
 /// # Ok::<(), talea::Error>(())
 /// ```
 ///
-/// The options are those of `#[metric(…)]` on a field of [`Metrics`](derive@Metrics). The statics of all crates that
+/// The options are the same as in `#[metric(…)]` on a field of [`Metrics`](derive@Metrics). The statics of all crates that
 /// are linked into the program are registered, so this is for programs; a library has a set by
 /// `#[derive(Metrics)]`, so that its user chooses the registry and the prefix.
 ///
-/// Cost: none before `main` but that of a linked list; then that of registering.
+/// Cost: an entry of a linked list before `main`; then the registration.
 ///
 /// Errors while compiling: as of [`Metrics`](derive@Metrics); on anything but a static. Two statics of one name are an
 /// error when they are registered.
@@ -63,7 +63,7 @@ pub use talea_derive::register;
 /// # let _ = price(1);
 /// ```
 ///
-/// Cost: that of the timer; no allocation. A function that returns a future and is not `async` itself
+/// Cost: the timer; no allocation. A function that returns a future and is not `async` itself
 /// (also one that another macro rewrites so) is timed until it has returned the future.
 pub use talea_derive::timed;
 
@@ -95,7 +95,7 @@ pub use talea_derive::timed;
 /// # Ok::<(), talea::Error>(())
 /// ```
 ///
-/// A panic or a future that is dropped is a call, and no failure. Cost: that of the adds.
+/// A panic or a future that is dropped is a call, and no failure. Cost: the adds.
 pub use talea_derive::counted;
 
 pub use talea_derive::{LabelValue, Labels, Metrics};

@@ -94,7 +94,7 @@ fn register_stat(registry: &Registry) -> Result<(), Error> {
 fn register_address_space(registry: &Registry) -> Result<(), Error> {
     let opts = Opts::new(
         "process_virtual_memory_max_bytes",
-        "Address space that the process may have, in bytes; 2^64 where there is no limit.",
+        "Address space that the process may have, in bytes; 2^64 if there is no limit.",
     );
     // No limit of several processes is no limit: 2^64 must not be added up.
     let max: FloatGauge = registry.register(opts.combine(Combine::Min))?;

@@ -42,8 +42,8 @@ fn routes_in(text: &str) -> Option<Vec<RouteSpec>> {
         .map(|(id, path): &(Value<'_>, Value<'_>)| {
             let (_, endpoint) = endpoints.iter().find(|(other, _)| other == id)?;
             let Value::Text(path) = path else { return None };
-            let (methods, answers_each) = methods_of(endpoint)?;
-            Some(RouteSpec { methods, answers_each, ..RouteSpec::new(path) })
+            let (methods, handles_each) = methods_of(endpoint)?;
+            Some(RouteSpec { methods, handles_each, ..RouteSpec::new(path) })
         })
         .collect::<Option<Vec<_>>>()?;
     name_nested(&mut routes);
@@ -55,7 +55,7 @@ fn routes_in(text: &str) -> Option<Vec<RouteSpec>> {
 fn name_nested(routes: &mut [RouteSpec]) {
     let prefix = |route: &RouteSpec| route.path.strip_suffix(NESTED).map(str::to_owned);
     let prefixes: Vec<String> = routes.iter().filter_map(prefix).collect();
-    for route in routes.iter_mut().filter(|route| route.answers_each) {
+    for route in routes.iter_mut().filter(|route| route.handles_each) {
         let path = route.path.strip_suffix(NESTED).unwrap_or(&route.path);
         let path = path.strip_suffix('/').unwrap_or(path);
         if prefixes.iter().any(|prefix| prefix == path) {
@@ -76,7 +76,7 @@ const METHODS: [(&str, HttpMethod); 9] = [
     ("connect", HttpMethod::Connect),
 ];
 
-/// The methods that an endpoint declares, and whether it answers all others too.
+/// The methods that an endpoint declares, and whether it handles all others too.
 fn methods_of(endpoint: &Value<'_>) -> Option<(Vec<HttpMethod>, bool)> {
     let Value::Tuple(kind, inner) = endpoint else { return None };
     match (*kind, inner.as_slice()) {
@@ -98,12 +98,12 @@ fn methods_of(endpoint: &Value<'_>) -> Option<(Vec<HttpMethod>, bool)> {
                 }
             }
             // `any` skips the header that lists allowed methods, as all are.
-            let answers_each = match field("allow_header")? {
+            let handles_each = match field("allow_header")? {
                 Value::Name("Skip") => true,
                 Value::Name("None") | Value::Tuple("Bytes", _) => false,
                 _ => return None,
             };
-            Some((declared, answers_each))
+            Some((declared, handles_each))
         }
         _ => None,
     }
@@ -222,8 +222,8 @@ mod tests {
 
     async fn nothing() {}
 
-    fn route(path: &str, methods: &[HttpMethod], answers_each: bool) -> RouteSpec {
-        RouteSpec { methods: methods.to_vec(), answers_each, ..RouteSpec::new(path) }
+    fn route(path: &str, methods: &[HttpMethod], handles_each: bool) -> RouteSpec {
+        RouteSpec { methods: methods.to_vec(), handles_each, ..RouteSpec::new(path) }
     }
 
     fn nested(path: &str) -> RouteSpec {

@@ -18,7 +18,7 @@ pub(super) struct DeclaredEndpoint {
 }
 
 impl DeclaredEndpoint {
-    /// Declares an endpoint that a handler or a service of type `H` answers.
+    /// Declares the endpoint of a handler or a service of type `H`.
     pub(super) fn declare<H>(methods: Methods) -> Self {
         Self { methods, handler: name_of::<H>() }
     }
@@ -37,18 +37,18 @@ impl DeclaredEndpoint {
 #[derive(Clone, Debug, Default)]
 pub(super) struct RouteEndpoints {
     pub(super) declared: Vec<(HttpMethod, DeclaredEndpoint)>,
-    /// The endpoint of methods that are not declared; `None` for axum's own answer.
+    /// The endpoint of methods that are not declared; `None` for axum's own response.
     pub(super) rest: Option<DeclaredEndpoint>,
     /// Whether methods that are not declared have a fallback; 405 otherwise.
     pub(super) has_fallback: bool,
-    /// Whether a layer is around the answer to those methods.
+    /// Whether a layer is around the handler of those methods.
     pub(super) layers_rest: bool,
     /// The largest number of layers around an endpoint.
     pub(super) layers: usize,
 }
 
 impl RouteEndpoints {
-    /// The endpoint of a service of type `T`, which answers every method.
+    /// The endpoint of a service of type `T`, which handles every method.
     pub(super) fn service<T>() -> Self {
         let mut endpoints = Self::default();
         endpoints.set_fallback(DeclaredEndpoint::declare::<T>(Methods::Each));
@@ -66,14 +66,14 @@ impl RouteEndpoints {
         self.declared.extend(other.declared);
     }
 
-    /// Replaces the answer to methods that are not declared, outside of the layers so far.
+    /// Replaces the handler of methods that are not declared, outside of the layers so far.
     pub(super) fn set_fallback(&mut self, endpoint: DeclaredEndpoint) {
         self.rest = Some(endpoint);
         self.has_fallback = true;
         self.layers_rest = false;
     }
 
-    /// The endpoint of methods that are not declared; that of axum's own answer if there is no other.
+    /// The endpoint of methods that are not declared; the endpoint of axum's own response if there is no other.
     pub(super) fn rest(&mut self) -> DeclaredEndpoint {
         *self.rest.get_or_insert(DeclaredEndpoint::declare::<()>(Methods::Rest))
     }
@@ -125,12 +125,12 @@ impl<'a> MeteredParts<'a> {
     pub(super) fn by_method(self) -> Option<MetersByMethod> {
         let all = self.declared.or(self.rest)?;
         Some(MetersByMethod(std::array::from_fn(|n| {
-            let answers = match HttpMethod::ALL[n] {
+            let handler = match HttpMethod::ALL[n] {
                 HttpMethod::Head => all.declared[n].or(all.declared[HttpMethod::Get as usize]),
                 _ => all.declared[n],
             };
-            match answers {
-                Some(_) => answers.filter(|_| self.declared.is_some()),
+            match handler {
+                Some(_) => handler.filter(|_| self.declared.is_some()),
                 None => self.of_rest(),
             }
         })))

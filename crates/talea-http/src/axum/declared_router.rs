@@ -1,4 +1,4 @@
-//! The parts of a router that are metered: each route, and the answers to requests that none matches.
+//! The parts of a router that are metered: each route, and the fallbacks for requests that no route matches.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(super) struct DeclaredRoute<S> {
 /// Builds the router once the declaration is complete: only the outermost part of a route is metered.
 type BuildRoute<S> = Arc<dyn Fn(MeteredParts<'_>) -> ::axum::Router<S> + Send + Sync>;
 
-/// The answers to requests that no route matches: a router of axum's without routes.
+/// The fallbacks for requests that no route matches: a router of axum's without routes.
 pub(super) struct DeclaredFallback<S> {
     endpoint: DeclaredEndpoint,
     /// Whether it was given; 404 otherwise.
@@ -45,9 +45,9 @@ type BuildFallback<S> = Arc<dyn Fn(MeteredFallback<'_>) -> ::axum::Router<S> + S
 struct MeteredFallback<'a> {
     /// `None` if a layer outside meters it.
     endpoints: Option<&'a Endpoints>,
-    /// Whether 404 is answered by a handler, which can be metered. axum's own answer is left where
+    /// Whether a handler, which can be metered, responds with 404. axum's own response is left if
     /// axum replaces it by another.
-    answers: bool,
+    has_handler: bool,
 }
 
 impl MeteredFallback<'_> {
@@ -55,8 +55,8 @@ impl MeteredFallback<'_> {
         self.endpoints.map(|endpoints| endpoint.meter(endpoints, UNMATCHED))
     }
 
-    fn without_answer(self) -> Self {
-        Self { answers: false, ..self }
+    fn without_handler(self) -> Self {
+        Self { has_handler: false, ..self }
     }
 }
 
@@ -117,8 +117,8 @@ where
         Self { route, endpoints, build }
     }
 
-    /// Answers methods that are not declared, outside of the layers so far.
-    pub(super) fn answer_rest<H, T>(&mut self, handler: H)
+    /// Handles methods that are not declared, outside of the layers so far.
+    pub(super) fn fall_back<H, T>(&mut self, handler: H)
     where
         H: Handler<T, S>,
         T: 'static,
@@ -162,28 +162,28 @@ impl<S> DeclaredFallback<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    /// Answers 404.
+    /// Responds with 404.
     pub(super) fn new() -> Self {
         let endpoint = DeclaredEndpoint::declare::<()>(Methods::Rest);
         let build: BuildFallback<S> = Arc::new(move |metered| {
-            let (router, answer) = (unchecked(), async || StatusCode::NOT_FOUND);
-            match metered.answers {
-                true => add!(metered.of(endpoint), |answer| router.fallback(answer)),
+            let (router, handler) = (unchecked(), async || StatusCode::NOT_FOUND);
+            match metered.has_handler {
+                true => add!(metered.of(endpoint), |handler| router.fallback(handler)),
                 false => router,
             }
         });
         Self { endpoint, is_own: false, layers: 0, build }
     }
 
-    /// The router, in which each answer is metered.
+    /// The router, in which each fallback is metered.
     pub(super) fn metered(&self, endpoints: &Endpoints) -> ::axum::Router<S> {
-        (self.build)(MeteredFallback { endpoints: Some(endpoints), answers: !self.is_own })
+        (self.build)(MeteredFallback { endpoints: Some(endpoints), has_handler: !self.is_own })
     }
 
-    /// Answers with a handler or a service of type `H`, which `answer` adds with its meters.
+    /// Falls back to a handler or a service of type `H`, which `add` adds with its meters.
     pub(super) fn replace<H>(
         &mut self,
-        answer: impl Fn(::axum::Router<S>, Option<&'static EndpointMeters>) -> ::axum::Router<S>
+        add: impl Fn(::axum::Router<S>, Option<&'static EndpointMeters>) -> ::axum::Router<S>
         + Send
         + Sync
         + 'static,
@@ -191,27 +191,27 @@ where
         let (endpoint, build) = (DeclaredEndpoint::declare::<H>(Methods::Rest), self.build.clone());
         (self.endpoint, self.is_own) = (endpoint, true);
         self.build =
-            Arc::new(move |metered| answer(build(metered.without_answer()), metered.of(endpoint)));
+            Arc::new(move |metered| add(build(metered.without_handler()), metered.of(endpoint)));
     }
 
     /// Adds the fallback of a router that is nested. As axum has it, a router without a fallback of its own
-    /// brings none of those nested in it either.
+    /// brings no fallback of a router nested in it either.
     pub(super) fn nest(&mut self, prefix: &str, other: Self) {
         if !other.is_own {
             return;
         }
         let (prefix, build) = (prefix.to_owned(), self.build.clone());
         self.build = Arc::new(move |metered| {
-            build(metered).nest(&prefix, (other.build)(metered.without_answer()))
+            build(metered).nest(&prefix, (other.build)(metered.without_handler()))
         });
     }
 
-    /// Adds the fallback of a router that is merged. Of two answers of 404 it is the other's, as axum has
+    /// Adds the fallback of a router that is merged. Of two responses of 404 it is the other's, as axum has
     /// it: they may have different layers.
     pub(super) fn merge(&mut self, other: Self) {
         let build = self.build.clone();
         self.build =
-            Arc::new(move |metered| build(metered.without_answer()).merge((other.build)(metered)));
+            Arc::new(move |metered| build(metered.without_handler()).merge((other.build)(metered)));
         if !self.is_own {
             (self.endpoint, self.is_own) = (other.endpoint, other.is_own);
         }

@@ -69,7 +69,7 @@ impl<S> MethodRouter<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    /// Answers the methods of a filter with the handler.
+    /// Routes the methods of a filter to the handler.
     ///
     /// # Panics
     ///
@@ -98,7 +98,7 @@ where
         self
     }
 
-    /// Answers the methods that have no handler; axum adds the header `Allow`. On [`any`] it
+    /// Handles the methods that have no handler; axum adds the header `Allow`. On [`any`] it
     /// replaces the handler, and every method has its own name. Default: 405 with an empty body.
     pub fn fallback<H, T>(mut self, handler: H) -> Self
     where
@@ -148,7 +148,7 @@ where
         self.and_then(move |inner, parts| inner.merge(theirs(parts)))
     }
 
-    /// Answers the methods of a filter with a service.
+    /// Routes the methods of a filter to a service.
     ///
     /// # Panics
     ///
@@ -172,7 +172,7 @@ where
         self
     }
 
-    /// Answers the methods that have no handler with a service.
+    /// Routes the methods that have no handler to a service.
     pub fn fallback_service<T>(mut self, service: T) -> Self
     where
         T: Service<Request, Error = E> + Clone + Send + Sync + 'static,
@@ -197,7 +197,7 @@ where
         E2: 'static,
     {
         let Self { plain, mut endpoints, build } = self;
-        // axum's own answer is inside of the layer.
+        // axum's own response is inside of the layer.
         endpoints.rest();
         endpoints.layers_rest = true;
         endpoints.layers += 1;
@@ -257,19 +257,19 @@ where
         self.layer(HandleErrorLayer::new(f))
     }
 
-    /// Replaces the answer to undeclared methods.
+    /// Replaces the handler of undeclared methods.
     fn with_rest<H>(
         mut self,
         methods: Methods,
-        answer: impl Fn(routing::MethodRouter<S, E>, MeteredParts<'_>) -> routing::MethodRouter<S, E>
+        handle: impl Fn(routing::MethodRouter<S, E>, MeteredParts<'_>) -> routing::MethodRouter<S, E>
         + Send
         + Sync
         + 'static,
     ) -> Self {
-        // As in axum, a fallback on `any` answers every method in place of its handler.
+        // As in axum, a fallback on `any` handles every method in place of its handler.
         let methods = self.endpoints.rest.map_or(methods, |replaced| replaced.methods);
         self.endpoints.set_fallback(DeclaredEndpoint::declare::<H>(methods));
-        self.and_then(answer)
+        self.and_then(handle)
     }
 
     fn and_then(
@@ -339,7 +339,7 @@ where
     }
 }
 
-/// Answers every method with the handler. The series of `GET` exist from the start, those of another
+/// Routes every method to the handler. The series for `GET` exist from the start, the series for another
 /// method from its first request on.
 pub fn any<H, T, S>(handler: H) -> MethodRouter<S>
 where
@@ -361,7 +361,7 @@ where
     })
 }
 
-/// Answers every method with a service, as [`any`].
+/// Routes every method to a service, as [`any`].
 pub fn any_service<T, S>(service: T) -> MethodRouter<S, T::Error>
 where
     T: Service<Request> + Clone + Send + Sync + 'static,
@@ -378,7 +378,7 @@ where
     })
 }
 
-/// Answers the methods of a filter with the handler.
+/// Routes the methods of a filter to the handler.
 pub fn on<H, T, S>(filter: MethodFilter, handler: H) -> MethodRouter<S>
 where
     H: Handler<T, S>,
@@ -388,7 +388,7 @@ where
     MethodRouter::new().on(filter, handler)
 }
 
-/// Answers the methods of a filter with a service.
+/// Routes the methods of a filter to a service.
 pub fn on_service<T, S>(filter: MethodFilter, service: T) -> MethodRouter<S, T::Error>
 where
     T: Service<Request> + Clone + Send + Sync + 'static,
@@ -409,7 +409,7 @@ macro_rules! methods {
         }
 
         $(
-            #[doc = concat!("Answers `", $text, "` with the handler.")]
+            #[doc = concat!("Routes `", $text, "` requests to the handler.")]
             pub fn $name<H, T, S>(handler: H) -> MethodRouter<S>
             where
                 H: Handler<T, S>,
@@ -419,7 +419,7 @@ macro_rules! methods {
                 on(MethodFilter::$filter, handler)
             }
 
-            #[doc = concat!("Answers `", $text, "` with a service.")]
+            #[doc = concat!("Routes `", $text, "` requests to a service.")]
             pub fn $service<T, S>(service: T) -> MethodRouter<S, T::Error>
             where
                 T: Service<Request> + Clone + Send + Sync + 'static,
@@ -437,7 +437,7 @@ macro_rules! methods {
             S: Clone + Send + Sync + 'static,
         {
             $(
-                #[doc = concat!("Answers `", $text, "` with the handler.")]
+                #[doc = concat!("Routes `", $text, "` requests to the handler.")]
                 ///
                 /// # Panics
                 ///
@@ -460,7 +460,7 @@ macro_rules! methods {
             E: 'static,
         {
             $(
-                #[doc = concat!("Answers `", $text, "` with a service.")]
+                #[doc = concat!("Routes `", $text, "` requests to a service.")]
                 ///
                 /// # Panics
                 ///

@@ -1,7 +1,7 @@
 //! The router: axum's, and the same declaration once more to be metered.
 //!
 //! Each step of a declaration is made by axum's own router at once, so axum decides what is refused, and
-//! how a router without meters answers. The metered router is built at the end, since only the
+//! how a router without meters responds. The metered router is built at the end, since only the
 //! outermost part of a route is metered, by the same steps: each route is alone in a router of axum's, so
 //! that axum itself adds layers, prefixes and state.
 
@@ -33,7 +33,7 @@ use crate::endpoints::Endpoints;
 /// A router that mirrors `axum::Router`; [`metered`](Self::metered) turns it into an `axum::Router`
 /// in which every endpoint is metered.
 ///
-/// A declaration has the methods of axum's router, is refused where axum refuses it, and answers as by
+/// A declaration has the methods of axum's router, is refused where axum refuses it, and responds as by
 /// axum. It differs in this:
 ///
 /// - It is no service to be served: `metered` and [`unmetered`](Self::unmetered) return that. Inside of
@@ -43,7 +43,7 @@ use crate::endpoints::Endpoints;
 /// - The result of `metered` always has a fallback, which counts requests that no route matches.
 /// - A layer's [`layer`](Layer::layer) is called more often, since the declaration is made twice.
 ///
-/// The meter is outside of every layer on this router, so a request that a layer answers (an
+/// The meter is outside of every layer on this router, so a request that a layer responds to (an
 /// authentication that refuses, a time-out) is counted too, at its route. Extensions that such a
 /// layer adds to the request are therefore too late for
 /// [`Opts::request_label`](crate::Opts::request_label): put that layer around the `axum::Router`.
@@ -109,7 +109,7 @@ impl<S> Router<S>
 where
     S: Clone + Send + Sync + 'static,
 {
-    /// A router without routes; it answers 404.
+    /// A router without routes; it responds with 404.
     pub fn new() -> Self {
         let fallback = DeclaredFallback::new();
         let declared = Arc::new(Declaration { routes: Vec::new(), fallback, checks: true });
@@ -124,7 +124,7 @@ where
     }
 
     /// Adds a route. Its template, such as `/api/items/{id}`, becomes the label as it is. A
-    /// method that it does not declare is answered with 405 and the declared methods.
+    /// response to a method that it does not declare is 405, with the declared methods.
     ///
     /// # Panics
     ///
@@ -138,7 +138,7 @@ where
         self.declare(path, endpoints, move |parts| unchecked().route(&template, methods(parts)))
     }
 
-    /// Answers every request to a path with a service.
+    /// Routes every request to a path to a service.
     ///
     /// # Panics
     ///
@@ -180,7 +180,7 @@ where
         self
     }
 
-    /// Answers every request under a prefix with a service; its route is the prefix and
+    /// Routes every request under a prefix to a service; its route is the prefix and
     /// `/{*rest}`. If the service is a metered router, its routes count each request too: use
     /// [`nest`](Self::nest) for it before it is metered.
     ///
@@ -223,7 +223,7 @@ where
         self
     }
 
-    /// Answers requests that no route matches; in a nested router, those that none of its own
+    /// Handles requests that no route matches; in a nested router, those that no route of its own
     /// matches. Their route is `_unmatched`.
     pub fn fallback<H, T>(mut self, handler: H) -> Self
     where
@@ -238,7 +238,7 @@ where
         self
     }
 
-    /// Answers requests that no route matches with a service, as [`fallback`](Self::fallback).
+    /// Routes requests that no route matches to a service, as [`fallback`](Self::fallback).
     pub fn fallback_service<T>(mut self, service: T) -> Self
     where
         T: Service<Request, Error = Infallible> + Clone + Send + Sync + 'static,
@@ -253,7 +253,7 @@ where
         self
     }
 
-    /// Answers the methods that are not declared, for all routes so far without a fallback of
+    /// Handles the methods that are not declared, for all routes so far without a fallback of
     /// their own; axum adds the header `Allow`. Layers that these routes have already are not
     /// around it.
     pub fn method_not_allowed_fallback<H, T>(mut self, handler: H) -> Self
@@ -263,13 +263,13 @@ where
     {
         self.plain = self.plain.method_not_allowed_fallback(PanicWatch(handler.clone()));
         let declared = self.declared_mut();
-        for n in without_answer(&declared.routes) {
-            declared.routes[n].answer_rest(handler.clone());
+        for n in without_response(&declared.routes) {
+            declared.routes[n].fall_back(handler.clone());
         }
         self
     }
 
-    /// Removes the fallback, and those of routers that are nested already: requests that no route matches
+    /// Removes the fallback, and the fallbacks of routers that are nested already: requests that no route matches
     /// get 404 again.
     pub fn reset_fallback(mut self) -> Self {
         self.plain = self.plain.reset_fallback();
@@ -344,7 +344,7 @@ where
     ///
     /// The result has a fallback in any case, which counts requests that no route matches. So axum
     /// panics if you merge it with another router that has a fallback, such as a second metered one;
-    /// nested in another router, it answers them itself. [Merge](Self::merge) and
+    /// nested in another router, it handles them itself. [Merge](Self::merge) and
     /// [nest](Self::nest) routers before one `metered`.
     ///
     /// # Errors
@@ -358,10 +358,10 @@ where
     /// [`Opts::register`](crate::Opts::register).
     pub fn metered_by(self, endpoints: &Endpoints) -> ::axum::Router<S> {
         let Declaration { mut routes, fallback, checks } = Arc::unwrap_or_clone(self.declared);
-        for n in without_answer(&routes) {
-            // A layer around axum's answer meters it.
+        for n in without_response(&routes) {
+            // A layer around axum's response meters it.
             if !routes[n].endpoints.layers_rest {
-                routes[n].answer_rest(async || StatusCode::METHOD_NOT_ALLOWED);
+                routes[n].fall_back(async || StatusCode::METHOD_NOT_ALLOWED);
             }
         }
         let mut router = fallback.metered(endpoints);
@@ -401,9 +401,9 @@ where
     }
 }
 
-/// The routes whose undeclared methods axum answers. If several have one path, axum takes the
-/// answer of the last, unless one of them has a fallback.
-fn without_answer<S>(routes: &[DeclaredRoute<S>]) -> Vec<usize> {
+/// The routes whose undeclared methods axum handles. If several have one path, axum takes the
+/// response of the last, unless one of them has a fallback.
+fn without_response<S>(routes: &[DeclaredRoute<S>]) -> Vec<usize> {
     (0..routes.len())
         .filter(|n: &usize| {
             let route = &routes[*n].route;

@@ -49,7 +49,7 @@ use crate::request::meters::EndpointMeters;
 ///
 /// `Router::layer` accepts it too; add it last. There, axum's `MatchedPath` gives the route, so you
 /// need not list any. The series of a route that is not listed exist from its first request on, for
-/// every known method and `_OTHER`, since axum does not show there which methods it answers. And
+/// every known method and `_OTHER`, since axum does not show there which methods it handles. And
 /// axum boxes each route again for any layer, which takes two or three allocations and about 120 ns
 /// a request.
 #[derive(Clone, Copy, Debug)]

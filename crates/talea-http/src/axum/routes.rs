@@ -55,14 +55,14 @@ pub(crate) struct RouteSpec {
     pub(crate) path: String,
     pub(crate) template: String,
     pub(crate) methods: Vec<HttpMethod>,
-    /// Whether it answers all other methods too.
-    pub(crate) answers_each: bool,
+    /// Whether it handles all other methods too.
+    pub(crate) handles_each: bool,
 }
 
 impl RouteSpec {
     pub(crate) fn new(template: &str) -> Self {
         let (path, template) = (template.to_owned(), template.to_owned());
-        Self { path, template, methods: Vec::new(), answers_each: false }
+        Self { path, template, methods: Vec::new(), handles_each: false }
     }
 }
 
@@ -78,8 +78,8 @@ impl RouteError {
     }
 
     pub(crate) fn unreadable() -> Self {
-        let message = "cannot read the routes of the router: this version of axum does not show \
-                       them in a way that is known; list them by `routes`";
+        let message = "cannot read the routes of the router: the `Debug` text of this version of \
+                       axum is not known; list the routes by `Layer::routes`";
         Self { message: message.to_owned() }
     }
 }
@@ -117,7 +117,7 @@ impl Routes {
             let fail = |reason: &str| RouteError::new(name, template, reason);
             if !is_any && method == HttpMethod::Other {
                 return Err(fail(&format!(
-                    "{name:?} is no known method; write one such as GET, in capitals, or {ANY}"
+                    "{name:?} is not a known method; write a method in capitals, such as GET, or {ANY}"
                 )));
             }
             fault_in_template(template).map_or(Ok(()), |fault| Err(fail(fault)))?;
@@ -127,7 +127,7 @@ impl Routes {
                 specs.len() - 1
             });
             specs[known].methods.extend((!is_any).then_some(method));
-            specs[known].answers_each |= is_any;
+            specs[known].handles_each |= is_any;
         }
         self.list_specs(&specs)
     }
@@ -135,13 +135,13 @@ impl Routes {
     /// Lists routes. After an error no route is listed, but some series have been created.
     pub(crate) fn list_specs(&mut self, routes: &[RouteSpec]) -> Result<(), RouteError> {
         let mut paths = self.paths.clone();
-        for RouteSpec { path, template, methods, answers_each } in routes {
+        for RouteSpec { path, template, methods, handles_each } in routes {
             let endpoints = &self.table.endpoints;
             paths
                 .insert(
                     path,
                     self.table.listed(template, || {
-                        Route::new(endpoints, template, methods.iter().copied(), *answers_each)
+                        Route::new(endpoints, template, methods.iter().copied(), *handles_each)
                     }),
                 )
                 .map_err(|error| {
@@ -198,15 +198,15 @@ impl Route {
         Self::new(endpoints, template, [], true)
     }
 
-    /// A route that declares some methods, and answers all others too or not. A `GET` answers
+    /// A route that declares some methods, and handles all others too or not. A `GET` handles
     /// `HEAD` if that is not declared.
     fn new(
         endpoints: &Endpoints,
         template: &str,
         methods: impl IntoIterator<Item = HttpMethod>,
-        answers_each: bool,
+        handles_each: bool,
     ) -> Self {
-        let rest = match answers_each {
+        let rest = match handles_each {
             true => endpoints.declare_any(template),
             false => endpoints.declare_rest(template),
         };
@@ -323,7 +323,7 @@ mod tests {
     #[test]
     fn the_error_of_a_route_that_cannot_be_listed_names_the_reason() {
         for (route, message) in [
-            (("get", "/x"), "cannot list the route get /x: \"get\" is no known method"),
+            (("get", "/x"), "cannot list the route get /x: \"get\" is not a known method"),
             (("GET", "/{"), "cannot list the route GET /{: "),
             (("GET", ""), "cannot list the route GET : it must begin with \"/\""),
             (("GET", "x"), "cannot list the route GET x: it must begin with \"/\""),

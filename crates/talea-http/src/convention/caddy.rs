@@ -6,7 +6,7 @@ use crate::labels::status::{OTHER, Statuses};
 
 const BASIC: &[(&str, LabelSource)] = &[("server", Server), ("handler", Handler)];
 
-const ANSWERED: &[(&str, LabelSource)] =
+const RESPONSE: &[(&str, LabelSource)] =
     &[("server", Server), ("handler", Handler), ("code", Status), ("method", Method)];
 
 pub(super) const METRIC_SET: MetricSet = MetricSet {
@@ -28,22 +28,22 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     to_head: Some(MetricSpec {
         name: "caddy_http_response_duration_seconds",
         help: "Histogram of times to first byte in response bodies.",
-        labels: ANSWERED,
+        labels: RESPONSE,
     }),
     to_end: Some(MetricSpec {
         name: "caddy_http_request_duration_seconds",
         help: "Histogram of round-trip request durations.",
-        labels: ANSWERED,
+        labels: RESPONSE,
     }),
     request_size: Some(MetricSpec {
         name: "caddy_http_request_size_bytes",
         help: "Total size of the request. Includes body",
-        labels: ANSWERED,
+        labels: RESPONSE,
     }),
     response_size: Some(MetricSpec {
         name: "caddy_http_response_size_bytes",
         help: "Size of the returned response.",
-        labels: ANSWERED,
+        labels: RESPONSE,
     }),
     declared_request_size: true,
     // The status that proxies log if the client closed the connection.

@@ -21,7 +21,7 @@ pub(crate) struct MetricSet {
     pub(crate) to_end: Option<MetricSpec>,
     pub(crate) request_size: Option<MetricSpec>,
     pub(crate) response_size: Option<MetricSpec>,
-    /// Whether a request's size is that of its line, headers and declared body, known
+    /// Whether a request's size includes its line, headers and declared body, and is known
     /// when it arrives. Otherwise it is the number of bytes of its body that pass.
     pub(crate) declared_request_size: bool,
     pub(crate) statuses: Statuses,

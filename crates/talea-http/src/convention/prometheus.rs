@@ -8,12 +8,12 @@ const ENDPOINT: &[(&str, LabelSource)] = &[("method", Method), ("route", Route)]
 pub(super) const METRIC_SET: MetricSet = MetricSet {
     in_flight: MetricSpec {
         name: "http_requests_in_flight",
-        help: "Requests that are being answered.",
+        help: "Requests in flight.",
         labels: ENDPOINT,
     },
     requests: Some(MetricSpec {
         name: "http_requests_total",
-        help: "Requests answered, by the status of the response.",
+        help: "Requests by the status of their response.",
         labels: &[("method", Method), ("route", Route), ("status", Status)],
     }),
     outcomes: Some(MetricSpec {

@@ -4,7 +4,7 @@ use super::metric_set::LabelSource::{self, Method, Route, Status};
 use super::metric_set::{MethodNames, MetricSet, MetricSpec};
 use crate::labels::status::{OTHER, Statuses};
 
-const ANSWERED: &[(&str, LabelSource)] =
+const RESPONSE: &[(&str, LabelSource)] =
     &[("method", Method), ("path", Route), ("status_code", Status)];
 
 pub(super) const METRIC_SET: MetricSet = MetricSet {
@@ -16,12 +16,12 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     requests: Some(MetricSpec {
         name: "starlette_requests_total",
         help: "Total HTTP requests",
-        labels: ANSWERED,
+        labels: RESPONSE,
     }),
     to_end: Some(MetricSpec {
         name: "starlette_request_duration_seconds",
         help: "HTTP request duration, in seconds",
-        labels: ANSWERED,
+        labels: RESPONSE,
     }),
     // It records a request that has no response as a 500.
     statuses: Statuses::Codes { odd: OTHER, none: "500" },

@@ -1,4 +1,4 @@
-//! A service that answers scrapes.
+//! A service that responds to scrapes.
 
 mod body;
 mod encoder;
@@ -46,7 +46,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// The time that a client may take for a whole scrape, unless it asks for less.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// A service that answers scrapes of a registry, or of [several](Scrapable), for a router of your
+/// A service that responds to scrapes of a registry, or of [several](Scrapable), for a router of your
 /// own, and a handler of axum's; `MetricsServer` serves it on a port of its own.
 ///
 #[cfg_attr(feature = "axum", doc = "```")]
@@ -62,7 +62,7 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// # }
 /// ```
 ///
-/// - **Requests.** It answers `GET` and `HEAD`, in the format that the request's Accept header
+/// - **Requests.** It responds to `GET` and `HEAD`, in the format that the request's Accept header
 ///   asks for ([`Format::negotiate`](talea::Format::negotiate)), compressed as its
 ///   Accept-Encoding header prefers, if the features `gzip` or `zstd` are on. With
 ///   `?name[]=`, once or more often, it shows only the families that have such a name or samples
@@ -135,7 +135,7 @@ impl<S: Scrapable> Exposition<S> {
         self
     }
 
-    async fn answer(
+    async fn respond(
         self,
         request: Result<ScrapeRequest, Refusal>,
         client: Client,
@@ -203,11 +203,11 @@ impl<S: Scrapable, B> Service<Request<B>> for Exposition<S> {
         let scrape = ScrapeRequest::parse(request.method(), request.uri(), request.headers());
         let client = client_of(request.extensions());
         let exposition = self.clone();
-        Box::pin(async move { Ok(exposition.answer(scrape, client).await) })
+        Box::pin(async move { Ok(exposition.respond(scrape, client).await) })
     }
 }
 
-/// For a method router, as in `get(exposition)`, which answers other methods itself.
+/// For a method router, as in `get(exposition)`, which responds to other methods itself.
 #[cfg(feature = "axum")]
 impl<S: Scrapable, T> Handler<ExpositionBody, T> for Exposition<S> {
     type Future = Pin<Box<dyn Future<Output = ::axum::response::Response> + Send>>;
@@ -215,7 +215,7 @@ impl<S: Scrapable, T> Handler<ExpositionBody, T> for Exposition<S> {
     fn call(self, request: ::axum::extract::Request, _: T) -> Self::Future {
         let scrape = ScrapeRequest::parse(request.method(), request.uri(), request.headers());
         let client = client_of(request.extensions());
-        Box::pin(async move { self.answer(scrape, client).await.map(::axum::body::Body::new) })
+        Box::pin(async move { self.respond(scrape, client).await.map(::axum::body::Body::new) })
     }
 }
 

@@ -11,7 +11,7 @@ pub(super) struct ScrapeRequest {
     pub(super) format: Format,
     pub(super) escaping: Escaping,
     pub(super) coding: Coding,
-    /// The families to show, by their names or those of their samples; all if the list is empty.
+    /// The families to show, by their names or the names of their samples; all if the list is empty.
     pub(super) names: Vec<String>,
     /// The time that the scraper waits, if it states one.
     pub(super) timeout: Option<Duration>,
@@ -64,7 +64,7 @@ pub fn accepts_gzip(accept: &str) -> bool {
 ///
 /// Identity is accepted unless the header refuses it or everything else, but with less weight
 /// than codings that the header names. Of codings with the same weight, a named one is
-/// preferred to one that `*` covers, the last if several are named, and gzip if none is,
+/// preferred to one that `*` covers, the last if several are named, and gzip if no coding is named,
 /// since more clients read it.
 fn best_coding(accept: &str, offered: &[&str]) -> Option<usize> {
     let mut others = None;

@@ -30,7 +30,7 @@ pub(super) trait Pieces: Send {
 pub(super) struct ScrapeStream {
     client: Client,
     began: Instant,
-    /// Locked while a piece is encoded; `None` if none is left or the scrape was given up.
+    /// Locked while a piece is encoded; `None` if no piece is left or the scrape was given up.
     pieces: Mutex<Option<Box<dyn Pieces>>>,
     progress: Mutex<Progress>,
     given_up: AtomicBool,

@@ -14,7 +14,7 @@ pub(crate) struct EndpointLabels {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Methods {
-    /// One; a `GET` may answer `HEAD` too.
+    /// One; a `GET` may handle `HEAD` too.
     One(HttpMethod),
     Each,
     /// The methods that the route does not declare.

@@ -3,7 +3,7 @@
 use http::Extensions;
 use talea::{LabelText, LabelValue};
 
-/// A label with the value of type `T` that the extensions hold. Value 0 stands for none, value
+/// A label with the value of type `T` that the extensions hold. Value 0 stands for an absent value, value
 /// n + 1 for the n-th of the type.
 #[derive(Clone, Debug)]
 pub(crate) struct ExtensionLabel {
@@ -35,7 +35,7 @@ impl ExtensionLabel {
         }
     }
 
-    /// The number of values, with the one for none.
+    /// The number of values, with the one for an absent value.
     pub(crate) fn count(&self) -> usize {
         (self.cardinality)().unwrap_or(0) + 1
     }

@@ -13,7 +13,7 @@ pub enum StatusLabel {
     Code,
 }
 
-/// The label values of statuses in a convention. Each value has an index: first those of 100 to
+/// The label values of statuses in a convention. Each value has an index: first 100 to
 /// 599, then `odd` for statuses outside of that, then `none` for requests without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Statuses {
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_index_is_that_of_a_status() {
+    fn every_index_belongs_to_a_status() {
         for statuses in
             [Statuses::Classes, Statuses::Codes { odd: "", none: "" }, Statuses::Servant]
         {

@@ -85,23 +85,23 @@ impl AttributeIndex {
         let refused = |reason| Err(Error::Register { name: set.in_flight.name.to_owned(), reason });
         if let Some(host) = index.hosts.iter().find(|host| !is_host(host)) {
             return refused(format!(
-                "the host {host:?} is none that a request can name; expected a name or an address \
-                 without a port, such as \"example.org\" or \"[::1]\""
+                "{host:?} is not a valid host; expected a name or an address without a port, such as \
+                 \"example.org\" or \"[::1]\""
             ));
         }
         if let Some(method) = index.methods.iter().find(|method| method.parse::<Method>().is_err())
         {
             return refused(format!(
-                "the method {method:?} is none that a request can have; expected a name without spaces, \
-                 such as \"PROPFIND\""
+                "{method:?} is not a valid method; expected a name without spaces, such as \
+                 \"PROPFIND\""
             ));
         }
         let responses = combinations(&opts.response_labels);
         for (whose, count) in [("a request", index.count(true)), ("a response", responses)] {
             if count > AT_MOST {
                 return refused(format!(
-                    "the labels of {whose} have {count} combinations, and {AT_MOST} is the most; \
-                     leave out labels or hosts"
+                    "the labels of {whose} have {count} combinations of values; the maximum is \
+                     {AT_MOST}; leave out labels or hosts"
                 ));
             }
         }
@@ -174,8 +174,8 @@ impl AttributeIndex {
         }
     }
 
-    /// The number of a method that may be named: those that the user named come after the others. Out of
-    /// line, as mostly none are.
+    /// The number of a method, if the user may have named it: named methods come after the others. Out
+    /// of line, as most users name no methods.
     #[inline(never)]
     fn named_method(&self, method: &str, known: HttpMethod) -> usize {
         match (self.methods.iter().position(|named| named == method), known) {
@@ -301,7 +301,7 @@ mod tests {
                 assert_eq!(attributes.version, VERSIONS[version]);
                 assert_eq!((attributes.host, &attributes.labels[..]), (host, &[label][..]));
             }
-            assert!(found.iter().all(|&found| found), "every index is that of a request");
+            assert!(found.iter().all(|&found| found), "every index belongs to a request");
         }
     }
 
@@ -332,7 +332,7 @@ mod tests {
             let opts = Opts::new().hosts(&["b.example", host]);
             let refused = AttributeIndex::new(&opts, &Convention::Prometheus.metric_set());
             let message = refused.err().unwrap().to_string();
-            assert!(message.contains(&format!("the host {host:?} is none")), "{message}");
+            assert!(message.contains(&format!("{host:?} is not a valid host")), "{message}");
         }
     }
 

@@ -14,7 +14,7 @@ use super::response::BodyEnd;
 /// languages. It is recorded once, at the endpoint that it [enters](Self::enter) first.
 ///
 /// If it is dropped before its end, it counts as aborted, or as panicked after
-/// [`failed`](Self::failed). Cost: that of the layers, and it allocates nothing.
+/// [`failed`](Self::failed). Cost: as the layers, and it allocates nothing.
 ///
 /// ```
 /// use http::{Method, Version};

@@ -1,5 +1,5 @@
 //! The meters of an endpoint, of its requests, of their responses and their ends: each step of a
-//! request finds the handles that it records in from those of the step before.
+//! request finds its handles from the handles of the step before.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -35,7 +35,7 @@ pub(crate) struct EndpointMeters {
     labels: EndpointLabels,
     /// Whether each method that is sent has meters of its own.
     by_method: bool,
-    /// By the index of the request's attributes: the first, which mostly is the only one or that of most
+    /// By the index of the request's attributes: the first, which mostly is the only one or serves most
     /// requests, and the others, of which most stay empty.
     first: AtomicRef<RequestMeters>,
     others: Box<[AtomicRef<RequestMeters>]>,

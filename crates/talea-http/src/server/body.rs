@@ -17,7 +17,7 @@ pub(super) struct WatchedBody {
     guard: Arc<ResponseGuard>,
 }
 
-/// A piece, dropped as soon as it is written. The request counts as being answered until the last
+/// A piece, dropped as soon as it is written. The request counts as in progress until the last
 /// piece is dropped.
 #[derive(Debug)]
 pub(super) struct Piece {

@@ -92,7 +92,7 @@ impl Protocols {
         let AcceptedConnection { transport, http2 } = accepted;
         let transport = transport.watched(phase.clone());
         let requests = self.requests.clone();
-        let service = service_fn(move |request| requests.clone().answer(request, client, &phase));
+        let service = service_fn(move |request| requests.clone().respond(request, client, &phase));
         #[cfg(feature = "http2")]
         let protocol = if http2 { &self.any } else { &self.http1 };
         #[cfg(not(feature = "http2"))]

@@ -5,7 +5,7 @@ use std::net::Ipv6Addr;
 use ::http::header::HOST;
 use ::http::{HeaderMap, Version};
 
-/// The fault of a request's `Host`, if there is one: it is answered with 400.
+/// The fault of a request's `Host`, if there is one: the response is a 400.
 pub(super) fn fault_of_host(version: Version, headers: &HeaderMap) -> Option<&'static str> {
     let mut hosts = headers.get_all(HOST).iter();
     match (hosts.next(), hosts.next()) {
@@ -21,7 +21,7 @@ pub(super) fn fault_of_host(version: Version, headers: &HeaderMap) -> Option<&'s
     }
 }
 
-/// Whether it is a host, and a port or none (RFC 3986, section 3.2). It has a name: the host of an
+/// Whether it is a host with or without a port (RFC 3986, section 3.2). It has a name: the host of an
 /// `http` address is never empty (RFC 9110, section 4.2.1).
 fn is_host(host: &[u8]) -> bool {
     let Ok(host) = std::str::from_utf8(host) else { return false };

@@ -14,7 +14,7 @@ pub struct Limits {
     pub header_time: Duration,
     /// The time that a connection may stay open without a request. Default: 5 min.
     pub idle_time: Duration,
-    /// The time that a client may take none of the bytes that it is sent, and the time without
+    /// The time for which a client may accept no bytes of a response, and the time without
     /// progress for which a client that has closed its half of the connection gets its response: it may
     /// be gone. Default: 30 s.
     pub patience: Duration,
@@ -32,7 +32,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The time between two checks of the connections, so that none exceeds a limit by much.
+    /// The time between two checks of the connections, so that no connection exceeds a limit by much.
     pub(super) fn tick(&self) -> Duration {
         let shortest = self.header_time.min(self.idle_time).min(self.patience);
         (shortest / 8).clamp(Duration::from_millis(10), Duration::from_secs(1))

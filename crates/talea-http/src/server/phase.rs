@@ -22,7 +22,7 @@ pub(super) struct Phase(Mutex<State>);
 struct State {
     heads: HeadTracker,
     handshake: bool,
-    /// The time since which no request is being answered, if none is.
+    /// The time since which no request is in progress, if no request is.
     idle: Instant,
     /// The time since which a head is incomplete.
     head: Option<Instant>,
@@ -48,7 +48,7 @@ struct ResponseState {
     polled: bool,
     /// Pieces that were handed to hyper and are not written yet.
     pieces: usize,
-    /// The time since which the client has taken none of the pieces.
+    /// The time since which the client has accepted no piece.
     untaken: Option<Instant>,
 }
 

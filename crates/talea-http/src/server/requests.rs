@@ -25,9 +25,9 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    /// Answers one request. Its body is dropped unread, so that it takes no memory. Over HTTP/1 it is
+    /// Responds to one request. The request's body is dropped unread, so that it takes no memory. Over HTTP/1 it is
     /// the last request of its connection then: where the next one begins would depend on that body.
-    pub(super) fn answer(
+    pub(super) fn respond(
         self: Arc<Self>,
         request: Request<Incoming>,
         client: SocketAddr,
@@ -41,7 +41,7 @@ impl Requests {
         }
         let request = request.map(|_| Body::empty());
         async move {
-            let mut response = self.respond(request, client, &guard).await;
+            let mut response = self.response(request, client, &guard).await;
             self.gate.add_headers(response.headers_mut());
             if is_last {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
@@ -50,7 +50,7 @@ impl Requests {
         }
     }
 
-    async fn respond(
+    async fn response(
         &self,
         mut request: Request<Body>,
         client: SocketAddr,

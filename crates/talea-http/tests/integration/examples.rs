@@ -34,7 +34,7 @@ impl Drop for Example {
     }
 }
 
-async fn get(url: &str) -> client::Answer {
+async fn get(url: &str) -> client::ClientResponse {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     client::get(host.parse().unwrap(), &format!("/{path}"), &[]).await
 }

@@ -26,8 +26,8 @@ async fn list() -> &'static str {
     "items"
 }
 
-async fn answer(_: Request) -> Result<Response, Infallible> {
-    Ok(Response::new(Body::from("answered")))
+async fn respond(_: Request) -> Result<Response, Infallible> {
+    Ok(Response::new(Body::from("response")))
 }
 
 /// A time limit that is never reached.
@@ -51,8 +51,8 @@ macro_rules! app {
             .route("/own-rest", post(list).fallback(list))
             .route("/files/{*path}", get(list))
             .route("/a/{b}/c/{d}", get(list))
-            .route_service("/service", service_fn(answer))
-            .nest_service("/nested", service_fn(answer))
+            .route_service("/service", service_fn(respond))
+            .nest_service("/nested", service_fn(respond))
             .nest("/items", items)
             .merge(Router::new().route("/merged", post(list)))
             .fallback(async || StatusCode::NOT_FOUND)
@@ -106,11 +106,11 @@ async fn an_existing_router_has_the_series_of_a_declared_one() {
         assert!(before.iter().all(|line| line.ends_with(" 0")));
         for path in PATHS {
             for method in ["GET", "HEAD", "POST", "DELETE", "PUT", "OPTIONS", "ODD"] {
-                let answer = declared.clone().oneshot(request(method, path)).await.unwrap();
-                let expected = (answer.status(), answer.into_body().collect().await.unwrap());
-                let answer = existing.clone().oneshot(request(method, path)).await.unwrap();
-                assert_eq!(answer.status(), expected.0, "{method} {path}");
-                let body = answer.into_body().collect().await.unwrap();
+                let response = declared.clone().oneshot(request(method, path)).await.unwrap();
+                let expected = (response.status(), response.into_body().collect().await.unwrap());
+                let response = existing.clone().oneshot(request(method, path)).await.unwrap();
+                assert_eq!(response.status(), expected.0, "{method} {path}");
+                let body = response.into_body().collect().await.unwrap();
                 assert_eq!(body.to_bytes(), expected.1.to_bytes(), "{method} {path}");
             }
         }
@@ -185,7 +185,7 @@ async fn a_layer_around_other_layers_reads_the_routes() {
         Ok::<_, Infallible>(response)
     });
     assert_eq!(requests(&registry, "GET", "/items/{id}", "4xx"), Some(0.0));
-    // A service around the router answers in its place.
+    // A service around the router responds in its place.
     layer.layer(refuses).oneshot(request("GET", "/items/7")).await.unwrap();
     assert_eq!(requests(&registry, "GET", "/items/{id}", "4xx"), Some(1.0));
 }

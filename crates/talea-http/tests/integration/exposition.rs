@@ -64,31 +64,31 @@ async fn each_format_has_its_type_and_is_compressed_on_request() {
             let accept = accept.map(|accept| ("accept", accept));
             let encoding = encoding.map(|encoding| ("accept-encoding", encoding));
             let headers: Vec<_> = accept.into_iter().chain(encoding).collect();
-            let answer = get(address, "/metrics", &headers).await;
-            assert_eq!(answer.status, StatusCode::OK, "{headers:?}");
-            assert_eq!(answer.header("content-type"), format.content_type(escaping));
-            assert_eq!(answer.header("vary"), "Accept, Accept-Encoding");
-            assert_eq!(answer.header("content-length"), answer.body.len().to_string());
+            let response = get(address, "/metrics", &headers).await;
+            assert_eq!(response.status, StatusCode::OK, "{headers:?}");
+            assert_eq!(response.header("content-type"), format.content_type(escaping));
+            assert_eq!(response.header("vary"), "Accept, Accept-Encoding");
+            assert_eq!(response.header("content-length"), response.body.len().to_string());
             if compressed {
-                assert_eq!(answer.unzipped(), expected, "{headers:?}");
+                assert_eq!(response.unzipped(), expected, "{headers:?}");
             } else {
-                assert_eq!(answer.header("content-encoding"), "");
-                assert_eq!(answer.body, expected, "{headers:?}");
+                assert_eq!(response.header("content-encoding"), "");
+                assert_eq!(response.body, expected, "{headers:?}");
             }
         }
     }
     #[cfg(feature = "zstd")]
     for encoding in ["zstd", "gzip, deflate, br, zstd", "zstd;q=0.5, identity;q=0", "gzip;q=0, *"] {
         let headers = [("accept-encoding", encoding), ("accept", OPENMETRICS)];
-        let answer = get(address, "/metrics", &headers).await;
-        assert_eq!(answer.header("content-encoding"), "zstd", "{encoding}");
-        assert_eq!(answer.header("content-length"), answer.body.len().to_string());
+        let response = get(address, "/metrics", &headers).await;
+        assert_eq!(response.header("content-encoding"), "zstd", "{encoding}");
+        assert_eq!(response.header("content-length"), response.body.len().to_string());
         let expected = scraped(&registry, Format::OpenMetrics, Escaping::Underscores);
-        assert_eq!(zstd::decode_all(&answer.body[..]).unwrap(), expected);
+        assert_eq!(zstd::decode_all(&response.body[..]).unwrap(), expected);
     }
-    let answer = get(address, "/metrics", &[("accept-encoding", "identity;q=0")]).await;
-    assert_eq!(answer.status, StatusCode::NOT_ACCEPTABLE);
-    assert!(answer.text().contains("gzip"));
+    let response = get(address, "/metrics", &[("accept-encoding", "identity;q=0")]).await;
+    assert_eq!(response.status, StatusCode::NOT_ACCEPTABLE);
+    assert!(response.text().contains("gzip"));
 }
 
 #[tokio::test]
@@ -98,17 +98,17 @@ async fn head_has_the_headers_of_get_and_other_methods_are_refused() {
     for encoding in ["identity", "gzip"] {
         let headers = [("accept-encoding", encoding), ("accept", OPENMETRICS)];
         let got = get(server.local_addr(), "/metrics", &headers).await;
-        let answer = ask(server.local_addr(), Method::HEAD, "/metrics", &headers).await;
-        assert_eq!(answer.status, StatusCode::OK);
-        assert_eq!(answer.body, "");
+        let response = ask(server.local_addr(), Method::HEAD, "/metrics", &headers).await;
+        assert_eq!(response.status, StatusCode::OK);
+        assert_eq!(response.body, "");
         for name in ["content-type", "content-encoding", "content-length", "vary"] {
-            assert_eq!(answer.header(name), got.header(name), "{name}");
+            assert_eq!(response.header(name), got.header(name), "{name}");
         }
     }
     for method in [Method::POST, Method::PUT, Method::DELETE, Method::OPTIONS] {
-        let answer = ask(server.local_addr(), method, "/metrics", &[]).await;
-        assert_eq!(answer.status, StatusCode::METHOD_NOT_ALLOWED);
-        assert_eq!(answer.header("allow"), "GET, HEAD");
+        let response = ask(server.local_addr(), method, "/metrics", &[]).await;
+        assert_eq!(response.status, StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(response.header("allow"), "GET, HEAD");
     }
 }
 
@@ -136,17 +136,17 @@ async fn a_scrape_can_select_families_by_name() {
         ("?name[]=", &[]),
     ] {
         let accept = [("accept", "text/plain;version=0.0.4;escaping=allow-utf-8")];
-        let answer = get(server.local_addr(), &format!("/metrics{query}"), &accept).await;
-        let types = answer.text().lines().filter_map(|line| line.strip_prefix("# TYPE "));
+        let response = get(server.local_addr(), &format!("/metrics{query}"), &accept).await;
+        let types = response.text().lines().filter_map(|line| line.strip_prefix("# TYPE "));
         let names = types.map(|line| line.rsplit_once(' ').unwrap().0.trim_matches('"'));
         assert_eq!(names.collect::<Vec<_>>(), expected, "{query}");
     }
     let accept = [("accept", OPENMETRICS)];
-    let answer = get(server.local_addr(), "/metrics?name[]=none", &accept).await;
-    assert_eq!((answer.status, answer.body.as_ref()), (StatusCode::OK, &b"# EOF\n"[..]));
+    let response = get(server.local_addr(), "/metrics?name[]=none", &accept).await;
+    assert_eq!((response.status, response.body.as_ref()), (StatusCode::OK, &b"# EOF\n"[..]));
     for name in ["gr__e", "gr%C3%B6%C3%9Fe"] {
-        let answer = get(server.local_addr(), &format!("/metrics?name[]={name}"), &[]).await;
-        assert!(answer.text().ends_with("\ngr__e -7\n"), "{name}: {}", answer.text());
+        let response = get(server.local_addr(), &format!("/metrics?name[]={name}"), &[]).await;
+        assert!(response.text().ends_with("\ngr__e -7\n"), "{name}: {}", response.text());
     }
 }
 
@@ -158,11 +158,11 @@ async fn a_snapshot_that_takes_longer_than_the_scraper_waits_is_a_503() {
     registry.on_snapshot(move || _ = held.lock().unwrap().recv());
     let server = serve(Exposition::new(&registry));
     let within = |seconds| [("x-prometheus-scrape-timeout-seconds", seconds)];
-    let answer = get(server.local_addr(), "/metrics", &within("0.05")).await;
-    assert_eq!(answer.status, StatusCode::SERVICE_UNAVAILABLE);
+    let response = get(server.local_addr(), "/metrics", &within("0.05")).await;
+    assert_eq!(response.status, StatusCode::SERVICE_UNAVAILABLE);
     drop(release);
-    let answer = get(server.local_addr(), "/metrics", &within("120")).await;
-    assert_eq!(answer.status, StatusCode::OK);
+    let response = get(server.local_addr(), "/metrics", &within("120")).await;
+    assert_eq!(response.status, StatusCode::OK);
 }
 
 #[tokio::test]
@@ -173,11 +173,11 @@ async fn a_panic_before_a_snapshot_is_counted_and_fails_no_scrape() {
     registry.on_snapshot(move || assert!(!now.load(Ordering::Relaxed), "as the test wants it"));
     let server = serve(Exposition::new(&registry).at_once(1));
     for counted in 1..4 {
-        let answer = get(server.local_addr(), "/metrics", &[]).await;
-        assert_eq!(answer.status, StatusCode::OK);
+        let response = get(server.local_addr(), "/metrics", &[]).await;
+        assert_eq!(response.status, StatusCode::OK);
         let expected =
             format!("talea_observable_failures_total{{family=\"on_snapshot\"}} {counted}\n");
-        assert!(answer.text().contains(&expected), "{}", answer.text());
+        assert!(response.text().contains(&expected), "{}", response.text());
     }
     panics.store(false, Ordering::Relaxed);
     assert_eq!(get(server.local_addr(), "/metrics", &[]).await.status, StatusCode::OK);
@@ -191,15 +191,15 @@ async fn it_is_a_handler_that_can_be_metered() {
         .route("/metrics", talea_http::axum::get(exposition))
         .metered(&registry)
         .unwrap();
-    let answer = requests::ask(&app, "GET", "/metrics").await;
-    assert_eq!(answer.status(), StatusCode::OK);
-    assert!(requests::text(answer).await.contains("calls_total 3\n"));
-    let answer = requests::ask(&app, "HEAD", "/metrics").await;
-    assert_eq!(answer.status(), StatusCode::OK);
-    assert_eq!(requests::text(answer).await, "");
-    let answer = requests::ask(&app, "POST", "/metrics").await;
-    assert_eq!(answer.status(), StatusCode::METHOD_NOT_ALLOWED);
-    assert_eq!(answer.headers()["allow"], "GET,HEAD");
+    let response = requests::ask(&app, "GET", "/metrics").await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert!(requests::text(response).await.contains("calls_total 3\n"));
+    let response = requests::ask(&app, "HEAD", "/metrics").await;
+    assert_eq!(response.status(), StatusCode::OK);
+    assert_eq!(requests::text(response).await, "");
+    let response = requests::ask(&app, "POST", "/metrics").await;
+    assert_eq!(response.status(), StatusCode::METHOD_NOT_ALLOWED);
+    assert_eq!(response.headers()["allow"], "GET,HEAD");
     let labels = [("method", "GET"), ("route", "/metrics"), ("outcome", "complete")];
     assert_eq!(registry.snapshot().value("http_request_outcomes_total", &labels), Some(2.0));
 }

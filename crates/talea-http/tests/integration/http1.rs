@@ -1,4 +1,4 @@
-//! HTTP/1 as clients may write it, well formed or not, over real sockets: the answers of Talea's server
+//! HTTP/1 as clients may write it, well formed or not, over real sockets: the responses of Talea's server
 //! beside those of `axum::serve`, which leaves all of it to hyper.
 
 use std::net::SocketAddr;
@@ -40,15 +40,15 @@ async fn exchange(address: SocketAddr, bytes: &[u8], closes_half: bool) -> Strin
     if closes_half {
         stream.shutdown().await.unwrap();
     }
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     // It may be a reset, if the server did not read all bytes.
-    let _ = timeout(LONGEST, stream.read_to_end(&mut answer)).await.expect("the server closes");
-    String::from_utf8(answer).unwrap()
+    let _ = timeout(LONGEST, stream.read_to_end(&mut response)).await.expect("the server closes");
+    String::from_utf8(response).unwrap()
 }
 
 /// The statuses of all responses.
-fn statuses(answer: &str) -> Vec<u16> {
-    let lines = answer.lines().filter_map(|line| line.strip_prefix("HTTP/1."));
+fn statuses(response: &str) -> Vec<u16> {
+    let lines = response.lines().filter_map(|line| line.strip_prefix("HTTP/1."));
     lines.map(|line| line[2..5].parse().unwrap()).collect()
 }
 
@@ -167,8 +167,8 @@ async fn a_refused_host_is_named_with_what_to_send() {
         ("host: a b\r\n", "is no host; send a name or an address"),
     ] {
         let text = format!("GET /metrics HTTP/1.1\r\nconnection: close\r\n{hosts}\r\n");
-        let answer = exchange(server.local_addr(), text.as_bytes(), false).await;
-        assert!(statuses(&answer) == [400] && answer.contains(expected), "{answer}");
+        let response = exchange(server.local_addr(), text.as_bytes(), false).await;
+        assert!(statuses(&response) == [400] && response.contains(expected), "{response}");
     }
 }
 
@@ -180,14 +180,14 @@ async fn a_client_that_closes_its_half_gets_the_whole_response() {
     let server = server.bind(loopback()).unwrap();
     for version in ["1.0", "1.1"].repeat(25) {
         let text = format!("GET /metrics HTTP/{version}\r\nhost: x\r\n\r\n");
-        let answer = exchange(server.local_addr(), text.as_bytes(), true).await;
-        assert_eq!(statuses(&answer), [200]);
-        assert!(answer.ends_with("\norders_total 0\n"), "{answer}");
+        let response = exchange(server.local_addr(), text.as_bytes(), true).await;
+        assert_eq!(statuses(&response), [200]);
+        assert!(response.ends_with("\norders_total 0\n"), "{response}");
     }
     let ask = b"GET /large HTTP/1.1\r\nhost: x\r\n\r\nGET / HTTP/1.1\r\nhost: x\r\n\r\n";
-    let answer = exchange(server.local_addr(), ask, true).await;
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.len() > LARGE, "{}", answer.len());
-    assert!(answer.ends_with("root\n"), "the pipelined one too");
+    let response = exchange(server.local_addr(), ask, true).await;
+    assert!(response.starts_with("HTTP/1.1 200") && response.len() > LARGE, "{}", response.len());
+    assert!(response.ends_with("root\n"), "the pipelined one too");
     until("all connections are closed", || server.counts().open() == 0).await;
 }
 
@@ -200,8 +200,8 @@ async fn a_half_head_behind_a_whole_request_has_the_time_of_a_head() {
     let texts =
         [format!("{whole}GET / HT"), format!("{whole}{whole}GET / HTTP/1.1\r\nhost: x\r\n")];
     for (n, text) in texts.iter().enumerate() {
-        let answer = exchange(server.local_addr(), text.as_bytes(), false).await;
-        assert_eq!(statuses(&answer).len(), n + 1, "{answer}");
+        let response = exchange(server.local_addr(), text.as_bytes(), false).await;
+        assert_eq!(statuses(&response).len(), n + 1, "{response}");
         assert_eq!(server.counts().closed(Reason::Head), n as u64 + 1);
     }
 }
@@ -236,10 +236,10 @@ async fn a_client_that_closed_its_half_is_gone_only_if_the_server_says_so() {
         if half_close {
             end.send(()).unwrap();
         }
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).await.unwrap();
+        let mut response = String::new();
+        client.read_to_string(&mut response).await.unwrap();
         let _ = served.await.unwrap();
-        assert_eq!(statuses(&answer).len(), usize::from(half_close), "{answer}");
+        assert_eq!(statuses(&response).len(), usize::from(half_close), "{response}");
         let labels = [("method", "GET"), ("route", "/"), ("outcome", outcome)];
         let found = registry.snapshot().value("http_request_outcomes_total", &labels);
         assert_eq!(found, Some(1.0), "{outcome}");

@@ -22,9 +22,9 @@ async fn a_scrape_has_the_newest_values() {
     let counter: Counter = registry.register(Opts::new("x", "Things.")).unwrap();
     let server = MetricsServer::bind(loopback(), &registry).unwrap();
     for n in 0..3 {
-        let answer = get(server.local_addr(), "/metrics", &[]).await;
+        let response = get(server.local_addr(), "/metrics", &[]).await;
         let end = format!("# TYPE x_total counter\nx_total {n}\n");
-        assert!(answer.text().ends_with(&end), "{answer:?}");
+        assert!(response.text().ends_with(&end), "{response:?}");
         counter.inc();
     }
     assert_eq!(get(server.local_addr(), "/else", &[]).await.status, 404);

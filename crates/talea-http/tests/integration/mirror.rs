@@ -42,7 +42,7 @@ const METHODS: [&str; 13] = [
     "PROPFIND", "X-ODD", REFUSED,
 ];
 
-/// The method of requests that [`marked`] answers itself.
+/// The method of requests that [`marked`] responds to itself.
 const REFUSED: &str = "X-REFUSED";
 
 const PATHS: [&str; 20] = [
@@ -71,14 +71,14 @@ const PATHS: [&str; 20] = [
 
 /// The parts of a response that a client sees.
 async fn response(app: &axum::Router, method: &str, path: &str) -> (StatusCode, String, String) {
-    let answer = ask(app, method, path).await;
-    let headers = answer.headers();
+    let response = ask(app, method, path).await;
+    let headers = response.headers();
     let header = |name| headers.get(name).map_or("", |value| value.to_str().unwrap()).to_owned();
     // The server adds a length of 0.
     let length = header("content-length");
     let length = if length == "0" { String::new() } else { length };
     let headers = [header("allow"), header("marked"), length].join(";");
-    (answer.status(), headers, text(answer).await)
+    (response.status(), headers, text(response).await)
 }
 
 /// Sends requests of all methods and paths to axum's router and to Talea's, metered and unmetered,
@@ -133,7 +133,7 @@ async fn named(path: Option<MatchedPath>, method: Method, uri: Uri) -> String {
     format!("{method} {} {uri}", path.as_ref().map_or("none", |path| path.as_str()))
 }
 
-/// A service that answers with its name and the path that it sees.
+/// A service that responds with its name and the path that it sees.
 fn service(name: &'static str) -> BoxCloneSyncService<Request, Response, Infallible> {
     BoxCloneSyncService::new(service_fn(move |request: Request| {
         ready(Ok(format!("{name} {}", request.uri().path()).into_response()))
@@ -525,12 +525,12 @@ async fn a_router_without_meters_is_a_service_of_any_body() {
     use talea_http::axum::{Router, get};
     let mut router = Router::new().route("/x", get(named));
     let request = || Request::builder().uri("/x").body(String::new()).unwrap();
-    let answer = router.as_service::<String>().oneshot(request()).await.unwrap();
-    assert_eq!(text(answer).await, "GET /x /x");
-    let answer = router.clone().into_service::<String>().oneshot(request()).await.unwrap();
-    assert_eq!(text(answer).await, "GET /x /x");
-    let answer = get(named).oneshot(request()).await.unwrap();
-    assert_eq!(text(answer).await, "GET none /x");
+    let response = router.as_service::<String>().oneshot(request()).await.unwrap();
+    assert_eq!(text(response).await, "GET /x /x");
+    let response = router.clone().into_service::<String>().oneshot(request()).await.unwrap();
+    assert_eq!(text(response).await, "GET /x /x");
+    let response = get(named).oneshot(request()).await.unwrap();
+    assert_eq!(text(response).await, "GET none /x");
 }
 
 #[tokio::test]
@@ -580,8 +580,8 @@ macro_rules! declare_by {
             let mut router = Router::new();
             for step in steps {
                 router = match step {
-                    Step::Route(path, answers) => {
-                        let methods: MethodRouter = match answers {
+                    Step::Route(path, handlers) => {
+                        let methods: MethodRouter = match handlers {
                             Answers::Get => get(named),
                             Answers::Post => post(named),
                             Answers::LayeredPut => put(named).layer(mark!("m")),
@@ -613,10 +613,10 @@ declare_by!(by_talea talea_http::axum::Router, talea_http::axum);
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let path = prop::sample::select(vec!["/", "/x", "/x", "/y", "/items/{id}", "/{*all}", "/:x"]);
-    // Not a single capture: axum itself answers by another router's fallback there, see `Router`.
+    // Not a single capture: axum itself responds by another router's fallback there, see `Router`.
     let prefix = || prop::sample::select(vec!["/api", "/api", "/api/", "/x", "/items/{id}"]);
     let mark = || prop::sample::select(vec!["a", "b", "c", "d"]);
-    let answers = prop::sample::select(vec![
+    let handlers = prop::sample::select(vec![
         Answers::Get,
         Answers::Post,
         Answers::LayeredPut,
@@ -625,7 +625,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         Answers::Any,
     ]);
     let leaf = prop_oneof![
-        6 => (path.clone(), answers).prop_map(|(path, answers)| Step::Route(path, answers)),
+        6 => (path.clone(), handlers).prop_map(|(path, handlers)| Step::Route(path, handlers)),
         1 => path.prop_map(Step::RouteService),
         1 => prefix().prop_map(Step::NestService),
         2 => mark().prop_map(Step::Layer),

@@ -398,18 +398,22 @@ fn options_that_cannot_be_used_are_refused_with_the_reason() {
         (
             &registry(),
             Opts::new().constant_label("route", "/"),
-            r#"its label "route" is there twice"#,
+            r#"its label "route" is given twice"#,
         ),
-        (&registry(), Opts::new().hosts(&hosts), "22011 combinations"),
+        (
+            &registry(),
+            Opts::new().hosts(&hosts),
+            "22011 combinations of values; the maximum is 16384",
+        ),
         // 3⁴¹ is more than 2⁶⁴.
         (
             &registry(),
             many.fold(Opts::new(), |opts, name| opts.request_label::<bool>(&name)),
             "the labels of a request have 18446744073709551615 combinations",
         ),
-        (&registry(), Opts::new().methods(&["MKCOL", ""]), r#"method "" is"#),
-        (&registry(), Opts::new().methods(&["TWO WORDS"]), r#"method "TWO WORDS" is"#),
-        (&registry(), Opts::new().methods(&["GÊT"]), r#"method "GÊT" is"#),
+        (&registry(), Opts::new().methods(&["MKCOL", ""]), r#""" is not a valid method"#),
+        (&registry(), Opts::new().methods(&["TWO WORDS"]), r#""TWO WORDS" is not a valid method"#),
+        (&registry(), Opts::new().methods(&["GÊT"]), r#""GÊT" is not a valid method"#),
         (&registry(), Opts::new().quantiles(&[2.0]), "from 0 to 1"),
         (&taken, Opts::new(), "http_requests_total"),
     ] {

@@ -75,7 +75,7 @@ async fn a_request_is_in_flight_as_long_as_its_guard_if_its_response_is_an_upgra
     }
 }
 
-/// It begins with a `CONNECT`, which is answered by a 200 (RFC 8441).
+/// It begins with a `CONNECT`, and the response is a 200 (RFC 8441).
 #[tokio::test]
 async fn a_websocket_of_http2_with_a_guard_is_in_flight_until_it_closes() {
     let registry = registry();
@@ -112,7 +112,7 @@ async fn a_websocket_of_http2_with_a_guard_is_in_flight_until_it_closes() {
     assert_eq!(outcomes(&registry, "/chat"), one("complete"));
 }
 
-/// A WebSocket with a guard, which answers each message with the message.
+/// A WebSocket with a guard, which echoes each message.
 async fn echo(upgrade: WebSocketUpgrade) -> impl IntoResponse {
     let guard = UpgradeGuard::new();
     let clone = guard.clone();

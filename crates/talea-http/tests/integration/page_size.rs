@@ -32,14 +32,14 @@ fn by_hand() -> String {
         Family::<Labels, Histogram>::new_with_constructor(|| Histogram::new(THRESHOLDS));
     let mut registry = prometheus_client::registry::Registry::default();
     registry.register("http_requests_in_flight", "Requests in flight", in_flight.clone());
-    registry.register("http_requests", "Requests answered", requests.clone());
+    registry.register("http_requests", "Requests by the status of the response", requests.clone());
     registry.register("http_request_duration_seconds", "Time taken", durations.clone());
     for (method, route) in ROUTES {
         let endpoint = vec![("method", method), ("route", route)];
         in_flight.get_or_create(&endpoint).set(0);
         durations.get_or_create(&endpoint).observe(0.001);
-        let answered = [&endpoint[..], &[("status", "200")]].concat();
-        requests.get_or_create(&answered).inc();
+        let with_status = [&endpoint[..], &[("status", "200")]].concat();
+        requests.get_or_create(&with_status).inc();
     }
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();

@@ -91,7 +91,7 @@ pub(super) fn family(checker: &mut Checker<'_>, at: usize) {
     }
 }
 
-/// Endings that only some types should have. In OpenMetrics those of counters are no
+/// Endings that only some types should have. In OpenMetrics the endings of counters are no
 /// question of taste.
 fn endings(
     kind: MetricType,

@@ -61,7 +61,7 @@ impl<'a> Checker<'a> {
         at
     }
 
-    /// The family of a name, made if there is none.
+    /// The family of a name, made if it is new.
     fn named(&mut self, name: Cow<'a, str>, place: Place) -> usize {
         let new = self.families.len();
         let at = *self.named.entry(name.clone()).or_insert(new);
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         at
     }
 
-    /// The family of a sample, and what the sample's name has beyond the family's; none if it must
+    /// The family of a sample, and what the sample's name has beyond the family's; `None` if it must
     /// not be called so.
     pub(super) fn family_of(
         &mut self,
@@ -114,7 +114,7 @@ impl<'a> Checker<'a> {
         let begun = family.place.line < place.line;
         if begun && self.current != Some(at) {
             let name = &family.name;
-            let found = format!("lines of {name} after those of another metric");
+            let found = format!("lines of {name} after lines of another metric");
             self.violation(place, "metric-apart", found, "write all of its lines together".into());
         }
         self.current = Some(at);

@@ -30,7 +30,7 @@ pub(super) struct Family<'a> {
     pub(super) unit: Option<(&'a str, Place)>,
     /// The line of its first sample.
     pub(super) sampled: Option<usize>,
-    /// Whether its samples' names were looked for among those of others.
+    /// Whether its samples' names were looked for among the names of others.
     pub(super) claimed: bool,
     /// Its series by their own labels, without those that distinguish its parts.
     pub(super) groups: HashMap<Fingerprint, Group>,
@@ -40,7 +40,7 @@ pub(super) struct Family<'a> {
     pub(super) reported: HashSet<(&'static str, String)>,
 }
 
-/// A series with its parts: those of one time, if it has several.
+/// A series with its parts: the parts of one time, if it has several.
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) timestamp: Option<f64>,

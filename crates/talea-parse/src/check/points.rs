@@ -68,7 +68,7 @@ pub(super) fn add(
         checker.violation(place, "timestamps-mixed", found, instead);
     }
     if apart {
-        let found = format!("a sample of a series of {name} after those of another");
+        let found = format!("a sample of a series of {name} after samples of another series");
         let instead = "write the samples of each series together".into();
         checker.violation(place, "series-apart", found, instead);
     }

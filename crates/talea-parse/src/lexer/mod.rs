@@ -1,6 +1,6 @@
 //! The lexer: takes one line after another apart.
 //!
-//! The grammar is that of Prometheus 3 (`model/textparse` in v0.315: `promlex.l` and `promparse.go`
+//! The grammar is the grammar of Prometheus 3 (`model/textparse` in v0.315: `promlex.l` and `promparse.go`
 //! for text 0.0.4, `openmetricslex.l` and `openmetricsparse.go` for OpenMetrics), which takes more
 //! than the formats allow. A line that is not of it is a [`Fault`]; the lexer continues with the
 //! next line. Text that Prometheus takes and a format does not is a [`Departure`]: the checker
@@ -95,7 +95,7 @@ impl<'a> Lexer<'a> {
         Some(plain)
     }
 
-    /// The next line; none at the end. After a fault it is the one after that. Comments are read
+    /// The next line; `None` at the end. After a fault it is the one after that. Comments are read
     /// over, except those that depart from the format, which are `Ok(None)`.
     pub(super) fn line(&mut self) -> Option<Result<Option<Line<'a>>, Fault>> {
         self.departures.clear();
@@ -152,7 +152,7 @@ impl<'a> Lexer<'a> {
         self.next = (from + scan::before_line_end(rest) + 1).min(self.text.len());
     }
 
-    /// A line that is no sample, or does not look like one at once; none if it says nothing.
+    /// A line that is no sample, or does not look like one at once; `None` if it has no content.
     fn other(&mut self, start: usize) -> Result<Option<Line<'a>>, Fault> {
         let strict = self.syntax == Syntax::OpenMetrics;
         let at = start + scan::blanks(self.rest(start));
@@ -194,7 +194,7 @@ impl<'a> Lexer<'a> {
         self.cut = true;
     }
 
-    /// A name, in quotes or not, and the place behind it; none if there is neither.
+    /// A name, in quotes or not, and the place behind it; `None` if there is no name.
     fn name(
         &mut self,
         at: usize,

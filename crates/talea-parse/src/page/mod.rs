@@ -102,7 +102,7 @@ fn count_of(value: f64) -> u64 {
     value as u64
 }
 
-/// Has the last classic bucket be that of +Inf, if need be with all observations.
+/// Makes +Inf the last classic bucket, with all observations if it was missing.
 fn close(histogram: &mut Histogram) {
     let buckets = &mut histogram.classic;
     buckets.sort_by(|one, other| one.upper_bound.total_cmp(&other.upper_bound));

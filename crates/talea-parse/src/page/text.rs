@@ -85,7 +85,7 @@ fn name_of(from: &FamilyRef<'_>) -> String {
     format!("{}{}", from.name, if has_ending { own } else { "" })
 }
 
-/// What a sample's name has beyond that of its family.
+/// The part of a sample's name behind the name of its family.
 fn ending<'a>(from: &FamilyRef<'_>, sample: &'a SampleRef<'_>) -> &'a str {
     sample.name.strip_prefix(&*from.name).unwrap_or_default()
 }
@@ -149,7 +149,7 @@ fn exemplar(from: ExemplarRef<'_>) -> Exemplar {
     Exemplar { labels, value: from.value, time: from.timestamp.and_then(time) }
 }
 
-/// The time so many seconds after 1970.
+/// The time that is this number of seconds after 1970.
 fn time(seconds: f64) -> Option<SystemTime> {
     UNIX_EPOCH.checked_add(Duration::try_from_secs_f64(seconds).ok()?)
 }

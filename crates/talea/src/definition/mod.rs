@@ -141,16 +141,16 @@ impl Definition {
     /// The difference between this definition and the expected one, in words.
     pub(crate) fn difference(&self, wanted: &Self) -> String {
         let differs = |[found, wanted]: [String; 2]| {
-            format!("it is registered with {found}, and now {wanted} was asked for")
+            format!("it is already registered with {found}, not with {wanted}")
         };
         if let Some(both) = self.first_difference(wanted) {
             differs(both)
         } else if self.help != wanted.help {
             differs([format!("the help {:?}", self.help), format!("{:?}", wanted.help)])
         } else {
-            "it is registered with its values stored otherwise: striped or not, whole numbers or \
-             not"
-            .to_owned()
+            "it is already registered with values of another kind: striped or not, whole numbers \
+             or not"
+                .to_owned()
         }
     }
 

@@ -114,8 +114,8 @@ impl<'a> Opts<'a> {
 
     /// The most native buckets that a series shows. If more are in use, those nearest to 0 count as
     /// zero, up to [`widest_zero`](Self::widest_zero); then neighbours are joined in pairs. A
-    /// series has four cells for each shown bucket. If its values spread over so many octaves that
-    /// the cells are used up, observations in further octaves are counted and shown half as finely;
+    /// series has four cells for each shown bucket. If its values spread over more octaves than
+    /// it has cells for, observations in further octaves are counted and shown half as finely;
     /// values nearer to 0 than the widest zero use no cells. Schema −4 is the coarsest; it may show
     /// more than this limit: at most 5 for whole numbers and durations. Default: 160.
     pub const fn max_buckets(mut self, buckets: u32) -> Self {
@@ -123,8 +123,8 @@ impl<'a> Opts<'a> {
         self
     }
 
-    /// How far from 0, in the shown unit, an observation may be that counts as zero where
-    /// a series has too many native buckets. Default: 0, only zero itself does.
+    /// The largest distance from 0, in the shown unit, at which observations count as zero if a series
+    /// has too many native buckets. Default: 0; only zero itself counts as zero.
     pub const fn widest_zero(mut self, threshold: f64) -> Self {
         self.widest_zero = threshold;
         self
@@ -136,7 +136,7 @@ impl<'a> Opts<'a> {
     /// A [`Histogram`](crate::Histogram) with native buckets and this option shows them in a
     /// summary beside itself, `shop_pricing_recent_seconds` for `shop_pricing_seconds`, at no cost
     /// for its observations; `Summary` has the cost for each snapshot. Default for histograms:
-    /// none. Other types ignore it.
+    /// no quantiles. Other types ignore it.
     pub const fn quantiles(mut self, quantiles: &'a [f64]) -> Self {
         self.quantiles = Some(quantiles);
         self
@@ -150,7 +150,7 @@ impl<'a> Opts<'a> {
     }
 
     /// Whether each CPU has a copy of each value, so that adds from several do not contend, at 8
-    /// bytes a CPU for each counter and each bucket. Default: yes where there are no labels or all
+    /// bytes a CPU for each counter and each bucket. Default: yes if there are no labels or all
     /// are fixed, no if a label is dynamic. Only for counters and histograms; other types ignore
     /// it.
     pub const fn striped(mut self, striped: bool) -> Self {
@@ -245,7 +245,7 @@ impl<'a> Opts<'a> {
 
     /// Whether this process may register other definitions of the name too: use it where one process
     /// runs several versions of a program, as a worker of PHP does after a deploy. Each definition
-    /// counts by itself. A page shows them as it shows those of several processes. Default: no, so
+    /// counts by itself. A page shows them as it shows the definitions of several processes. Default: no, so
     /// that a second definition is an error.
     pub const fn allow_others(mut self, allowed: bool) -> Self {
         self.allows_others = allowed;

@@ -237,8 +237,8 @@ impl Snapshot {
         String::from_utf8(out).unwrap_or_default()
     }
 
-    /// The snapshot in a format, in pieces of about so many bytes: a piece ends with the
-    /// series that makes it as long. So much of a large scrape is in memory at a time,
+    /// The snapshot in a format, in pieces of about `bytes` bytes: a piece ends with the
+    /// series that reaches this length. So a large scrape takes the memory of one piece
     /// beside the snapshot itself.
     ///
     /// ```

@@ -1,7 +1,7 @@
 //! Escaping of names that the older formats do not have.
 //!
 //! Source: "Escaping schemes" in the Prometheus documentation; the replacement of each character is
-//! that of Prometheus' own Go library.
+//! the escaping of Prometheus' own Go library.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use crate::definition::names::is_plain_at;
 /// escaping that it accepts.
 ///
 /// A name within that is shown as it is. A name that would be the same as another one of the page,
-/// or as that of another family's samples, is shown as [`Values`](Self::Values) has it: beside
+/// or as the name of another family's samples, is shown as [`Values`](Self::Values) has it: beside
 /// `a_b`, `a b` is `U__a_20_b` also by [`Underscores`](Self::Underscores). Of several such names
 /// the first in their order has the short form. So it is with the labels of a family, and with a
 /// label that would begin with `__`.

@@ -27,7 +27,7 @@ impl Page {
     /// Its families in the types of the [model of a page](crate::model), each series with the label of
     /// its part. All families keep their types, as in protobuf. Families without series are left out.
     ///
-    /// The page must be joined, as that of [`Scraper::page`](crate::Scraper::page) is.
+    /// The page must be joined, as the page of [`Scraper::page`](crate::Scraper::page) is.
     pub fn to_families(&self) -> Vec<model::Family> {
         families(self)
     }

@@ -179,7 +179,7 @@ impl<'a> Clause<'a> {
     }
 }
 
-/// A parameter's value, without quotes; `None` if there is none.
+/// A parameter's value, without quotes; `None` if there is no such parameter.
 fn value(text: &str) -> Option<Cow<'_, str>> {
     let text = text.trim();
     let Some(quoted) = text.strip_prefix('"') else {
@@ -279,11 +279,11 @@ mod tests {
             ("text/plain;version=0.0.4;q=0.2,*/*;q=0.1", Text, Underscores),
             ("text/plain;version=0.0.4;q=0.1,*/*;q=0.2", OpenMetrics, Underscores),
             ("text/plain;version=1.0.0;q=0,*/*", Text, Underscores),
-            // All is refused, and a scrape is better than none.
+            // All is refused, and a scrape is better than no scrape.
             ("text/plain;q=0", Text, Underscores),
             ("*/*;q=0", Text, Underscores),
             (&format!("{om};version=1.0.0;q=0"), Text, Underscores),
-            // Weights that are none.
+            // Weights that are not valid.
             (&format!("{om};version=1.0.0;q=NaN,text/plain;q=0.1"), Text, Underscores),
             (&format!("{om};version=1.0.0;q=-1,text/plain;q=0.1"), Text, Underscores),
             (&format!("text/plain,{om};version=1.0.0;q=7"), Text, Underscores),

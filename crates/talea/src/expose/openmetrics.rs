@@ -189,7 +189,7 @@ impl OpenMetrics {
 
     fn untyped_head(&self, out: &mut Vec<u8>, name: &str, help: &str) {
         self.lines.about(out, "TYPE", name, "unknown", true);
-        // Of this type the whole name is that of the family.
+        // For this type the whole name is the name of the family.
         if let Some(unit) = unit(Kind::Gauge, name) {
             self.lines.about(out, "UNIT", name, unit, true);
         }

@@ -26,7 +26,7 @@ fields! {
     Metric { LABEL = 1, GAUGE = 2, COUNTER = 3, SUMMARY = 4, HISTOGRAM = 7 }
     // The value of a gauge has this number too.
     Counter { VALUE = 1, COUNTER_EXEMPLAR = 2, COUNTER_CREATED = 3 }
-    // Beside its count and sum, which are numbered as those of `Histogram`.
+    // Beside its count and sum, which are numbered as in `Histogram`.
     Summary { SUMMARY_QUANTILE = 3, SUMMARY_CREATED = 4 }
     Quantile { QUANTILE = 1, QUANTILE_VALUE = 2 }
     Histogram { COUNT = 1, SUM = 2, BUCKET = 3, HISTOGRAM_CREATED = 15 }
@@ -34,7 +34,7 @@ fields! {
     NativeSides { NEGATIVE_SPAN = 9, NEGATIVE_DELTA = 10, POSITIVE_SPAN = 12, POSITIVE_DELTA = 13 }
     BucketSpan { OFFSET = 1, LENGTH = 2 }
     Bucket { CUMULATIVE = 1, UPPER_BOUND = 2, BUCKET_EXEMPLAR = 3 }
-    // Beside its labels, which are numbered as those of `Metric`.
+    // Beside its labels, which are numbered as in `Metric`.
     Exemplar { EXEMPLAR_VALUE = 2, EXEMPLAR_TIME = 3 }
     LabelPair { LABEL_NAME = 1, LABEL_VALUE = 2 }
     Timestamp { SECONDS = 1, NANOS = 2 }
@@ -73,7 +73,7 @@ impl Protobuf {
                 double(inner, SUM, series.sum());
                 for (n, (bound, count)) in bounds.iter().zip(&*buckets).enumerate() {
                     let exemplar = series.exemplar(n);
-                    // The count of +Inf is that of all, so it is there for its exemplar.
+                    // The count of +Inf is the total count, so it is there for its exemplar.
                     if bound.is_infinite() && exemplar.is_none() {
                         continue;
                     }
@@ -232,7 +232,7 @@ fn native_buckets(out: &mut Vec<u8>, native: &NativeBuckets) {
     side(out, NEGATIVE_SPAN, NEGATIVE_DELTA, native.negative());
     side(out, POSITIVE_SPAN, POSITIVE_DELTA, native.positive());
     if native.positive().is_empty() && native.negative().is_empty() {
-        // By a span, though of nothing, a reader knows that there are native buckets.
+        // An empty span lets a reader know that there are native buckets.
         span(out, POSITIVE_SPAN, 0, 0);
     }
 }

@@ -96,7 +96,7 @@ impl<M: Metric> PartialEq for BoundFamily<M> {
     }
 }
 
-/// How many places a family has for so many combinations of fixed labels: one for each. With more than
+/// The number of places that a family has for a number of combinations of fixed labels: one for each. With more than
 /// 4,096 it has none, as a place takes memory, and they are looked up by hash.
 #[inline]
 pub(crate) fn places(cardinality: Option<usize>) -> Option<usize> {
@@ -252,7 +252,7 @@ pub struct SeriesGuard<M> {
     /// Never dropped: it owns nothing, as the cells are copied. The compiler cannot prove that for
     /// a metric that is not bound, and would test at each drop.
     metric: ManuallyDrop<M>,
-    /// With fixed labels there is none: such series never expire.
+    /// With fixed labels there is no guard: such series never expire.
     _guard: Option<Guard>,
 }
 
@@ -384,7 +384,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
 
     /// As [`with`](Self::with), but an error if the combination is new and there is no room for it;
     /// that counts as [dropped](Self::dropped). A family that is not installed yet never fails.
-    /// Cost: that of [`with`](Self::with).
+    /// Cost: as [`with`](Self::with).
     ///
     /// # Errors
     ///
@@ -440,9 +440,9 @@ impl<L: 'static, M: Metric> Family<L, M> {
 
     /// Removes the series of a label combination with its counts; the next look-up makes a new one.
     /// A series that a living process keeps is left out of scrapes until its value changes, and
-    /// counts from 0. False if there is none, or if the labels are fixed: such series stay.
+    /// counts from 0. Returns false if there is no such series, or if the labels are fixed: such series stay.
     ///
-    /// Cost: that of a look-up. The memory is reclaimed once no look-up of any thread can reach the
+    /// Cost: a look-up. The memory is reclaimed once no look-up of any thread can reach the
     /// series.
     pub fn remove<Q: Labels<Static = L>>(&self, labels: Q) -> bool {
         self.remove_text(LabelText::of(&labels).as_bytes())

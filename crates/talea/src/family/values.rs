@@ -28,10 +28,10 @@ impl<M: Metric> Family<DynamicLabels, M> {
     }
 
     /// The metric of one label combination, by its values in the order of the names, made if it is
-    /// new. If there is no room for a new one, or the number of values is not that of the names,
+    /// new. If there is no room for a new one, or the number of values differs from the number of names,
     /// the family's overflow series.
     ///
-    /// Cost: that of [`with`](Self::with) if not all labels are fixed.
+    /// Cost: as [`with`](Self::with), if not all labels are fixed.
     #[inline]
     pub fn with_values(&self, values: &[impl AsRef<str>]) -> SeriesGuard<M> {
         self.try_with_values(values).unwrap_or_else(|_| match self.bound() {

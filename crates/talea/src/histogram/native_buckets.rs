@@ -30,12 +30,12 @@ impl NativeBuckets {
         self.schema
     }
 
-    /// By how much an upper bound is larger than the one below.
+    /// The ratio of an upper bound to the one below it.
     pub fn growth(&self) -> f64 {
         growth(self.schema)
     }
 
-    /// A value that is at most so far from 0 counts as zero.
+    /// A value whose distance from 0 is at most this counts as zero.
     pub fn zero_threshold(&self) -> f64 {
         self.zero_threshold
     }
@@ -188,7 +188,7 @@ impl NativeBuckets {
         }
     }
 
-    /// Joins buckets until they are those of a coarser schema.
+    /// Joins buckets until they have a coarser schema.
     pub(crate) fn coarsen(&mut self, schema: i8) {
         let by = self.schema - schema;
         if by <= 0 {

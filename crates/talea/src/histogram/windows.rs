@@ -66,7 +66,7 @@ struct Ring {
 }
 
 impl Windows {
-    /// None yet.
+    /// No windows yet.
     pub fn new() -> Self {
         Self::default()
     }

@@ -7,7 +7,7 @@ use super::{LabelText, LabelValue};
 /// A label value of any type with `Display`. In a struct with `#[derive(Labels)]`,
 /// `#[label(display)]` on the field does the same for a type that is not wrapped.
 ///
-/// Cost: that of `Display`. The text is escaped while it is written into the label text; nothing is
+/// Cost: a call of `Display`. The text is escaped while it is written into the label text; nothing is
 /// allocated for it. If `Display` returns an error, the text written until then is the value.
 ///
 /// ```

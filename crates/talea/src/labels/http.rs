@@ -45,7 +45,7 @@ impl StatusClass {
     }
 }
 
-/// A request's method: those of the standards, and `_OTHER` for the rest, as
+/// A request's method: the methods of the standards, and `_OTHER` for the rest, as
 /// OpenTelemetry names it. A client that makes up methods makes no series.
 ///
 /// Cost: a comparison or two with texts of its length; a family of it is looked up

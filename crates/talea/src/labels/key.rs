@@ -90,7 +90,7 @@ impl LabelKey {
         self.fits.then(|| Key::new(number, self.fixed.combinations, lengths, self.words.into()))
     }
 
-    /// Appends words, of which the first so many are valid; the next call overwrites the others.
+    /// Appends words, of which the first `count` are valid; the next call overwrites the others.
     /// Words beyond the end of the key are left out.
     #[inline]
     fn put(&mut self, (a, b, c): (u64, u64, u64), count: usize) {

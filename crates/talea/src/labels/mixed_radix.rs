@@ -6,14 +6,14 @@
 //! label whose values are not fixed has no radix and no digit; the number means
 //! nothing where there is one.
 
-/// How many combinations there are, where each label's number is fixed; the
-/// largest number where there are more than fit.
+/// The number of combinations, if each label has a fixed number of values; `usize::MAX` if there
+/// are more than fit.
 #[inline]
 pub fn product(radices: &[Option<usize>]) -> Option<usize> {
     radices.iter().try_fold(1usize, |all, radix| Some(all.saturating_mul((*radix)?)))
 }
 
-/// The number with one more digit at its end. It wraps on overflow: families of so many
+/// The number with one more digit at its end. It wraps on overflow: families with that many
 /// combinations are not looked up by it.
 #[inline]
 pub fn push(number: usize, radix: Option<usize>, digit: usize) -> usize {

@@ -56,8 +56,8 @@ pub trait Labels {
     type Static: 'static;
     /// The label names, in order.
     const NAMES: &'static [&'static str];
-    /// How many combinations there are, where every label's values are fixed; the
-    /// largest number where there are more than fit.
+    /// The number of combinations, if every label has fixed values; `usize::MAX` if there are more than
+    /// fit.
     fn cardinality() -> Option<usize> {
         None
     }
@@ -81,7 +81,7 @@ pub trait Labels {
     fn add_to_key<K: KeyWriter>(&self, key: &mut K) {
         key.other();
     }
-    /// Writes the combination with this [`index`](Self::index), where they are
+    /// Writes the combination with this [`index`](Self::index), if they are
     /// fixed: the same text as that combination writes itself.
     fn write_nth(n: usize, out: &mut LabelText) {
         let _ = (n, out);
@@ -209,7 +209,7 @@ pub trait LabelValue {
             None => key.other(),
         }
     }
-    /// Writes the value with this [`index`](Self::index), where they are fixed.
+    /// Writes the value with this [`index`](Self::index), if the values are fixed.
     fn write_nth(n: usize, out: &mut LabelText) {
         let _ = (n, out);
     }

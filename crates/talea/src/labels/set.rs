@@ -46,7 +46,7 @@ use crate::error::{Error, counted};
 ///   process and for good. The same list again is fine. Errors: another list, an
 ///   empty one, one with a text twice, more than 65,536 texts. Cost: some hashing
 ///   of each text, and about 100 bytes for it.
-/// - `find(text) -> Option<Self>`: the value with that text; `None` if there is none, or nothing is
+/// - `find(text) -> Option<Self>`: the value with that text; `None` if there is no such value, or nothing is
 ///   fixed yet. Cost: a hash and a comparison, about 4 ns for texts of 8 to 32 bytes. Nothing is
 ///   allocated or locked.
 /// - `all()`: each value, in the order of the list.
@@ -86,7 +86,7 @@ macro_rules! label_set {
                     ::core::option::Option::map(SET.find(text), Self)
                 }
 
-                /// Each value, in the order of the list; none before it is fixed.
+                /// Each value, in the order of the list; empty before it is fixed.
                 $vis fn all() -> impl ::core::iter::ExactSizeIterator<Item = Self> {
                     ::core::iter::Iterator::map(SET.all(), Self)
                 }
@@ -178,7 +178,7 @@ impl LabelSet {
         self.table.get().map_or("", |table| table.text(member))
     }
 
-    /// How many values there are; none before they are fixed.
+    /// The number of values; 0 before they are fixed.
     #[inline]
     pub fn cardinality(&self) -> usize {
         self.len.load(Relaxed)

@@ -181,7 +181,7 @@ struct Hasher {
 }
 
 impl Hasher {
-    /// For so many slots: a power of two, at least 2.
+    /// For a number of slots, which is a power of two and at least 2.
     fn new(seed: u64, slots: usize) -> Self {
         Self {
             factors: [0, 1].map(|n: u64| fold(seed.wrapping_mul(MIX[0]) ^ n, MIX[1] ^ n << 32) | 1),
@@ -284,7 +284,7 @@ pub(super) fn short(text: &[u8]) -> u64 {
     byte(0) << 16 | byte(1) << 8 | byte(2)
 }
 
-/// The eight bytes at a place that has so many.
+/// The eight bytes at a place that is followed by at least eight.
 #[inline]
 pub(super) fn word(text: &[u8], at: usize) -> u64 {
     let bytes = text.get(at..).and_then(<[u8]>::first_chunk);

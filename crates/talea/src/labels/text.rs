@@ -142,7 +142,7 @@ impl fmt::Write for Escaped<'_> {
 fn needs_escape(value: &[u8]) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
-    // A byte of the result has its high bit set where that of `word` is 0. (A
+    // A byte of the result has its high bit set if the same byte of `word` is 0. (A
     // borrow can set one above such a byte too, which does not matter here.)
     let has = |word: u64, byte: u8| {
         let word = word ^ (ONES * u64::from(byte));
@@ -277,7 +277,7 @@ fn unescaped(text: &[u8]) -> Vec<u8> {
 }
 
 impl LabelText {
-    /// Whether a label text is that of an overflow series.
+    /// Whether a label text belongs to an overflow series.
     pub(crate) fn is_overflow(text: &[u8]) -> bool {
         text == OVERFLOW.as_bytes()
     }

@@ -56,7 +56,7 @@ impl LabelValue for bool {
     }
 }
 
-/// `None` has the number 0, before those of the values.
+/// `None` has the number 0, before the numbers of the values.
 impl<T: LabelValue> LabelValue for Option<T> {
     #[inline]
     fn cardinality() -> Option<usize> {

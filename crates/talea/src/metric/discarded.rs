@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize};
 
 use talea_region::AtomicRef;
 
-/// The place in the program where a metric was made.
+/// The place in the program at which a metric was made.
 pub(crate) type Origin = &'static Location<'static>;
 
 /// Places with a count of their own. All others share one more count, which is never forgotten.

@@ -22,7 +22,11 @@ pub struct Gauge {
 }
 
 single_cell_metric!(pub Gauge, |opts| Shape::gauge(Number::Integer, opts));
-words!(Gauge, "whole numbers", "There is none either if the value may be absent in a process.");
+words!(
+    Gauge,
+    "whole numbers",
+    "There is no such address either if the value may be absent in a process."
+);
 
 impl Gauge {
     /// Sets the value.
@@ -89,7 +93,7 @@ single_cell_metric!(pub FloatGauge, |opts| Shape::gauge(Number::Float, opts));
 words!(
     FloatGauge,
     "the bits of an `f64`",
-    "There is none either if the value may be absent in a process."
+    "There is no such address either if the value may be absent in a process."
 );
 
 impl FloatGauge {
@@ -105,8 +109,8 @@ impl FloatGauge {
         self.cell.update(|cell| cell.add_float(x), move || self.add(x));
     }
 
-    /// Raises the value to at least `value`; its first call as in [`Gauge::set_max`]. Any number takes the
-    /// place of NaN, and NaN that of none.
+    /// Raises the value to at least `value`; its first call as in [`Gauge::set_max`]. Any number
+    /// replaces NaN, and NaN replaces no number.
     #[inline]
     pub fn set_max(&self, value: f64) {
         // −0.0 has the bits of the smallest integer.

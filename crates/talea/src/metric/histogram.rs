@@ -203,7 +203,7 @@ impl HistogramCells {
         }
     }
 
-    /// Counts so many observations of one value.
+    /// Counts a number of observations of one value.
     fn observe_many<U: Unit>(&self, value: U::Value, times: u64) {
         let (kept, sum) = (U::kept(value), self.cells.last());
         let cell = match U::IS_FLOAT {
@@ -319,10 +319,10 @@ impl<U: Unit> Histogram<U> {
         }
     }
 
-    /// Records so many observations of one value, for example of a batch whose parts took the same
+    /// Records a number of observations of one value, for example for a batch whose parts took the same
     /// time. A reader can see them before their sum.
     ///
-    /// Cost: about that of three observations, however many there are.
+    /// Cost: about three observations, for any number of them.
     pub fn observe_many(&self, value: U::Value, times: u64) {
         let bound = &self.bound;
         if times > 0 {
@@ -341,8 +341,8 @@ impl<U: Unit> Histogram<U> {
     ///
     /// # Errors
     ///
-    /// The exemplar is refused, and the observation counts all the same: the labels have
-    /// more than 128 characters together, a name is none, or there is no room.
+    /// The exemplar is refused, and the observation counts all the same: the labels exceed
+    /// 128 characters in total, a label name is not valid, or the region is full.
     pub fn observe_with_exemplar(
         &self,
         value: U::Value,
@@ -359,7 +359,7 @@ impl<U: Unit> Histogram<U> {
     /// value's bucket, with the labels `trace_id` and `span_id`; at most ten a second for each bucket,
     /// so that it costs little under load.
     ///
-    /// The span is the current one of OpenTelemetry. With tracing-opentelemetry it is that of the
+    /// The span is the current one of OpenTelemetry. With tracing-opentelemetry it is the
     /// current `tracing` span, and spans from a W3C `traceparent` keep its trace id. If there is no room
     /// for an exemplar, the observation counts all the same.
     ///
@@ -499,7 +499,7 @@ fn thresholds<U: Unit>(shown: &[f64]) -> Result<Vec<u64>, String> {
         true => "buckets are finite, ascending and at most 1,024",
     };
     if shown.is_empty() || shown.len() > 1024 {
-        return Err(format!("{expected}; found {} of them", shown.len()));
+        return Err(format!("{expected}; found {} buckets", shown.len()));
     }
     let mut kept: Vec<u64> = Vec::with_capacity(shown.len());
     for &threshold in shown {
@@ -513,7 +513,7 @@ fn thresholds<U: Unit>(shown: &[f64]) -> Result<Vec<u64>, String> {
         };
         let next = next.ok_or_else(|| format!("{expected}; found {threshold}"))?;
         if kept.last().is_some_and(|&last| last >= next) {
-            return Err(format!("{expected}; found {threshold} after one that is as large"));
+            return Err(format!("{expected}; {threshold} does not exceed the bucket before it"));
         }
         kept.push(next);
     }
@@ -529,12 +529,14 @@ fn native(opts: &Opts<'_>) -> Result<Option<NativeLayout>, String> {
         return Err(format!("its schema is {schema}; expected {COARSEST} to {FINEST}"));
     }
     if most == 0 {
-        return Err("its native buckets are at most 0; expected at least 1, or \
-                    Bucketing::Classic for none"
+        return Err("its max_buckets is 0; expected at least 1, or Bucketing::Classic for no \
+                    native buckets"
             .to_owned());
     }
     if !(widest_zero >= 0.0 && widest_zero.is_finite()) {
-        return Err(format!("its widest zero is {widest_zero}; expected 0 or more, and finite"));
+        return Err(format!(
+            "its widest zero is {widest_zero}; expected a finite number of at least 0"
+        ));
     }
     // -0 is 0 as well.
     Ok(Some(NativeLayout { schema, most, widest_zero: widest_zero.abs() }))

@@ -60,7 +60,7 @@ impl<L: 'static> Info<L> {
     /// Sets the labels, in place of the previous ones. If the region has no room for them, nothing
     /// changes.
     ///
-    /// Cost: that of making a series, and a look at the previous ones; it is meant to be called
+    /// Cost: making a series, and a look at the previous ones; it is meant to be called
     /// once.
     pub fn set<Q: Labels<Static = L>>(&self, labels: Q) {
         let text = LabelText::of(&labels);
@@ -171,7 +171,7 @@ fn group_text(openings: &[String], group: &[impl AsRef<str>]) -> LabelText {
     text
 }
 
-/// Whether a label text is that of a group, or begins with it and has more labels.
+/// Whether a label text is the text of a group, or begins with it and has more labels.
 fn is_of_group(text: &[u8], group: &[u8]) -> bool {
     // A group ends with the quote of its last value, so no other value begins as it does.
     let rest = text.strip_prefix(group);

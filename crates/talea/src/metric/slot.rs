@@ -46,7 +46,7 @@ pub enum Slot<T: 'static> {
         /// The place of a permanent series' cells; `None` if the family is not installed, and neither
         /// will this be.
         bound: Option<&'static T>,
-        /// The place where a family was made that is not installed.
+        /// The place at which a family was made that is not installed.
         origin: Option<Origin>,
     },
     /// Made without: the place of the cells, which a registry fills once.
@@ -70,7 +70,7 @@ impl<T: Bound> Clone for Slot<T> {
 }
 
 impl<T: Bound> Slot<T> {
-    /// Calls `update` with the binding. If there is none, but a clone was bound since, calls
+    /// Calls `update` with the binding. If there is no binding, but a clone was bound since, calls
     /// `again`, which starts anew; otherwise the update is discarded and the default returned.
     ///
     /// The second part is out of line and a tail call, so that the common path saves no registers

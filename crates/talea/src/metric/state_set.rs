@@ -148,7 +148,7 @@ impl<E: LabelValue + 'static> Sealed for StateSet<E> {
 }
 
 fn number_of_states(found: &str) -> String {
-    format!("a state set has 1 to 64 states, this one {found}")
+    format!("a state set has 1 to 64 states; found {found}")
 }
 
 fn shape(opts: &Opts<'_>, states: Vec<String>) -> Result<Shape, String> {
@@ -156,14 +156,14 @@ fn shape(opts: &Opts<'_>, states: Vec<String>) -> Result<Shape, String> {
     let mut seen = HashSet::new();
     // A scrape would show one series twice.
     if let Some(twice) = states.iter().find(|state| !seen.insert(*state)) {
-        return Err(format!("its state {twice:?} is there twice; name each state once"));
+        return Err(format!("its state {twice:?} is given twice; name each state once"));
     }
     let (number, storage) = (Number::Integer, Some(Storage::Single));
     let shape = Shape::single_cell(Kind::StateSet, number, storage, Combine::Latest, "");
     Ok(Shape { states, ..shape })
 }
 
-/// A [`StateSet`] whose states are known at run time: those of [`Opts::states`], by their numbers
+/// A [`StateSet`] whose states are known at run time: the states in [`Opts::states`], by their numbers
 /// from 0.
 ///
 /// ```

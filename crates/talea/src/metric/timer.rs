@@ -166,7 +166,7 @@ macro_rules! timed {
     ($metric:ident) => {
         impl<U: Unit> $metric<U> {
             /// Starts a timer, which observes when it is stopped or dropped. Of a family, use
-            /// [`Family::start_timer`](crate::Family::start_timer). Cost: that of [`Timer`].
+            /// [`Family::start_timer`](crate::Family::start_timer). Cost: as [`Timer`].
             #[inline]
             pub fn start_timer(&self) -> Timer<&Self>
             where

@@ -64,7 +64,7 @@ pub struct FamilyFacts {
     pub series: u64,
     /// Series that it may have.
     pub limit: u64,
-    /// Whether it has so many, as it counts them itself, so that a new one is refused. One
+    /// Whether it has as many as its own count allows, so that a new one is refused. One
     /// whose labels are fixed may be so for good, and refuse nothing.
     pub is_at_limit: bool,
     /// The number of look-ups that were refused a new label combination for lack of room.
@@ -116,7 +116,7 @@ impl Reader {
         self.region.identity()
     }
 
-    /// When the region was made, in nanoseconds since 1970, by the wall clock of that time. Cost: none.
+    /// When the region was made, in nanoseconds since 1970, by the wall clock of that time. Costs nothing.
     pub fn created_unix_nanos(&self) -> u64 {
         self.region.created_unix_nanos()
     }

@@ -9,7 +9,7 @@ use crate::definition::kind::Kind;
 use crate::definition::names::{TakenNames, clash};
 use crate::expose::TextFormat;
 
-/// Leaves out entries whose series could be those of others.
+/// Leaves out entries whose series cannot be distinguished from the series of others.
 pub(super) fn tell_apart(
     entries: &mut [Entry],
     which: impl Iterator<Item = usize> + Clone,
@@ -33,11 +33,12 @@ pub(super) fn tell_apart(
         };
         entries[n].is_shown = false;
         let other = match parts[other.part].value.as_str() {
-            "" => "one that is shown without a label of its origin".to_owned(),
-            value => format!("that of {value:?}"),
+            "" => "which is shown without a label for its origin".to_owned(),
+            value => format!("of {value:?}"),
         };
         let reason = format!(
-            "its series could be taken for those of another family of its name, {other}; rename one"
+            "its series cannot be distinguished from series of another family of this name, {other}; \
+             rename one"
         );
         conflicts.push(entry.conflict(parts, Loss::Family, reason));
     }
@@ -84,7 +85,7 @@ struct Group<'a> {
     name: &'a str,
 }
 
-/// Decides which families keep their types, where they have names of others.
+/// Decides which families keep their types if their names clash.
 pub(super) fn settle(
     entries: &mut [Entry],
     groups: &[Range<usize>],
@@ -152,7 +153,7 @@ fn in_common(format: TextFormat, groups: &[Group<'_>]) -> HashMap<String, Vec<us
 
 /// The groups that a format cannot show with their types, each with a group that is the cause.
 ///
-/// A group can have its type if none of its names is that of a sample of another group, nor a name
+/// A group can have its type if no name of it is the name of a sample of another group, nor a name
 /// of another group that has its type. All samples are shown, so the first of the two does not
 /// depend on which groups have their types.
 fn untyped(format: TextFormat, groups: &[Group<'_>], by_rank: &[usize]) -> HashMap<usize, usize> {

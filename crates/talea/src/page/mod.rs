@@ -53,7 +53,7 @@ pub struct Page {
     parts: Vec<Part>,
     /// How many of them are of this page; the others are memory.
     used: usize,
-    /// The families by name and type, and those of one name and one type by part.
+    /// The families by name and type, and families with one name and one type by part.
     entries: Vec<Entry>,
     conflicts: Vec<Conflict>,
     /// Whether some family was not wanted.
@@ -62,7 +62,7 @@ pub struct Page {
 
 #[derive(Clone, Debug, Default)]
 struct Part {
-    /// Its label as text, and the name and the value of that; empty if it has none.
+    /// Its label as text, and the label's name and value; empty if it has no label.
     label: String,
     name: String,
     value: String,
@@ -90,7 +90,7 @@ struct Entry {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// The label value of the part that it is in; empty if that has none.
+    /// The label value of its part; empty if the part has no label.
     pub part: String,
     /// Its name, as samples have it.
     pub family: String,

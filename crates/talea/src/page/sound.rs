@@ -98,7 +98,7 @@ impl<'a> Begin<'a> {
 }
 
 impl<'a> Sound<'a> {
-    /// Whether a text is that of some labels, each of them once, and none that the page or its
+    /// Whether a text consists of labels, each of them once, and of no label that the page or its
     /// formats add.
     #[inline]
     fn is(&mut self, text: &'a [u8]) -> bool {
@@ -186,7 +186,7 @@ fn behind_value(text: &[u8]) -> Option<&[u8]> {
 fn special(text: &[u8]) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGHS: u64 = 0x8080_8080_8080_8080;
-    // The lowest bit that is set is that of the first byte which is 0. (A borrow can set ones
+    // The lowest bit that is set belongs to the first byte that is 0. (A borrow can set bits
     // above it.)
     let are = |word: u64, byte: u8| {
         let word = word ^ (ONES * u64::from(byte));
@@ -306,7 +306,7 @@ mod tests {
                 assert_eq!(error.is_some(), count > 1000, "{count}: {error:?}");
                 assert!(
                     error.as_ref().is_none_or(|error: &String| {
-                        error.contains(&count.to_string()) && error.contains("1000 at most")
+                        error.contains(&count.to_string()) && error.contains("the maximum is 1000")
                     }),
                     "{error:?}"
                 );

@@ -13,7 +13,7 @@ impl Registry {
     /// shard. A process calls it once, best before it registers anything.
     ///
     /// An agent outside shows them too, also after the process died. Of processes that share a
-    /// registry and set different labels, those of the newest that lives are shown, for all series. So
+    /// registry and set different labels, the labels of the newest living process are shown, for all series. So
     /// a label by which processes differ belongs into an [`Info`](crate::Info) or a family.
     ///
     /// [`Snapshot`](crate::Snapshot)s are queried without these labels. They are stored once, and
@@ -33,7 +33,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// A name is not that of a label, is there twice, is one that Talea writes itself (`le`,
+    /// A name is not valid for a label, is given twice, is one that Talea writes itself (`le`,
     /// `quantile`, `pid`, …), or is a label of a metric that this process registered; the process set
     /// other constant labels before; the region is full. Metrics of other processes that have a label
     /// of such a name are shown without the constant ones, and so are those whose labels are named as they

@@ -45,7 +45,7 @@ impl Field {
             let owner = owners.entry(metric.to_owned()).or_insert_with(|| path.clone());
             if *owner != path {
                 return Err(format!(
-                    "`{owner}` and `{path}` of `{set}` would both be it; give a set's field a \
+                    "`{owner}` and `{path}` of `{set}` both have this name; give a set's field a \
                      prefix by #[metrics(prefix = \"…\")], or a metric another name"
                 ));
             }

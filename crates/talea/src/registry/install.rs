@@ -30,7 +30,7 @@ pub trait Metrics: Sync {
 /// again with the same registry changes nothing. Any thread may do it, at any time; updates
 /// before that were discarded. Clones of the metrics are installed too.
 ///
-/// Sets of several types that have equal definitions of a metric share it, for example those of two
+/// Sets of several types that have equal definitions of a metric share it, for example the sets of two
 /// versions of a library. So does a second set of an installed type, in a later call: a part of a
 /// program that is built again continues with its metrics.
 ///
@@ -38,7 +38,7 @@ pub trait Metrics: Sync {
 ///
 /// The first metric that cannot be registered; those before it are registered. A metric that is
 /// installed in another registry cannot be, nor one that two fields of a set define. If two derived
-/// sets of one type are passed, none is installed.
+/// sets of one type are passed, no set is installed.
 pub fn install(registry: &Registry, sets: &[&dyn Metrics]) -> Result<(), Error> {
     refuse_two_of_one_type(sets)?;
     sets.iter().try_for_each(|set| set.register(registry))

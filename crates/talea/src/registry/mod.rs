@@ -158,7 +158,7 @@ impl Registry {
     /// its name is free for another definition. If it is registered again with the same definition,
     /// it counts from 0, by its old handles too; counts in flight and per-process gauges go on
     /// meanwhile, and show what is true then. False if there is no family of this name, which is
-    /// that of its samples (a counter's with `_total`). Functions of
+    /// the name of its samples (a counter's with `_total`). Functions of
     /// [`on_snapshot`](Self::on_snapshot) are still called.
     ///
     /// The memory of its series is reclaimed once all processes that registered it have ended.

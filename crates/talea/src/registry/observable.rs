@@ -179,7 +179,7 @@ pub struct Observation<'a, L> {
 }
 
 impl<L: 'static> Observation<'_, L> {
-    /// Sets the value of one label combination. If there is no room for a new one, it is that of
+    /// Sets the value of one label combination. If there is no room for a new one, it is the value of
     /// the family's overflow series.
     pub fn set<Q: Labels<Static = L>>(&mut self, labels: Q, value: f64) {
         let text = LabelText::of(&labels).as_bytes().to_vec();

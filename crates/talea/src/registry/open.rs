@@ -1,4 +1,4 @@
-//! Opens registries: in memory, in a file, from the environment, and those of other processes.
+//! Opens registries: in memory, in a file, from the environment, and the registries of other processes.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Registry {
 
     /// A registry of 4 MiB for a test, which holds about 8,000 series, or some thousand
     /// histograms. Unlike others it does not report updates of metrics that are not installed,
-    /// since tests that run side by side in one process would see those of each other.
+    /// since tests that run side by side in one process would see each other's registries.
     ///
     /// # Errors
     ///
@@ -110,7 +110,7 @@ impl Registry {
     ///
     /// Each call opens the file anew and counts as a process: call it once and clone what it
     /// returns. The environment is read at that moment; no thread may change it meanwhile, as with
-    /// [`std::env::var_os`]. Cost: that of opening, some system calls; metrics in a file cost what
+    /// [`std::env::var_os`]. Cost: the opening, some system calls; metrics in a file cost what
     /// those in memory do.
     ///
     /// ```

@@ -37,7 +37,7 @@ pub(super) type Failures = Family<DynamicLabels, Counter>;
 pub(crate) struct Refresher {
     refresh: Box<dyn Fn() + Send + Sync>,
     observed: Option<Observed>,
-    /// The process that a thread runs it in; 0 if none does. In a child made by `fork` meanwhile, no thread
+    /// The process that a thread runs it in; 0 if no thread does. In a child made by `fork` meanwhile, no thread
     /// does.
     running_in: AtomicU32,
 }

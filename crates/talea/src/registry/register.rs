@@ -144,7 +144,7 @@ impl Group<'_> {
     fn check(&self, name: &str, shape: &Shape, opts: &Opts<'_>) -> Result<(), String> {
         if self.names.len() > MOST_LABELS {
             let found = self.names.len();
-            return Err(format!("it has {found} labels, and may have {MOST_LABELS} at most"));
+            return Err(format!("it has {found} labels; the maximum is {MOST_LABELS}"));
         }
         let measures = matches!(shape.kind, Kind::Histogram | Kind::Summary);
         let mut seen = HashSet::new();
@@ -162,7 +162,7 @@ impl Group<'_> {
                 return Err(format!("its label {label:?} cannot be used: {fault}"));
             }
             if !seen.insert(label) {
-                return Err(format!("its label {label:?} is there twice"));
+                return Err(format!("its label {label:?} is given twice"));
             }
         }
         self.fault.clone().map_or(Ok(()), Err)
@@ -437,7 +437,7 @@ impl Registry {
             }
         });
         clashing.map_or(Ok(()), |(other, reason)| {
-            Err(format!("{other:?} is registered too, and {reason}; rename one"))
+            Err(format!("{other:?} is registered already, and {reason}; rename one"))
         })
     }
 
@@ -450,10 +450,12 @@ impl Registry {
                 let kind = Kind::from_u8(found.kind).unwrap_or(shape.kind);
                 if kind != shape.kind {
                     let (found, wanted) = (kind.as_str(), shape.kind.as_str());
-                    format!("it is registered as a {found}, and now a {wanted} was asked for")
+                    format!("it is already registered as a {found}, not as a {wanted}")
                 } else if found.combine != shape.combine {
                     let (found, wanted) = (found.combine, shape.combine);
-                    format!("its processes combine by {found:?}, and now {wanted:?} was asked for")
+                    format!(
+                        "it is already registered with `combine` {found:?}, not with {wanted:?}"
+                    )
                 } else {
                     Definition::decode(&found.definition, wanted.layout.numbers)
                         .map_or_else(String::new, |found| found.difference(wanted))
@@ -520,11 +522,13 @@ fn bound_once<M: Metric>(
 fn combinations(opts: &Opts<'_>, group: &Group<'_>) -> Result<Option<u64>, String> {
     let combinations = group.cardinality.map(|n| n as u64);
     match (opts.whole, combinations, opts.limit) {
-        (true, None, _) => Err("`whole` is asked for, and not all of its labels have fixed \
-                                values; leave it out, or give each label an enum or a label_set!"
-            .to_owned()),
+        (true, None, _) => {
+            Err("`whole` needs labels with fixed values; leave it out, or give each \
+                                label an enum or a label_set!"
+                .to_owned())
+        }
         (true, Some(all), Some(limit)) if limit < all => Err(format!(
-            "`whole` is asked for, and its limit is {limit} series where it has {}; \
+            "`whole` needs a series for each combination: its limit is {limit}, and it has {}; \
              raise the limit",
             counted(all as usize, "label combination")
         )),
@@ -552,7 +556,7 @@ fn permanent_series(
     (group.write_nth)(n, &mut text);
     family.permanent_series(text.as_bytes()).map_err(|error| match error {
         Overflow::Full => Refusal::Full,
-        other => format!("not all of its series can be made: {other}").into(),
+        other => format!("its series cannot all be created: {other}").into(),
     })
 }
 

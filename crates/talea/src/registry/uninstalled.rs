@@ -81,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    /// The counts are those of the process.
+    /// The counts are counts of this process.
     static ALONE: Mutex<()> = Mutex::new(());
 
     #[track_caller]
@@ -94,7 +94,7 @@ mod tests {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let registry = Registry::for_test().unwrap();
         let (origin, counter) = (here(), OnceLock::new());
-        // As after a fork: the memory is that of another process.
+        // As after a fork: the memory belongs to another process.
         discarded::count_in(process::id() ^ 1);
         (0..3).for_each(|_| discarded::note(origin));
         report(registry.region, &counter);

@@ -18,7 +18,7 @@ pub(crate) struct RecentObservations {
 }
 
 impl RecentObservations {
-    /// Reads those of a series, in place of the previous content.
+    /// Reads the samples of a series, in place of the previous content.
     pub(crate) fn fill(&mut self, series: &SeriesView<'_>, window: Window, now: u64) {
         let Self { values, count, sum, lost } = self;
         values.clear();

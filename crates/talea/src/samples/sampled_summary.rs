@@ -21,7 +21,7 @@ use crate::registry::register::{Refusal, SERIES_LIMIT, idle_minutes};
 /// The bytes of the region that a series takes for its ring and its directory. Its slices take
 /// more.
 const SERIES: u64 = 2816;
-/// A family's rings may take one part of so many of a region's cells.
+/// A family's rings may take this fraction of a region's cells: one part in this number.
 const SHARE: u64 = 4;
 
 /// A family of [`Summary`]s whose quantiles any reader can compute, however short it lives: recent
@@ -119,7 +119,7 @@ impl SampledSummary {
     /// If there is no room for a new combination, or there are more values than names or fewer, the
     /// family's overflow series counts it.
     ///
-    /// Cost: that of [`Family::with_values`], twice, and some atomic operations, the same for all
+    /// Cost: [`Family::with_values`], twice, and some atomic operations, the same for all
     /// values.
     pub fn observe(&self, values: &[impl AsRef<str>], value: f64, at: SystemTime) {
         let mut text = LabelText::new();

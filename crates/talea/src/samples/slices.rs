@@ -62,7 +62,7 @@ const OCTAVES: usize = (LAST_OCTAVE - FIRST_OCTAVE) as usize + 1;
 const NEAR: usize = 32;
 /// How many of these an octave looks at.
 const TRIES: usize = 4;
-/// The first octave that may have one: that of the smallest normal float. The numbers of these
+/// The first octave that may have one: the octave of the smallest normal float. The numbers of these
 /// octaves, of either sign, fit into the `tag` of a segment.
 const FIRST_NEAR: i32 = -1022;
 const NEAR_OCTAVES: usize = (LAST_OCTAVE - FIRST_NEAR) as usize + 1;
@@ -73,7 +73,7 @@ const SPANS: usize = OCTAVES.div_ceil(SPAN);
 
 const FIRST_NEAR_SEGMENT: usize = RING_SEGMENTS.len();
 const FIRST_FAR_SEGMENT: usize = FIRST_NEAR_SEGMENT + NEAR;
-/// Segments of a series, those of the ring among them.
+/// Segments of a series, with the segments of the ring.
 pub(super) const SEGMENTS: usize = FIRST_FAR_SEGMENT + 2 * SPANS;
 
 /// The segments that an octave each has.
@@ -129,7 +129,7 @@ pub(super) fn has(slice: u64, latest: u64) -> bool {
 }
 
 /// Whether a slice is not of a time to come, as it is after the clock was set back. One slice is
-/// allowed for, since the clock of a reader may be a little behind that of a writer.
+/// allowed for, since the clock of a reader may be a little behind the clock of a writer.
 pub(super) fn has_come(slice: u64, latest: u64) -> bool {
     slice <= latest.saturating_add(1)
 }
@@ -190,7 +190,7 @@ impl Octave {
         Near::AllTaken
     }
 
-    /// The `tag` of its near segment; `None` if it can have none.
+    /// The `tag` of its near segment; `None` if it cannot have one.
     fn tag(self) -> Option<u16> {
         let n = usize::try_from(self.octave - FIRST_NEAR).ok()?;
         Some(1 + (n + NEAR_OCTAVES * usize::from(self.is_negative)) as u16)

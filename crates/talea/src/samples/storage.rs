@@ -8,7 +8,7 @@ use super::window::SLICES;
 /// Words of a place: its stamp and its value.
 pub(super) const PLACE: usize = 2;
 pub(super) const FIRST_PLACES: usize = 16;
-/// The segment of the first places, and that of the others.
+/// The segment of the first places, and the segment of the others.
 pub(super) const RING_SEGMENTS: [usize; 2] = [0, 1];
 
 /// The words of one slice behind the ring's first places.

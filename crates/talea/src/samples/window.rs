@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The slices that may have observations of a window: those of its length, and the one in which it begins.
+/// The slices that may have observations of a window: as many as its length takes, and the one in which it begins.
 pub(super) const SLICES: usize = 5;
 
 /// How long samples count.

@@ -25,7 +25,7 @@ pub(crate) struct ConstantLabels {
 }
 
 impl ConstantLabels {
-    /// Reads those of a snapshot anew. A text that Talea did not write counts as none.
+    /// Reads the constant labels of a snapshot anew. A text that Talea did not write counts as no labels.
     pub(super) fn read(&mut self, raw: &Snapshot) {
         let found = raw.families().iter().filter(|family| family.kind == KIND);
         let text = found.max_by_key(|family| use_of(family)).map_or(&[][..], |it| &it.definition);
@@ -69,11 +69,11 @@ pub(crate) fn fault<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> 
         if !is_usable_as_part_label(name) {
             return Some(format!(
                 "the name {name:?} cannot be used: a name consists of letters, digits and '_', \
-                 begins with a letter, and is none of those that Talea writes itself"
+                 begins with a letter, and is not one that Talea writes itself"
             ));
         }
         if seen.contains(&name) {
-            return Some(format!("the label {name:?} is there twice"));
+            return Some(format!("the label {name:?} is given twice"));
         }
         seen.push(name);
     }

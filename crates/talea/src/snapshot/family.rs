@@ -62,7 +62,7 @@ pub struct SummarySnapshot {
     pub sum: f64,
 }
 
-/// The place of a series' label text in that of all, and its number.
+/// The place of a series' label text in the text of all, and its number.
 type Placed = (Range<usize>, u64);
 
 impl<'a> FamilySnapshot<'a> {
@@ -71,7 +71,7 @@ impl<'a> FamilySnapshot<'a> {
         self.name
     }
 
-    /// Whether its name and those of its labels are such as every format has.
+    /// Whether its name and the names of its labels are valid in every format.
     pub(crate) fn is_plain(&self) -> bool {
         self.meta.is_plain
     }
@@ -239,7 +239,7 @@ impl<'a> SeriesSnapshot<'a> {
         self.family.meta.grid.native(&self.raw)
     }
 
-    /// A histogram's native buckets, in memory that is reused; false if it has none.
+    /// A histogram's native buckets, in memory that is reused; false if it has no native buckets.
     pub(crate) fn native_into(&self, out: &mut NativeBuckets) -> bool {
         self.family.meta.grid.native_into(&self.raw, out)
     }

@@ -119,7 +119,7 @@ impl Snapshot {
         }
     }
 
-    /// Whether the families, and so their definitions, are those of the last time. If several
+    /// Whether the families, and so their definitions, are the same as the last time. If several
     /// families have one name, the answer is no: the processes decide which of them is in use.
     fn is_unchanged(&self) -> bool {
         let found = self.raw.families().iter().map(FamilyCopy::about);
@@ -344,7 +344,7 @@ impl Snapshot {
     }
 }
 
-/// Whether a name is that of a family which no page shows and which holds what concerns others.
+/// Whether a name belongs to a family that no page shows, as it describes other families.
 pub(crate) fn is_internal(name: &str) -> bool {
     [constant_labels::NAME, observed::NAME].contains(&name)
 }

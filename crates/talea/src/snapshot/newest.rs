@@ -12,7 +12,7 @@ pub(crate) fn use_of(family: &FamilyCopy) -> (LastUse, u32) {
     (family.last_use, family.number())
 }
 
-/// Adds the series under another definition of a name to those of the one that is shown: if their
+/// Adds the series under another definition of a name to the series of the shown definition: if their
 /// values can be added and never fall, or if it has labels of its own and a living process uses it,
 /// or its program has it stay.
 pub(super) fn add_rival(raw: &mut talea_region::Snapshot, shown: usize, other: usize) {

@@ -62,7 +62,7 @@ impl Snapshot {
     }
 
     /// The sum over all counter or gauge series of a family that carry these labels among others;
-    /// `None` if there are none. Cost: linear in the family's series.
+    /// `None` if there are no such series. Cost: linear in the family's series.
     ///
     /// ```
     /// # use talea::{Counter, Family, Labels, Opts, Registry};
@@ -85,7 +85,7 @@ impl Snapshot {
             .reduce(|total, value| total + value)
     }
 
-    /// The histogram over all series of a family that carry these labels; `None` if there are none.
+    /// The histogram over all series of a family that carry these labels; `None` if there are no such series.
     /// Cost: linear in the family's series.
     ///
     /// ```
@@ -115,7 +115,7 @@ impl Snapshot {
             })
     }
 
-    /// The series of a family that carry these labels among others; none if there is no such
+    /// The series of a family that carry these labels among others; empty if there is no such
     /// family. Cost: linear in the family's series.
     ///
     /// ```

@@ -92,7 +92,7 @@ fn names_that_cannot_be_shown_are_refused() {
         (&[("", "1")], "the name \"\" cannot be used"),
         (&[("a b", "1")], "the name \"a b\" cannot be used"),
         (&[("__a", "1")], "the name \"__a\" cannot be used"),
-        (&[("a", "1"), ("a", "2")], "the label \"a\" is there twice"),
+        (&[("a", "1"), ("a", "2")], "the label \"a\" is given twice"),
     ] {
         let registry = registry();
         let message = message_of(registry.set_constant_labels(labels));

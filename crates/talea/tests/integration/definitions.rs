@@ -52,22 +52,22 @@ fn a_name_that_another_definition_has_is_taken_and_the_error_says_how_they_diffe
         difference(registry.register::<FloatCounter>(opts("stored"))),
         difference(registry.register::<Counter>(opts("stored").striped(false))),
     ];
-    let expected = r#""gauge": it is registered as a gauge, and now a histogram was asked for
-"gauge": it is registered as a gauge, and now a stateset was asked for
-"time_seconds": it is registered as a histogram, and now a gauge was asked for
-"gauge": its processes combine by Latest, and now Max was asked for
-"gauge": its processes combine by Latest, and now Sum was asked for
-"time": it is registered with the buckets [0.1, 2.5], and now [0.1, 2.0] was asked for
-"time": it is registered with the buckets [0.1, 2.5], and now [0.1] was asked for
-"unit_seconds": it is registered with a unit that is kept in 1000000000 parts, and now one in 1 was asked for
-"labels": it is registered with the labels ["a", "b"], and now ["b", "a"] was asked for
-"gauge": it is registered with the labels [], and now ["user"] was asked for
-"gauge": it is registered with the labels [], and now a choice of labels by each call was asked for
-"free": it is registered with a choice of labels by each call, and now the labels [] was asked for
-"light": it is registered with the states ["false", "true"], and now ["closed", "open"] was asked for
-"help": it is registered with the help "Ours.", and now "Theirs." was asked for
-"stored": it is registered with its values stored otherwise: striped or not, whole numbers or not
-"stored": it is registered with its values stored otherwise: striped or not, whole numbers or not"#;
+    let expected = r#""gauge": it is already registered as a gauge, not as a histogram
+"gauge": it is already registered as a gauge, not as a stateset
+"time_seconds": it is already registered as a histogram, not as a gauge
+"gauge": it is already registered with `combine` Latest, not with Max
+"gauge": it is already registered with `combine` Latest, not with Sum
+"time": it is already registered with the buckets [0.1, 2.5], not with [0.1, 2.0]
+"time": it is already registered with the buckets [0.1, 2.5], not with [0.1]
+"unit_seconds": it is already registered with a unit that is kept in 1000000000 parts, not with one in 1
+"labels": it is already registered with the labels ["a", "b"], not with ["b", "a"]
+"gauge": it is already registered with the labels [], not with ["user"]
+"gauge": it is already registered with the labels [], not with a choice of labels by each call
+"free": it is already registered with a choice of labels by each call, not with the labels []
+"light": it is already registered with the states ["false", "true"], not with ["closed", "open"]
+"help": it is already registered with the help "Ours.", not with "Theirs."
+"stored": it is already registered with values of another kind: striped or not, whole numbers or not
+"stored": it is already registered with values of another kind: striped or not, whole numbers or not"#;
     for (found, expected) in differences.iter().zip(expected.lines()) {
         assert_eq!(found, expected);
     }
@@ -92,13 +92,12 @@ fn a_name_with_other_native_buckets_is_taken() {
         (opts().bucketing(Bucketing::Classic), "no native bucketing".to_owned()),
     ] {
         let usual = of("3, at most 160, with a zero up to 0");
-        let expected =
-            format!("\"time\": it is registered with {usual}, and now {found} was asked for");
+        let expected = format!("\"time\": it is already registered with {usual}, not with {found}");
         assert_eq!(difference(time(opts)), expected);
     }
     assert_eq!(
         difference(time(opts().bucketing(Bucketing::Native))),
-        "\"time\": it is registered with the buckets [0.1], and now [] was asked for"
+        "\"time\": it is already registered with the buckets [0.1], not with []"
     );
 }
 
@@ -141,10 +140,10 @@ fn native_buckets_that_cannot_be_are_refused() {
     }
     check_refused(
         opts("x").max_buckets(0),
-        "its native buckets are at most 0; expected at least 1, or Bucketing::Classic for none",
+        "its max_buckets is 0; expected at least 1, or Bucketing::Classic for no native buckets",
     );
     for (zero, shown) in [(f64::NAN, "NaN"), (-1.0, "-1"), (f64::INFINITY, "inf")] {
-        let reason = format!("its widest zero is {shown}; expected 0 or more, and finite");
+        let reason = format!("its widest zero is {shown}; expected a finite number of at least 0");
         check_refused(opts("x").widest_zero(zero), &reason);
     }
 }
@@ -201,27 +200,27 @@ fn thresholds_that_do_not_ascend_or_are_no_numbers_are_refused() {
         let expected = format!("cannot register the metric \"x\": buckets are finite, {expected}");
         assert_eq!(message, expected, "{thresholds:?}");
     }
-    let twice = "1 after one that is as large";
-    for (thresholds, found) in [
-        (&[][..], "0 of them"),
+    let twice = "1 does not exceed the bucket before it";
+    for (thresholds, fault) in [
+        (&[][..], "found 0 buckets"),
         (&[1.0, 1.0], twice),
-        (&[0.0, -0.0], "-0 after one that is as large"),
-        (&[2.0, -1.0], "-1 after one that is as large"),
-        (&[f64::NAN], "NaN"),
-        (&[1.0, f64::INFINITY], "inf"),
+        (&[0.0, -0.0], "-0 does not exceed the bucket before it"),
+        (&[2.0, -1.0], "-1 does not exceed the bucket before it"),
+        (&[f64::NAN], "found NaN"),
+        (&[1.0, f64::INFINITY], "found inf"),
     ] {
-        check::<Floats>(thresholds, &format!("ascending and at most 1,024; found {found}"));
+        check::<Floats>(thresholds, &format!("ascending and at most 1,024; {fault}"));
     }
-    let large = 1e300.to_string();
-    for (thresholds, found) in [
-        (&[][..], "0 of them"),
+    let large = format!("found {}", 1e300);
+    for (thresholds, fault) in [
+        (&[][..], "found 0 buckets"),
         (&[1.0, 1.0], twice),
-        (&[0.0], "0"),
-        (&[f64::NAN], "NaN"),
-        (&[f64::INFINITY], "inf"),
+        (&[0.0], "found 0"),
+        (&[f64::NAN], "found NaN"),
+        (&[f64::INFINITY], "found inf"),
         (&[1e300], &large),
     ] {
-        let found = format!("positive, ascending and at most 1,024; found {found}");
-        check::<Seconds>(thresholds, &found);
+        let expected = format!("positive, ascending and at most 1,024; {fault}");
+        check::<Seconds>(thresholds, &expected);
     }
 }

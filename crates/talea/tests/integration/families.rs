@@ -101,13 +101,13 @@ mod whole {
         fix();
         let registry = registry();
         let opts = opts("x").whole(true);
-        let dynamic = "`whole` is asked for, and not all of its labels have fixed values; leave \
-                       it out, or give each label an enum or a label_set!";
+        let dynamic = "`whole` needs labels with fixed values; leave it out, or give each label \
+                       an enum or a label_set!";
         assert_eq!(reason(registry.register::<Family<Sale<'static>, Counter>>(opts)), dynamic);
         assert_eq!(reason(registry.family::<Counter>(opts, &["a"])), dynamic);
         assert_eq!(
             reason(registry.register::<Family<Fixed, Counter>>(opts.limit(17))),
-            "`whole` is asked for, and its limit is 17 series where it has 18 label \
+            "`whole` needs a series for each combination: its limit is 17, and it has 18 label \
              combinations; raise the limit"
         );
         assert_eq!(registry.snapshot().families().len(), 0);

@@ -57,7 +57,7 @@ fn labels_that_scrapers_write_themselves_are_refused() {
     let reason = format!("its label \"le\" cannot be used: {own}");
     check_refused(registry.register::<Family<Le, Gauge>>(opts("x")), "x", &reason);
     check_refused(registry.register::<Info<Le>>(opts("x")), "x", &reason);
-    let reason = "its label \"a\" is there twice";
+    let reason = "its label \"a\" is given twice";
     check_refused(registry.register::<Family<Twice, Gauge>>(opts("x")), "x", reason);
     check_refused(registry.observable_gauges::<Twice>(opts("x"), |_| ()), "x", reason);
     assert_eq!(registry.snapshot().families().len(), 0);
@@ -218,13 +218,13 @@ fn of_families_that_would_have_one_name_in_openmetrics_there_is_one() {
         for (second, (other, register_other)) in OF_ONE_NAME.iter().enumerate() {
             if name != other {
                 let reason = format!(
-                    "{name:?} is registered too, and in OpenMetrics the two would have one \
+                    "{name:?} is registered already, and in OpenMetrics the two would have one \
                      name; rename one"
                 );
                 check_refused(register_other(&registry, opts("x")), "x", &reason);
             } else if first != second {
                 let message = message_of(register_other(&registry, opts("x")));
-                assert!(message.contains("it is registered as a"));
+                assert!(message.contains("it is already registered as a"));
             }
         }
         // Once it has ended, each other one has its turn.
@@ -274,7 +274,7 @@ fn a_name_that_samples_of_another_family_have_is_taken() {
             let named = |name| opts(name).lenient_names(true);
             one(&registry, named(one_name)).unwrap();
             let message = message_of(two(&registry, named(two_name)));
-            let reason = "is registered too, and samples of the two would have one name";
+            let reason = "is registered already, and samples of the two would have one name";
             assert!(message.contains(reason), "{one_name} {two_name}: {message}");
         }
     }

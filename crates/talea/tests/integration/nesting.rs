@@ -39,7 +39,7 @@ fn refused(sets: &[&dyn Metrics]) -> String {
 }
 
 /// The end of an error about two fields.
-const REMEDY: &str = "would both be it; give a set's field a prefix by #[metrics(prefix = \"…\")], \
+const REMEDY: &str = "both have this name; give a set's field a prefix by #[metrics(prefix = \"…\")], \
                       or a metric another name";
 
 #[test]

@@ -107,9 +107,9 @@ fn sixty_four_states_are_apart_and_one_more_is_refused() {
     Most::all().for_each(|state| most.enable(state));
     assert_eq!(registry.snapshot().total("most", &[]), Some(64.0));
 
-    let refused = "a state set has 1 to 64 states, this one 65; use an enum of the states";
+    let refused = "a state set has 1 to 64 states; found 65; use an enum of the states";
     assert_eq!(reason(registry.register::<StateSet<TooMany>>(opts("x"))), refused);
-    let refused = "a state set has 1 to 64 states, this one any number; use an enum of the states";
+    let refused = "a state set has 1 to 64 states; found any number; use an enum of the states";
     assert_eq!(reason(registry.register::<StateSet<Any>>(opts("x"))), refused);
     let refused =
         "its label set `NotYet` has no values yet; call `NotYet::fix(…)` before registering";
@@ -121,7 +121,7 @@ fn states_that_would_look_the_same_are_refused() {
     let registry = registry();
     // `None` and `Some(None)` are both written as nothing.
     let message = reason(registry.register::<StateSet<Option<Option<bool>>>>(opts("x")));
-    assert_eq!(message, "its state \"\" is there twice; name each state once");
+    assert_eq!(message, "its state \"\" is given twice; name each state once");
     register::<StateSet<Option<bool>>>(&registry, "y");
 }
 
@@ -137,7 +137,7 @@ fn any_names_of_states_make_a_sound_page() {
         }
     }
     let twice = registry.register::<DynamicStateSet>(opts("y").states(&["a\"", "a\""]));
-    assert!(reason(twice).contains("is there twice"));
+    assert!(reason(twice).contains("is given twice"));
 }
 
 #[test]

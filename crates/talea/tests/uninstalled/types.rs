@@ -188,8 +188,8 @@ fn of_a_set_that_does_not_fit_what_comes_before_is_there() {
     let (pool, misfit) = (Pool::new(), Misfit::new());
     assert_eq!(
         difference(talea::install(&registry, &[&pool, &misfit])),
-        "\"pool_taken\": it is registered with the help \"Connections taken.\", and now \"Taken, \
-         otherwise.\" was asked for"
+        "\"pool_taken\": it is already registered with the help \"Connections taken.\", not with \
+         \"Taken, otherwise.\""
     );
     pool.taken.inc();
     misfit.own.inc();

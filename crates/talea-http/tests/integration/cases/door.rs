@@ -1,7 +1,7 @@
 //! The doors: the ways to meter a service, each around equal routes.
 //!
 //! To put another one into the table of cases, add a row to [`DOORS`]: a function that makes a
-//! service which answers as [`ROUTES`] say, with its meter, and with the witness outside of the
+//! service that responds as [`ROUTES`] say, with its meter, and with the witness outside of the
 //! meter.
 
 use std::io;
@@ -227,7 +227,7 @@ where
         let Some(route) = route else { return Ok(status(StatusCode::NOT_FOUND)) };
         let service = service_fn(move |request: Request<RequestBody<B>>| async move {
             match route.behavior {
-                _ if !route.answers(request.method().as_str()) => {
+                _ if !route.handles(request.method().as_str()) => {
                     Ok(status(StatusCode::METHOD_NOT_ALLOWED))
                 }
                 Behavior::Errs => Err(io::Error::other("on purpose")),
@@ -253,6 +253,6 @@ fn finder<B>(endpoints: &Endpoints) -> impl Fn(&Request<B>) -> Endpoint + Clone 
         let Some(route) = of_path(request.uri().path()) else { return unmatched };
         let found = declared.iter().find(|(template, ..)| *template == route.template);
         let &(_, of_method, rest) = found.unwrap();
-        if route.answers(request.method().as_str()) { of_method } else { rest }
+        if route.handles(request.method().as_str()) { of_method } else { rest }
     }
 }

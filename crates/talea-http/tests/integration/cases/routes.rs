@@ -86,8 +86,8 @@ impl Route {
             || matches!(self.behavior, Behavior::PanicsAtOnce | Behavior::ServicePanics)
     }
 
-    /// Whether it answers a method.
-    pub(crate) fn answers(&self, method: &str) -> bool {
+    /// Whether it handles a method.
+    pub(crate) fn handles(&self, method: &str) -> bool {
         method == self.method || (method == "HEAD" && self.method == "GET")
     }
 }

@@ -62,15 +62,15 @@ pub(crate) fn add_expected(series: &mut Series, convention: Convention, made: &M
         }
         Convention::Caddy => {
             let basic = ["handler", "server"];
-            let answered = ["code", "handler", "method", "server"];
+            let with_status = ["code", "handler", "method", "server"];
             add("caddy_http_requests_total", &basic, None);
             if expected.outcome != Outcome::Complete || matches!(expected.status, Some(500..=599)) {
                 add("caddy_http_request_errors_total", &basic, None);
             }
-            add("caddy_http_request_duration_seconds", &answered, None);
-            add("caddy_http_response_duration_seconds", &answered, None);
-            add("caddy_http_request_size_bytes", &answered, Some(record.declared_size));
-            add("caddy_http_response_size_bytes", &answered, Some(response));
+            add("caddy_http_request_duration_seconds", &with_status, None);
+            add("caddy_http_response_duration_seconds", &with_status, None);
+            add("caddy_http_request_size_bytes", &with_status, Some(record.declared_size));
+            add("caddy_http_response_size_bytes", &with_status, Some(response));
         }
         _ => unreachable!("there are four"),
     }
@@ -133,7 +133,7 @@ fn outcome(outcome: Outcome) -> (&'static str, &'static str) {
     }
 }
 
-/// Whether no declared endpoint answers, and the door knows that.
+/// Whether no declared endpoint handles it, and the door knows that.
 fn is_undeclared(door: &Door, expected: &Expected) -> bool {
     expected.declared == "_OTHER" && (door.knows_methods || expected.route == "_unmatched")
 }

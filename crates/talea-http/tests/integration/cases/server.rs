@@ -152,7 +152,7 @@ fn limited(service: BoxService, witness: Arc<Witness>) -> BoxService {
                 sleep(TIME_LIMIT).await;
             };
             tokio::select! {
-                answer = service.oneshot(request) => answer,
+                response = service.oneshot(request) => response,
                 () = limit => Ok(status(StatusCode::GATEWAY_TIMEOUT)),
             }
         }

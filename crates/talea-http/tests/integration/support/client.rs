@@ -13,13 +13,13 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct ClientResponse {
     pub(crate) status: StatusCode,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-impl Answer {
+impl ClientResponse {
     pub(crate) fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
@@ -70,12 +70,16 @@ pub(crate) async fn ask(
     method: Method,
     path: &str,
     headers: &[(&str, &str)],
-) -> Answer {
+) -> ClientResponse {
     let (head, body) = open(address, method, path, headers).await.into_parts();
     let body = body.collect().await.unwrap().to_bytes();
-    Answer { status: head.status, headers: head.headers, body }
+    ClientResponse { status: head.status, headers: head.headers, body }
 }
 
-pub(crate) async fn get(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Answer {
+pub(crate) async fn get(
+    address: SocketAddr,
+    path: &str,
+    headers: &[(&str, &str)],
+) -> ClientResponse {
     ask(address, Method::GET, path, headers).await
 }

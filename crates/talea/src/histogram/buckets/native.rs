@@ -77,7 +77,7 @@ impl Level {
         &self.bounds[..1 << self.schema]
     }
 
-    /// The native bucket of a value in an octave that is above so many of its bounds.
+    /// The native bucket of a value that is above `below` bounds of its octave.
     #[inline]
     pub(crate) fn bucket(&self, octave: i64, below: usize) -> i32 {
         ((octave << self.schema) + self.first + below as i64) as i32
@@ -97,7 +97,7 @@ impl Starts {
     }
 
     /// How many bounds of its octave are below a value that is shifted until its first bit is bit
-    /// 63, by the schema with this [`shift`](Self::shift); `None` if there is none.
+    /// 63, by the schema with this [`shift`](Self::shift); `None` if there is no such bucket.
     #[inline(always)]
     pub(crate) fn below(&self, shift: u32, shifted: u64) -> Option<usize> {
         let start = self.0.get((shifted >> shift) as usize)?;
@@ -115,7 +115,7 @@ pub(crate) fn bucket_of(x: f64, schema: i8) -> i32 {
     coarser((i64::from(exponent) - 1) * count + below as i64, fine as i8 - schema)
 }
 
-/// How many of 0..count are such, where the first are.
+/// The number of leading values of 0..count that satisfy a condition.
 fn partition(count: u64, is: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (0, count);
     while low < high {
@@ -154,7 +154,7 @@ pub(crate) fn growth(schema: i8) -> f64 {
     }
 }
 
-/// The bucket of a schema that is coarser by so many, which holds a bucket.
+/// The bucket of a schema that is coarser by `steps`, which holds a bucket.
 pub(crate) fn coarser(bucket: i64, by: i8) -> i32 {
     // ceil(i / 2) for each.
     ((bucket + (1 << by) - 1) >> by) as i32
@@ -177,7 +177,7 @@ fn root(n: u64, schema: u8) -> u64 {
     FINEST_ROOTS[(n << (FINEST - schema)) as usize]
 }
 
-/// The bounds of the finest schema, which include those of all others.
+/// The bounds of the finest schema, which include the bounds of all others.
 static FINEST_ROOTS: [u64; 1 << FINEST] = {
     let mut all = [0; 1 << FINEST];
     let mut n = 0;

@@ -79,7 +79,7 @@ impl Sender {
         request.headers_mut().insert(NAME, name.into());
         request.headers_mut().insert("origin", "http://example.org".parse().unwrap());
         request.headers_mut().insert("access-control-request-method", "PUT".parse().unwrap());
-        let answer = match self {
+        let response = match self {
             Self::Http1(sends) => {
                 *request.uri_mut() = case.path.parse().unwrap();
                 request.headers_mut().insert("host", "shop.example".parse().unwrap());
@@ -94,7 +94,7 @@ impl Sender {
             }
         };
         let read = async {
-            let (head, body) = answer?.into_parts();
+            let (head, body) = response?.into_parts();
             Ok::<_, hyper::Error>((
                 head.status.as_u16(),
                 body.collect().await?.to_bytes().len() as u64,

@@ -38,7 +38,7 @@ pub(super) async fn reset_connection(case: &Case, server: &Server) {
 
 /// A request on a connection of its own, which is reset when this is dropped.
 struct OpenRequest {
-    answer: Option<ResponseFuture>,
+    response: Option<ResponseFuture>,
     body: Option<RecvStream>,
     stream: SendStream<Bytes>,
     drives: AbortHandle,
@@ -58,13 +58,13 @@ impl OpenRequest {
             .body(())
             .unwrap();
         let mut sends = sends.ready().await.unwrap();
-        let (answer, stream) = sends.send_request(request, !has_body).unwrap();
-        (name, Self { answer: Some(answer), body: None, stream, drives })
+        let (response, stream) = sends.send_request(request, !has_body).unwrap();
+        (name, Self { response: Some(response), body: None, stream, drives })
     }
 
     async fn read_some(&mut self) {
-        let answer = self.answer.take().unwrap().await.unwrap();
-        let body = self.body.insert(answer.into_body());
+        let response = self.response.take().unwrap().await.unwrap();
+        let body = self.body.insert(response.into_body());
         body.data().await.unwrap().unwrap();
     }
 }

@@ -51,9 +51,9 @@ pub(super) async fn run(case: &Case, server: &Server) {
                 all += &head(case, "1.1", server.name(case), last);
             }
             socket.stream.write_all(all.as_bytes()).await.unwrap();
-            let answers = socket.read_to_end().await;
-            assert_eq!(answers.matches("HTTP/1.1 200 OK\r\n").count(), times);
-            assert_eq!(answers.matches('x').count() as u64, times as u64 * MEMORY);
+            let responses = socket.read_to_end().await;
+            assert_eq!(responses.matches("HTTP/1.1 200 OK\r\n").count(), times);
+            assert_eq!(responses.matches('x').count() as u64, times as u64 * MEMORY);
         }
         Client::Expects(bytes) => {
             let extra =
@@ -63,14 +63,14 @@ pub(super) async fn run(case: &Case, server: &Server) {
                 socket.read_until(|read| read.starts_with(b"HTTP/1.1 100 Continue\r\n")).await;
                 socket.send_bytes(bytes).await;
             }
-            let answer = socket.read_to_end().await;
-            assert!(answer.contains("HTTP/1.1 200 OK\r\n"), "{answer}");
+            let response = socket.read_to_end().await;
+            assert!(response.contains("HTTP/1.1 200 OK\r\n"), "{response}");
         }
         Client::IsOld => {
             let head = head(case, "1.0", server.name(case), "");
             socket.stream.write_all(head.as_bytes()).await.unwrap();
-            let answer = socket.read_to_end().await;
-            assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+            let response = socket.read_to_end().await;
+            assert!(response.starts_with("HTTP/1.0 200 OK\r\n"), "{response}");
         }
         client => unreachable!("{client:?}"),
     }
@@ -82,8 +82,8 @@ pub(super) async fn upgrade(case: &Case, server: &Server) {
     let uri = format!("ws://shop.example{}", case.path);
     let mut request: Request<()> = uri.into_client_request().unwrap();
     request.headers_mut().insert(NAME, server.name(case).into());
-    let (mut socket, answer) = tokio_tungstenite::client_async(request, stream).await.unwrap();
-    assert_eq!(answer.status(), 101);
+    let (mut socket, response) = tokio_tungstenite::client_async(request, stream).await.unwrap();
+    assert_eq!(response.status(), 101);
     socket.send(Message::text("there")).await.unwrap();
     assert_eq!(socket.next().await.unwrap().unwrap(), Message::text("there"));
     if case.client == Client::UpgradesWithGuard {
@@ -117,7 +117,7 @@ impl Socket {
     async fn read_until(&mut self, is_enough: impl Fn(&[u8]) -> bool) {
         while !is_enough(&self.read) {
             let more = tokio::time::timeout(LONGEST, self.stream.read_buf(&mut self.read));
-            assert_ne!(more.await.expect("an answer").unwrap(), 0, "it closed");
+            assert_ne!(more.await.expect("a response").unwrap(), 0, "it closed");
         }
     }
 
