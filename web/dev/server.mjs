@@ -19,7 +19,7 @@ export const PAGE = fileURLToPath(new URL('../../crates/talea-agent/page/', impo
 
 /**
  * Options: `port`, `page` (the folder of the built page), `upstream` (a server that has the data), `run`, `title`, `study` (a Study, or a function
- * of the time that gives one), and those of `Traffic`.
+ * of the time that gives one), `agentFaults`, and those of `Traffic`.
  */
 export class Server {
   constructor(options = {}) {
@@ -127,6 +127,7 @@ export class Server {
       processes: this.processes,
       marks: this.marks,
       changes: this.changes,
+      agentFaults: this.options.agentFaults ?? [],
       study: this.study(now),
       history: !this.options.study,
     };

@@ -644,6 +644,21 @@ describe('the development server', () => {
     await close(page);
   });
 
+  test('what is wrong with the agent is on the page', async () => {
+    const fault = 'memory alone has the latest history: the history /full: No space left on device';
+    const server = await serve({ agentFaults: [fault] });
+    const page = await open(server.url);
+    await isLive(page);
+    await page.getByRole('region', { name: 'The agent' }).getByText(fault).waitFor();
+    const faults = ["12 bytes of the history's file were damaged when it was opened, and are lost"];
+    server.send('agent-faults', faults);
+    await page.getByText(faults[0]).waitFor();
+    assert.equal(await page.getByText(fault).count(), 0);
+    server.send('agent-faults', []);
+    await page.getByText(faults[0]).waitFor({ state: 'detached' });
+    await close(page);
+  });
+
   test('hostile labels are shown as text', async () => {
     const server = await serve();
     const page = await open(server.url);

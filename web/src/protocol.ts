@@ -33,7 +33,7 @@ export interface Point {
   marks?: Mark[];
 }
 
-export type MarkKind = 'started' | 'died' | 'replaced' | 'changed' | 'back' | 'missed';
+export type MarkKind = 'started' | 'died' | 'replaced' | 'changed' | 'back' | 'clock' | 'missed';
 
 export interface Mark {
   t: number;
@@ -78,6 +78,8 @@ export interface Hello {
   changes?: Change[];
   /** What is not shown, or not as it is defined. */
   faults?: string[];
+  /** What is wrong with the agent itself. */
+  agentFaults?: string[];
   study: Study | null;
   history: boolean;
 }

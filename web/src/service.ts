@@ -57,6 +57,8 @@ export class Service {
   changes: Change[] = [];
   /** What is not shown, or not as it is defined. */
   faults: string[] = [];
+  /** What is wrong with the agent itself. */
+  agentFaults: string[] = [];
   study: Study | null = null;
   connection: Connection = 'connecting';
   /** Why something is not as it should be, as a sentence. */
@@ -199,6 +201,7 @@ export class Service {
     on<Process[]>('processes', (processes) => (this.processes = processes));
     on<Change[]>('changes', (changes) => (this.changes = changes));
     on<string[]>('faults', (faults) => (this.faults = faults));
+    on<string[]>('agent-faults', (faults) => (this.agentFaults = faults));
     on<Study>('study', (study) => (this.study = study));
     on<unknown>('lagged', () => void this.catchUp());
     events.onerror = () => {
@@ -240,6 +243,7 @@ export class Service {
     this.processes = hello.processes;
     this.changes = hello.changes ?? [];
     this.faults = hello.faults ?? [];
+    this.agentFaults = hello.agentFaults ?? [];
     this.study = hello.study;
     if (!isKnown) {
       this.names.clear();

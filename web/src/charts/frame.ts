@@ -22,6 +22,7 @@ export const MARKS = {
   replaced: { glyph: '◆', name: 'replaced', colour: '--good' },
   changed: { glyph: '▼', name: 'changed', colour: '--wait' },
   back: { glyph: '○', name: 'as usual', colour: '--good' },
+  clock: { glyph: '◷', name: 'clock set', colour: '--wait' },
   missed: { glyph: '░', name: 'missed', colour: '--soft' },
 } as const;
 

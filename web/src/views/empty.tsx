@@ -8,6 +8,15 @@ export function Empty({ page }: { page: Page }) {
   const lives = page.service.study !== null || page.service.processes.some(({ alive }) => alive);
   if (!lives && page.service.faults.length > 0) return <Unreadable page={page} />;
   return (
+    <>
+      <Faults page={page} />
+      <Advice page={page} lives={lives} />
+    </>
+  );
+}
+
+function Advice({ page, lives }: { page: Page; lives: boolean }) {
+  return (
     <section class="card words empty" aria-labelledby="empty-title">
       <h2 id="empty-title">No endpoints yet</h2>
       {!lives && <p>No process is there that records metrics where this agent looks: start the service first.</p>}

@@ -123,14 +123,23 @@ export function linesOf(changes: readonly Change[], endpoint: string): string[] 
     .map(({ quantity, since, text }) => `${QUANTITIES[quantity]} since ${moment(since)}: ${printable(text)}`);
 }
 
-/** What is not shown, or not as it is defined. */
+/** What is not shown, or not as it is defined, and what is wrong with the agent itself. */
 export function Faults({ page: { service } }: { page: Page }) {
-  if (service.faults.length === 0) return null;
   return (
-    <section class="card marks faults" aria-labelledby="faults-title">
-      <h3 id="faults-title">Not shown as it is defined</h3>
-      <ul tabIndex={service.faults.length > 2 ? 0 : -1}>
-        {service.faults.map((fault) => (
+    <>
+      <FaultList title="Not shown, or not as it is defined" faults={service.faults} />
+      <FaultList title="The agent" faults={service.agentFaults} />
+    </>
+  );
+}
+
+function FaultList({ title, faults }: { title: string; faults: readonly string[] }) {
+  if (faults.length === 0) return null;
+  return (
+    <section class="card marks faults" aria-label={title}>
+      <h3>{title}</h3>
+      <ul tabIndex={faults.length > 2 ? 0 : -1}>
+        {faults.map((fault) => (
           <li key={fault}>
             <span>{printable(fault)}</span>
           </li>

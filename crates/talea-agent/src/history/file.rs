@@ -135,8 +135,12 @@ impl HistoryFile {
         self.lost
     }
 
-    /// Whether records are written.
+    /// Whether all records are written.
     pub(super) fn is_written(&self) -> bool {
+        self.takes_records() && !self.broken.contains(&true)
+    }
+
+    fn takes_records(&self) -> bool {
         !self.is_displaced && !self.is_damaged
     }
 
@@ -144,7 +148,7 @@ impl HistoryFile {
     /// left out until a block begins.
     pub(super) fn append(&mut self, store: usize, number: u64, record: &[u8]) -> Result<()> {
         let is_later = record.first() == Some(&LATER);
-        if !self.is_written() || self.broken[store] && is_later {
+        if !self.takes_records() || self.broken[store] && is_later {
             self.broken[store] = record.first() != Some(&PACKED);
             return Ok(());
         }

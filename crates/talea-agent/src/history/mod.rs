@@ -54,6 +54,8 @@ struct KeptIn {
     /// When it was tried the last time, by the clock that is never set.
     tried: Option<Duration>,
     lost: u64,
+    /// Why not all is in the file.
+    trouble: Option<String>,
 }
 
 impl History {
@@ -73,8 +75,33 @@ impl History {
     /// The reason why the file cannot be used now.
     pub fn keep_in(&mut self, path: &Path) -> Result<()> {
         let path = path.to_owned();
-        self.kept_in = Some(KeptIn { path, file: None, tried: None, lost: 0 });
-        self.use_file()
+        self.kept_in = Some(KeptIn { path, file: None, tried: None, lost: 0, trouble: None });
+        let used = self.use_file();
+        self.note_trouble(&used);
+        used
+    }
+
+    fn note_trouble(&mut self, written: &Result<()>) {
+        let is_in_file = self.is_in_file() == Some(true);
+        let Some(kept_in) = &mut self.kept_in else { return };
+        match written {
+            Err(error) => kept_in.trouble = Some(format!("{error:#}")),
+            Ok(()) if is_in_file => kept_in.trouble = None,
+            Ok(()) => {}
+        }
+    }
+
+    /// What is not in the file, and what was lost of it, in words.
+    pub(crate) fn faults(&self) -> Vec<String> {
+        let Some(KeptIn { lost, trouble, .. }) = &self.kept_in else { return Vec::new() };
+        let trouble =
+            trouble.iter().map(|why| format!("memory alone has the latest history: {why}"));
+        let lost = (*lost > 0).then(|| {
+            format!(
+                "{lost} bytes of the history's file were damaged when it was opened, and are lost"
+            )
+        });
+        trouble.chain(lost).collect()
     }
 
     /// Puts what the file has before what memory has, and this into the file.
@@ -114,6 +141,12 @@ impl History {
 
     /// Adds what a page shows now. An error says that the file could not be written; memory has it.
     pub(crate) fn add(&mut self, time: Time, families: &[Family]) -> Result<()> {
+        let written = self.add_to_both(time, families);
+        self.note_trouble(&written);
+        written
+    }
+
+    fn add_to_both(&mut self, time: Time, families: &[Family]) -> Result<()> {
         let mut written = self.try_again(time);
         for (number, store) in self.stores.iter_mut().enumerate() {
             for (first, record) in store.add(time, families) {
@@ -517,6 +550,9 @@ mod tests {
                 (20..25).contains(&second);
             let written = history.add(at(second), &service.families());
             assert_eq!(written.is_err(), second == 20, "{second}: {written:?}");
+            let is_missing = (20..60).contains(&second);
+            assert_eq!(history.is_in_file(), Some(!is_missing), "{second}");
+            assert_eq!(history.faults().len(), usize::from(is_missing), "{second}");
             if second == 59 {
                 assert!(
                     in_file(&path) == seconds(&history)[..20],
@@ -618,6 +654,7 @@ mod tests {
         damaged[100] ^= 1;
         fs::write(&path, &damaged).unwrap();
         let mut history = open(hours(), &path).unwrap();
+        assert!(history.faults()[0].contains("bytes of the history's file were damaged"));
         history.add(at(20_000), &service.families()).unwrap();
         assert!(history.lost_bytes() > 0 && seconds(&history).len() > 60);
         assert_eq!(history.is_in_file(), Some(true));

@@ -42,6 +42,8 @@ pub enum Kind {
     Changed,
     /// It is as usual again.
     Back,
+    /// The wall clock was set.
+    Clock,
 }
 
 impl Kind {

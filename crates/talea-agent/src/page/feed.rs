@@ -23,12 +23,15 @@ use crate::exits::{self, Reason};
 use crate::history::{History, Stretch, Time};
 use crate::live::{Kind, Mark, Moment, Reading, Step, Watch, unix_millis};
 use talea_page::Family;
+use talea_statistics::figures::measured;
 
 /// How many events a browser may be behind, which takes memory for as many pages.
 const BEHIND: usize = 8;
 /// How many marks are kept, and how many processes that died.
 const MARKS: usize = 200;
 const DEAD: usize = 20;
+/// The wall clock was set if it went on by so much more or less than the clock that is never set.
+const CLOCK_SET: i64 = 2_000;
 /// How many changes are sent.
 const CHANGES: usize = 100;
 /// How many faults are sent.
@@ -72,6 +75,8 @@ struct State {
     ends: Vec<(Process, Reason)>,
     /// What is not shown, or not as it is defined, in words.
     faults: Vec<String>,
+    /// What is wrong with the agent itself, in words.
+    agent_faults: Vec<String>,
     /// The state of a study or load, as JSON.
     study: Option<serde_json::Value>,
     latest: Latest,
@@ -132,12 +137,20 @@ impl Feed {
     pub fn add(&self, recorded: Recorded) -> Result<()> {
         let Recorded { time, began, ended, families, processes } = recorded;
         let clients = clients(&families);
-        let written = self.history().add(time, &families);
+        let (written, agent_faults) = {
+            let mut history = self.history();
+            (history.add(time, &families), history.faults())
+        };
         let mut state = self.state();
+        if state.agent_faults != agent_faults {
+            self.send(Event::Text(event("agent-faults", &agent_faults)));
+            state.agent_faults = agent_faults;
+        }
         let mut marks = state.watch.next(time.unix_millis, &families);
         let ends = std::mem::take(&mut state.ends);
         let ends: Vec<(Process, String)> = ends.into_iter().map(in_words).collect();
         explain(&mut marks, &ends, time.unix_millis);
+        marks.extend(state.clock_set(time));
         state.note_marks(&marks);
         if let Some(changed) = state.note_processes(processes, &ends, time.unix_millis) {
             self.send(Event::Text(changed));
@@ -267,6 +280,7 @@ impl Feed {
             "marks": state.marks,
             "changes": state.current_changes(),
             "faults": state.faults,
+            "agentFaults": state.agent_faults,
             "study": state.study,
             "history": true,
         });
@@ -356,6 +370,20 @@ fn mark_of(event: change::Event, unix_millis: i64) -> Mark {
 }
 
 impl State {
+    /// A mark if the wall clock was set since the latest reading.
+    fn clock_set(&self, now: Time) -> Option<Mark> {
+        let Latest { unix_millis, steady, .. } = self.latest;
+        let passed = now.steady.checked_sub(steady).filter(|_| unix_millis != 0)?;
+        let ahead = now.unix_millis - unix_millis - passed.as_millis() as i64;
+        if ahead.abs() < CLOCK_SET {
+            return None;
+        }
+        let seconds = measured(ahead.unsigned_abs() as f64 / 1e3);
+        let which = if ahead > 0 { "ahead" } else { "back" };
+        let text = format!("the wall clock was set {which} by {seconds} s");
+        Some(Mark::new(now.unix_millis, Kind::Clock, String::new(), text))
+    }
+
     fn note_marks(&mut self, marks: &[Mark]) {
         self.marks.extend(marks.iter().cloned());
         let surplus = self.marks.len().saturating_sub(MARKS);
@@ -499,6 +527,26 @@ pub(crate) mod tests {
             }
             assert_eq!(feed.changes().1, [u64::from(is_agent), 0, 0, 0]);
         }
+    }
+
+    #[test]
+    fn a_wall_clock_that_was_set_is_a_mark_and_one_that_drifts_is_none() {
+        let minute = Duration::from_secs(60);
+        let history = History::new(Extent { seconds: minute, minutes: minute, bytes: 1 << 20 });
+        let feed = Feed::new(String::new(), history);
+        for (second, unix_millis) in
+            [(1, 1_000_000), (2, 1_001_500), (3, 1_002_000), (4, 4_603_000), (9, 1_008_000)]
+        {
+            let time = Time { unix_millis, steady: Duration::from_secs(second) };
+            let (began, ended) = (Instant::now(), Instant::now());
+            let (families, processes) = (Vec::new(), Vec::new());
+            feed.add(Recorded { time, began, ended, families, processes }).unwrap();
+        }
+        let marks = serde_json::to_value(&feed.state().marks).unwrap();
+        let texts: Vec<&str> =
+            marks.as_array().unwrap().iter().map(|it| it["text"].as_str().unwrap()).collect();
+        let expected = ["ahead by 3,600 s", "back by 3,600 s"];
+        assert_eq!(texts, expected.map(|it| format!("the wall clock was set {it}")));
     }
 
     #[test]
