@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use serde_norway::Value as Yaml;
+use serde_json::Value as Yaml;
 use stage::{contrib as text, python_program, repository};
 use tempfile::TempDir;
 
@@ -117,10 +117,12 @@ fn kubernetes_takes_the_manifest_with_tls_and_without() {
 
 #[test]
 fn each_yaml_file_says_each_thing_once() {
-    let is_yaml = |file: &String| file.ends_with(".yaml") || file.ends_with(".yml");
     let subs = fs::read_dir(repository("contrib")).unwrap();
     let subs = subs.filter_map(|sub| sub.unwrap().file_name().into_string().ok());
-    let files: Vec<String> = subs.flat_map(|sub| files_in(&sub)).filter(is_yaml).collect();
+    let files: Vec<String> = subs
+        .flat_map(|sub| files_in(&sub))
+        .filter(|file| file.ends_with(".yaml") || file.ends_with(".yml"))
+        .collect();
     for known in ["agent/kubernetes.yaml", "prometheus/rules.yml", "study/compose.yaml"] {
         assert!(files.iter().any(|file| file == known), "{files:?}");
     }
@@ -143,8 +145,9 @@ fn files_in(sub: &str) -> Vec<String> {
 /// The absolute path that one of a file's first lines names: where the file goes.
 fn destination(text: &str) -> Option<&str> {
     let words = text.lines().take(4).flat_map(|line| line.split([' ', ':', ',', ';']));
-    let is_path = |word: &&str| word.starts_with('/') && word.matches('/').count() > 2;
-    words.map(|word| word.trim_end_matches('.')).find(is_path)
+    words
+        .map(|word| word.trim_end_matches('.'))
+        .find(|word| word.starts_with('/') && word.matches('/').count() > 2)
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn the_unit_leaves_the_agent_what_reading_a_region_takes() {
 }
 
 fn manifest() -> Yaml {
-    serde_norway::from_str(&text("agent/kubernetes.yaml")).unwrap()
+    serde_saphyr::from_str(&text("agent/kubernetes.yaml")).unwrap()
 }
 
 /// The application's container and the agent's.
@@ -224,9 +227,9 @@ fn the_agent_reads_what_the_application_writes_and_cannot_write_it() {
     let [application, agent] = containers(pod);
     assert_eq!(agent["restartPolicy"], "Always");
     let arguments: Vec<&str> =
-        agent["args"].as_sequence().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
+        agent["args"].as_array().unwrap().iter().map(|one| one.as_str().unwrap()).collect();
     let environment = |name: &str| {
-        let all = application["env"].as_sequence().unwrap();
+        let all = application["env"].as_array().unwrap();
         all.iter().find(|one| one["name"] == name).unwrap()["value"].as_str().unwrap()
     };
     let region = environment("TALEA_REGION");
@@ -255,7 +258,7 @@ fn probes_and_scrapes_go_to_where_the_agent_listens() {
     let port = &agent["ports"][0];
     let number = port["containerPort"].as_u64().unwrap();
     let listen = format!("--listen=0.0.0.0:{number}");
-    assert!(agent["args"].as_sequence().unwrap().contains(&listen.into()));
+    assert!(agent["args"].as_array().unwrap().contains(&listen.into()));
     let annotations = &template["metadata"]["annotations"];
     assert_eq!(annotations["prometheus.io/port"], number.to_string());
     assert_eq!(annotations["prometheus.io/path"], "/metrics");

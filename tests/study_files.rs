@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use serde_norway::Value as Yaml;
+use serde_json::Value as Yaml;
 use stage::{assert_promtool, built, contrib, get, repository};
 
 fn folder() -> PathBuf {
@@ -15,17 +15,17 @@ fn folder() -> PathBuf {
 
 fn yaml(file: &str) -> Yaml {
     let text = contrib(&format!("study/{file}"));
-    serde_norway::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
+    serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{file}: {error}"))
 }
 
 fn service(name: &str) -> Yaml {
     let found = yaml("compose.yaml")["services"][name].clone();
-    assert!(found.is_mapping(), "there is no {name}");
+    assert!(found.is_object(), "there is no {name}");
     found
 }
 
 fn words(list: &Yaml) -> Vec<String> {
-    let list = list.as_sequence().expect("a list");
+    let list = list.as_array().expect("a list");
     list.iter().map(|word| word.as_str().expect("words").to_owned()).collect()
 }
 
@@ -39,18 +39,18 @@ fn after<'a>(command: &'a [String], option: &str) -> &'a str {
 #[test]
 fn each_service_that_is_waited_for_says_when_it_is_healthy() {
     let services = yaml("compose.yaml")["services"].clone();
-    let services = services.as_mapping().unwrap();
-    let names: Vec<_> = services.keys().map(|name| name.as_str().unwrap()).collect();
-    assert_eq!(names, ["server", "database", "prometheus"]);
+    let services = services.as_object().unwrap();
+    let names: Vec<_> = services.keys().collect();
+    assert_eq!(names, ["database", "prometheus", "server"]);
     for (name, service) in services {
         assert!(!words(&service["healthcheck"]["test"]).is_empty(), "{name:?}");
-        for (other, how) in service["depends_on"].as_mapping().into_iter().flatten() {
+        for (other, how) in service["depends_on"].as_object().into_iter().flatten() {
             assert!(services.contains_key(other), "{name:?} waits for {other:?}");
             assert_eq!(how["condition"], "service_healthy", "{name:?} waits for {other:?}");
         }
     }
-    assert!(service("server")["depends_on"]["database"].is_mapping());
-    assert!(service("prometheus")["depends_on"]["server"].is_mapping());
+    assert!(service("server")["depends_on"]["database"].is_object());
+    assert!(service("prometheus")["depends_on"]["server"].is_object());
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn each_volume_is_declared_or_is_a_file_here() {
     for name in ["database", "prometheus"] {
         for volume in words(&service(name)["volumes"]) {
             let (source, _) = volume.split_once(':').unwrap();
-            let declared = compose["volumes"].as_mapping().unwrap().contains_key(source);
+            let declared = compose["volumes"].as_object().unwrap().contains_key(source);
             assert!(declared || folder().join(source).is_file(), "{volume}");
         }
     }
@@ -166,9 +166,9 @@ impl Server {
         }
         let mut script = Command::new(repository("scripts/postgres"));
         // Another address of the database takes the place of that which is in the file.
-        for (name, value) in service["environment"].as_mapping().unwrap() {
+        for (name, value) in service["environment"].as_object().unwrap() {
             if name != "DATABASE_URL" {
-                script.env(name.as_str().unwrap(), value.as_str().unwrap());
+                script.env(name, value.as_str().unwrap());
             }
         }
         let mut script = script

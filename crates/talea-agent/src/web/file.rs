@@ -62,7 +62,7 @@ impl WebFile {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(bytes).context("it is not UTF-8, expected YAML")?;
         // An empty file says nothing, as an empty section does.
-        let file = serde_norway::from_str::<Option<Self>>(text)?;
+        let file = serde_saphyr::from_str::<Option<Self>>(text)?;
         Ok(file.unwrap_or_default())
     }
 }
