@@ -20,9 +20,9 @@ pub(super) const GROUP: Group = Group {
         Subject::new("measured", |_| {
             counted(by_user::filled_measured().failures, MeasuredFailure::of)
         }),
-        Subject::new("prometheus", |_| counted(by_user::filled_prometheus()?.1, by_user::texts)),
+        Subject::new("prometheus", |_| counted(by_user::filled_prometheus()?, by_user::texts)),
         Subject::new("prometheus-client", |_| {
-            counted(by_user::filled_prometheus_client().1, ClientFailure::of)
+            counted(by_user::filled_prometheus_client(), ClientFailure::of)
         }),
         Subject::new("metrics", metrics),
     ],
@@ -32,7 +32,7 @@ pub(super) const GROUP: Group = Group {
 };
 
 fn talea(_: &Setting) -> Result<Box<dyn Work>> {
-    counted(by_user::filled_talea()?.1, Failure::of)
+    counted(by_user::filled_talea()?, Failure::of)
 }
 
 fn metrics(_: &Setting) -> Result<Box<dyn Work>> {

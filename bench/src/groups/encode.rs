@@ -1,4 +1,4 @@
-//! The text of 100 to 100,000 counters with one dynamic label, from the registry to
+//! The text of 10,000 and of 100,000 counters with one dynamic label, from the registry to
 //! the last byte.
 
 use anyhow::Result;
@@ -33,8 +33,6 @@ macro_rules! group {
     };
 }
 
-pub(super) const OF_100: Group = group!("encode-100", 100);
-pub(super) const OF_1K: Group = group!("encode-1k", 1_000);
 pub(super) const OF_10K: Group = group!("encode-10k", 10_000);
 pub(super) const OF_100K: Group = group!("encode-100k", SERIES);
 

@@ -11,7 +11,6 @@ use paracord::ParaCord;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter as ClientCounter;
 use prometheus_client::metrics::family::Family as ClientFamily;
-use prometheus_client::registry::Registry as ClientRegistry;
 use talea::{Counter, Family, Labels, Opts, Registry};
 
 use super::counters::{Draw, filled};
@@ -24,11 +23,12 @@ const USERS: usize = 1000;
 
 /// The names of users: 8 to 20 bytes.
 static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let name = |n: usize| {
-        let digits = [n, n + USERS].map(|n| Key::of(n as u64).as_str().to_owned()).concat();
-        digits[..8 + n % 13].to_owned()
-    };
-    (0..USERS).map(name).collect()
+    (0..USERS)
+        .map(|n| {
+            let digits = [n, n + USERS].map(|n| Key::of(n as u64).as_str().to_owned()).concat();
+            digits[..8 + n % 13].to_owned()
+        })
+        .collect()
 });
 
 /// A failure, small enough that many of them leave room in the caches.
@@ -63,8 +63,8 @@ impl Draw for Failed {
     }
 
     fn all() -> impl Iterator<Item = Self> {
-        let of = |(kind, route)| NAMES.iter().map(move |user| (kind, route, user.as_str()));
-        failures::all().flat_map(of)
+        failures::all()
+            .flat_map(|(kind, route)| NAMES.iter().map(move |user| (kind, route, user.as_str())))
     }
 }
 
@@ -83,11 +83,9 @@ impl Failure<'static> {
     }
 }
 
-pub(super) fn filled_talea() -> Result<(Registry, Family<Failure<'static>, Counter>)> {
+pub(super) fn filled_talea() -> Result<Family<Failure<'static>, Counter>> {
     failures::fix_routes()?;
-    let registry = Registry::new()?;
-    let family = registry.register(opts())?;
-    Ok((registry, filled(family, Failure::of)))
+    Ok(filled(Registry::new()?.register(opts())?, Failure::of))
 }
 
 /// The labels for subjects without fixed routes.
@@ -144,12 +142,9 @@ pub(super) fn filled_measured() -> Measured {
     Measured { failures: filled(group.failures, MeasuredFailure::of) }
 }
 
-pub(super) fn filled_prometheus() -> Result<(prometheus::Registry, prometheus::IntCounterVec)> {
-    let registry = prometheus::Registry::new();
+pub(super) fn filled_prometheus() -> Result<prometheus::IntCounterVec> {
     let opts = prometheus::Opts::new("failures_by_user_total", "Failed requests.");
-    let family = prometheus::IntCounterVec::new(opts, &["kind", "route", "user"])?;
-    registry.register(Box::new(family.clone()))?;
-    Ok((registry, filled(family, texts)))
+    Ok(filled(prometheus::IntCounterVec::new(opts, &["kind", "route", "user"])?, texts))
 }
 
 #[inline]
@@ -171,16 +166,10 @@ impl ClientFailure {
     }
 }
 
-type ClientFailures = ClientFamily<ClientFailure, ClientCounter>;
-
-pub(super) fn filled_prometheus_client() -> (ClientRegistry, ClientFailures) {
-    let family = ClientFailures::default();
-    let mut registry = ClientRegistry::default();
-    registry.register("failures_by_user", "Failed requests.", family.clone());
-    (registry, filled(family, ClientFailure::of))
+pub(super) fn filled_prometheus_client() -> ClientFamily<ClientFailure, ClientCounter> {
+    filled(ClientFamily::default(), ClientFailure::of)
 }
 
-/// Fills the local recorder, else the installed one.
 pub(super) fn fill_metrics() {
     metrics::describe_counter!("failures_by_user_total", "Failed requests.");
     Failed::all().for_each(count_by_metrics);

@@ -2,7 +2,6 @@
 
 mod by_user;
 mod counter_18000;
-mod counter_18000_encode;
 mod counter_enum18;
 mod counter_fixed18;
 mod counter_kept;
@@ -35,12 +34,9 @@ pub(crate) const ALL: &[&Group] = &[
     &observe_fixed18::GROUP,
     &observe_sampled::GROUP,
     &counter_18000::GROUP,
-    &encode::OF_100,
-    &encode::OF_1K,
     &encode::OF_10K,
     &encode::OF_100K,
     &encode_histograms::GROUP,
-    &counter_18000_encode::GROUP,
     &parse::GROUP,
     &insert::NEW,
     &insert::DRAWN,
