@@ -26,7 +26,7 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 # Parts of `make test` share Cargo's target folder and the machine's two cores.
 .NOTPARALLEL:
 .PHONY: help demo study-postgres study-overhead study-agent build
-.PHONY: lint docs deny-advisories test test-quick test-rust test-models test-php test-python test-web test-packages test-long
+.PHONY: lint docs deny-advisories test test-api test-quick test-rust test-models test-php test-python test-web test-packages test-long
 .PHONY: dist test-dist
 .PHONY: bench bench-build bench-http bench-live bench-load bench-php bench-python bench-python-http bench-scale php setup setup-docs setup-lint setup-test
 
@@ -72,9 +72,10 @@ MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p tal
 test: setup-test lint ## Run everything that CI runs
 	scripts/beside '$(MAKE) test-models test-packages test-web test-python' '$(MAKE) test-rust test-php'
 
-lint: setup-lint ## Check format, circles of imports, clippy, rustdoc, the book, and licences and sources of dependencies (CRATE=name: one crate)
+lint: setup-lint ## Check format, circles of imports, named closures, clippy, rustdoc, the book, and dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
 	scripts/circles
+	scripts/closures
 	$(CARGO) clippy --locked $(CRATES) $(TRACING) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) $(TRACING) --no-deps $(DOCUMENTED)
 	$(CARGO) deny --locked check bans licenses sources
@@ -86,7 +87,10 @@ BOOK := $(TARGET)/python/bin/mdbook build docs --dest-dir $(abspath $(TARGET))/b
 docs: setup-docs ## Make the book of the documentation, in target/book/index.html
 	$(BOOK)
 
-# Apart from `lint`: this downloads a database.
+# Apart from `lint`: these install tools and download a database.
+test-api: setup ## Check the libraries' features, their lowest versions, and what is public beside the last release
+	scripts/api
+
 deny-advisories: setup-lint ## Check the dependencies against the RustSec advisories (needs a network)
 	$(CARGO) deny --locked check advisories
 

@@ -90,8 +90,10 @@ async fn dropped_by(program: &str, texts: Vec<(String, Syntax)>) -> Vec<bool> {
     let mut routes = Router::new();
     let names: Vec<String> = (0..texts.len()).map(|n| format!("text{n}")).collect();
     for (name, (text, syntax)) in names.iter().zip(texts) {
-        let answer = move || async move { ([(CONTENT_TYPE, content_type(syntax))], text) };
-        routes = routes.route(&format!("/{name}"), get(answer));
+        routes = routes.route(
+            &format!("/{name}"),
+            get(move || async move { ([(CONTENT_TYPE, content_type(syntax))], text) }),
+        );
     }
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address: SocketAddr = listener.local_addr().unwrap();

@@ -45,8 +45,11 @@ async fn a_current_prometheus_reads_every_format() {
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
     let server = MetricsServer::bind(loopback, &registry).unwrap();
     let address = server.local_addr();
-    let job = |(name, more)| Job { name, address, path: "/metrics", more };
-    let jobs: Vec<_> = FORMATS.into_iter().chain([BY_ITSELF]).map(job).collect();
+    let jobs: Vec<_> = FORMATS
+        .into_iter()
+        .chain([BY_ITSELF])
+        .map(|(name, more)| Job { name, address, path: "/metrics", more })
+        .collect();
     let prometheus = Prometheus::start_with(&program, &jobs, "exemplar-storage", &[]).await;
     for Job { name, .. } in &jobs {
         let count = format!("count_over_time(up{{job=\"{name}\"}}[1h])");

@@ -81,11 +81,12 @@ impl Asked {
         for (sample, label) in found.clone().flat_map(|s| labels.iter().map(move |l| (s, l))) {
             assert!(sample["metric"][label].is_string(), "{query} finds no {label}: {sample}");
         }
-        let number = |sample: &Json| match sample.get("histogram") {
-            Some(histogram) => histogram[1]["count"].as_str().unwrap().parse().unwrap(),
-            None => sample["value"][1].as_str().unwrap().parse().unwrap(),
-        };
-        found.map(number).collect()
+        found
+            .map(|sample| match sample.get("histogram") {
+                Some(histogram) => histogram[1]["count"].as_str().unwrap().parse().unwrap(),
+                None => sample["value"][1].as_str().unwrap().parse().unwrap(),
+            })
+            .collect()
     }
 
     /// Whether a query is of a kind of histograms that is there, if it is of any.
@@ -98,7 +99,6 @@ impl Asked {
     async fn finds(&self, what: &str, query: &str, legend: &[&str], more_than_zero: bool) {
         let labels: Vec<&str> = grouped_by(query).chain(legend.iter().copied()).collect();
         let began = Instant::now();
-        let good = |x: &f64| x.is_finite() && (*x != 0.0 || !more_than_zero);
         loop {
             let numbers = self.numbers(query, &labels).await;
             if !self.can_answer(query) {
@@ -107,7 +107,7 @@ impl Asked {
                 let is_right = self.has[0] || numbers.is_empty();
                 return assert!(is_right, "{what}: {query} finds {numbers:?}");
             }
-            if numbers.iter().any(good) {
+            if numbers.iter().any(|x| x.is_finite() && (*x != 0.0 || !more_than_zero)) {
                 return;
             }
             let has = self.has;
@@ -162,10 +162,6 @@ impl Asked {
                 self.finds(name, name, &[], true).await;
             }
         }
-        let states = |name: &str| {
-            let rule = rules.iter().find(|rule| rule["name"] == name).unwrap();
-            rule["state"].as_str().unwrap().to_owned()
-        };
         // Others wait for minutes, and are tried by promtool.
         for (name, state) in [
             ("HttpPanics", "firing"),
@@ -174,7 +170,8 @@ impl Asked {
             ("FileDescriptorsRunOut", "inactive"),
             ("HttpMetricsMissing", "inactive"),
         ] {
-            assert_eq!(states(name), state, "{name}");
+            let rule = rules.iter().find(|rule| rule["name"] == name).unwrap();
+            assert_eq!(rule["state"], state, "{name}");
         }
     }
 }

@@ -2,15 +2,12 @@
 //! and a real Prometheus read it.
 
 use std::collections::BTreeMap;
-use std::future::ready;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
-use axum::http::header::ACCEPT;
 use axum::middleware::map_request;
-use stage::{Job, Prometheus, check_metrics};
+use stage::{Job, Prometheus, check_metrics, without_accept};
 use talea::{
     Bucketing, Count, Counter, Format, Gauge, Histogram, Opts, Page, Registry, Scrapable, Scraper,
     Seconds, Summary,
@@ -72,12 +69,8 @@ fn promtool_reads_every_sample() {
 async fn prometheus_takes_every_sample_in_each_format() {
     let members = members();
     let exposition = Exposition::of(&members);
-    // As if it knew the text format alone.
-    let forget = |mut request: Request| {
-        request.headers_mut().remove(ACCEPT);
-        ready(request)
-    };
-    let text = Router::new().route_service("/text", exposition.clone()).layer(map_request(forget));
+    let text = map_request(without_accept);
+    let text = Router::new().route_service("/text", exposition.clone()).layer(text);
     let routes = Router::new().route_service("/asked", exposition).merge(text);
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
     let own = Exposition::new(&members.0[0].1);

@@ -1,17 +1,17 @@
 //! Claims about what a real Prometheus scrapes from a live service: Debian's, 2.42.
 
-use std::collections::BTreeMap;
 use std::future::ready;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::Router;
-use axum::extract::Request;
-use axum::http::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE};
+use axum::http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use axum::middleware::{map_request, map_response};
 use axum::response::Response;
-use stage::{Job, Prometheus, assert_same, escaped_by_underscores, hard_metrics, samples};
+use stage::{
+    Job, Prometheus, assert_same, escaped_by_underscores, hard_metrics, samples, without_accept,
+};
 use talea::Registry;
 use talea_http::{Exposition, MetricsServer};
 
@@ -39,12 +39,9 @@ fn serve() -> Service {
         kept.lock().unwrap().push(answer);
         ready(response)
     };
-    let forget = async |mut request: Request| {
-        request.headers_mut().remove(ACCEPT);
-        request
-    };
     let exposition = Exposition::new(&registry);
-    let text = Router::new().route_service("/text", exposition.clone()).layer(map_request(forget));
+    let text = map_request(without_accept);
+    let text = Router::new().route_service("/text", exposition.clone()).layer(text);
     let asked = Router::new().route_service("/asked", exposition);
     let routes = asked.merge(text).layer(map_response(keep));
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
@@ -65,8 +62,9 @@ async fn scrape(features: &str, path: &str, kind: &str, created: bool) -> (Servi
     // Of a histogram that is native it takes just that.
     let is_native = features.contains("native");
     let is_bucket = |name: &String| is_native && name.ends_with("_bucket");
-    let is_whole = |labels: &BTreeMap<_, _>| labels.get("le").is_some_and(|le| le == "inf");
-    let wholes = expected.keys().filter(|(name, labels)| is_bucket(name) && is_whole(labels));
+    let wholes = expected
+        .keys()
+        .filter(|(name, labels)| is_bucket(name) && labels.get("le").is_some_and(|le| le == "inf"));
     let natives = wholes.count();
     assert_eq!(natives > 0, is_native);
     expected.retain(|(name, _), _| !is_bucket(name));
@@ -145,9 +143,10 @@ async fn it_reads_openmetrics_as_it_asks_for_by_default() {
         scrape("exemplar-storage", "/asked", "application/openmetrics-text; version=1.0.0", true)
             .await;
     // This version does not undo what is escaped in OpenMetrics' exemplars.
-    let escaped =
-        |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
-    check_exemplars(&prometheus, &service, usize::MAX, escaped).await;
+    check_exemplars(&prometheus, &service, usize::MAX, |value| {
+        value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    })
+    .await;
     let types = prometheus.api("metadata", &[]).await;
     for (name, kind) in [
         ("texts", "counter"),

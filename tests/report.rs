@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use serde_json::Value as Json;
 use stage::{Browser, Screen, Theme, built, file_url};
 use tempfile::TempDir;
 use tokio::net::TcpListener;
@@ -161,8 +160,12 @@ async fn faults(page: &Path, name: &str, screenshots: &Path) -> Vec<String> {
 
 async fn seen_faults(browser: &Browser, screen: Screen) -> Vec<String> {
     let found = browser.run(FAULTS, &[screen.width.into()]).await;
-    let text = |fault: &Json| fault.as_str().expect("a fault is a text").to_owned();
-    let mut faults: Vec<_> = found.as_array().expect("a list").iter().map(text).collect();
+    let mut faults: Vec<_> = found
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|fault| fault.as_str().expect("a fault is a text").to_owned())
+        .collect();
     for picture in browser.run(PICTURES, &[]).await.as_array().expect("a list") {
         if browser.name_of(picture).await.is_empty() {
             let start = browser.run(START, std::slice::from_ref(picture)).await;

@@ -61,12 +61,13 @@ const fn library<H: Latencies>() -> Library {
 
 /// Measures each library in a process of its own.
 pub(crate) fn run() -> Result<Vec<Row>> {
-    let row = |(name, _): Library| {
-        eprintln!("{NAME}: {name}");
-        let found = process::ask(process::this_program()?.args(["--latencies", name]))?;
-        Ok(Row { threads: 2, latencies: Some(found), ..Row::new(NAME, name) })
-    };
-    ALL.into_iter().map(row).collect()
+    ALL.into_iter()
+        .map(|(name, _)| {
+            eprintln!("{NAME}: {name}");
+            let found = process::ask(process::this_program()?.args(["--latencies", name]))?;
+            Ok(Row { threads: 2, latencies: Some(found), ..Row::new(NAME, name) })
+        })
+        .collect()
 }
 
 /// Measures a library in this process, and prints the result.

@@ -68,10 +68,14 @@ pub(crate) fn measure(
             best = again;
         }
     }
-    let time = |one: &TimeSpent| if threads > cores { one.cpu } else { one.running };
     let operations = (threads as u64 * n) as f64;
     let cost = Cost {
-        ns: best.iter().map(time).sum::<Duration>().as_nanos() as f64 / operations,
+        ns: best
+            .iter()
+            .map(|one| if threads > cores { one.cpu } else { one.running })
+            .sum::<Duration>()
+            .as_nanos() as f64
+            / operations,
         allocs: best.iter().map(|one| one.allocs).sum::<u64>() as f64 / operations,
         bytes: best.iter().map(|one| one.bytes).sum::<u64>() as f64 / operations,
         last_to_first: None,
@@ -86,9 +90,10 @@ fn taken_by_others(spent: &[TimeSpent], cores: usize) -> f64 {
         let whole = spent.iter().map(|one| one.wall).max().unwrap_or_default();
         return 1.0 - had.as_secs_f64() / (whole.as_secs_f64() * cores as f64).max(1e-9);
     }
-    let waited =
-        |one: &TimeSpent| 1.0 - one.running.as_secs_f64() / one.wall.as_secs_f64().max(1e-9);
-    spent.iter().map(waited).fold(0.0, f64::max)
+    spent
+        .iter()
+        .map(|one| 1.0 - one.running.as_secs_f64() / one.wall.as_secs_f64().max(1e-9))
+        .fold(0.0, f64::max)
 }
 
 /// How many operations a thread must do for a measurement of 50 to 100 ms, and how many all

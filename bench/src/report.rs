@@ -58,33 +58,39 @@ pub(crate) fn print(group: &Group, rows: &[Row]) {
     if has_tenths {
         header.push("last/first");
     }
-    let line = |row: &Row| {
-        let ratio = |ratio: Option<f64>| shown(ratio, |ratio| format!("{ratio:.2}"));
-        let mut cells = vec![
-            row.bench.clone(),
-            row.threads.to_string(),
-            row.subject.clone(),
-            shown(row.ns, figure),
-            ratio(row.ratio_to_talea),
-            ratio(row.ratio_to_talea.map(f64::recip)),
-            shown(row.allocs_per_op, figure),
-            shown(row.bytes_per_op, figure),
-        ];
-        if has_tenths {
-            cells.push(ratio(row.last_to_first));
-        }
-        cells
-    };
-    print_table(&header, rows.iter().map(line), group.note);
+    print_table(
+        &header,
+        rows.iter().map(|row| {
+            let ratio = |ratio: Option<f64>| shown(ratio, |ratio| format!("{ratio:.2}"));
+            let mut cells = vec![
+                row.bench.clone(),
+                row.threads.to_string(),
+                row.subject.clone(),
+                shown(row.ns, figure),
+                ratio(row.ratio_to_talea),
+                ratio(row.ratio_to_talea.map(f64::recip)),
+                shown(row.allocs_per_op, figure),
+                shown(row.bytes_per_op, figure),
+            ];
+            if has_tenths {
+                cells.push(ratio(row.last_to_first));
+            }
+            cells
+        }),
+        group.note,
+    );
 }
 
 pub(crate) fn print_instructions(rows: &[Row], verdicts: &[Verdict]) {
-    let line = |row: &Row| {
-        let count = shown(row.instructions, |count| format!("{count:.0}"));
-        vec![row.bench.clone(), row.subject.clone(), count]
-    };
     let header = ["bench", "subject", "instructions"];
-    print_table(&header, rows.iter().map(line), instructions::NOTE);
+    print_table(
+        &header,
+        rows.iter().map(|row| {
+            let count = shown(row.instructions, |count| format!("{count:.0}"));
+            vec![row.bench.clone(), row.subject.clone(), count]
+        }),
+        instructions::NOTE,
+    );
     print_budgets(verdicts);
 }
 
@@ -92,77 +98,93 @@ pub(crate) fn print_latencies(rows: &[Row]) {
     let quantiles = QUANTILES.map(|q| format!("p{}", q * 100.0));
     let mut header = vec!["subject", "bytes", "sum"];
     header.extend(quantiles.iter().map(String::as_str));
-    let line = |row: &Row| {
-        let found = row.latencies.as_ref()?;
-        let sum = if found.has_sum { "yes" } else { "no" };
-        let mut cells = vec![row.subject.clone(), figure(found.bytes), sum.to_owned()];
-        cells.extend(found.errors.iter().map(|error| format!("{:.2}", error * 100.0)));
-        Some(cells)
-    };
-    print_table(&header, rows.iter().filter_map(line), latencies::NOTE);
+    print_table(
+        &header,
+        rows.iter().filter_map(|row| {
+            let found = row.latencies.as_ref()?;
+            let sum = if found.has_sum { "yes" } else { "no" };
+            let mut cells = vec![row.subject.clone(), figure(found.bytes), sum.to_owned()];
+            cells.extend(found.errors.iter().map(|error| format!("{:.2}", error * 100.0)));
+            Some(cells)
+        }),
+        latencies::NOTE,
+    );
 }
 
 pub(crate) fn print_scrape(rows: &[Row], verdicts: &[Verdict]) {
     let header = ["bench", "subject", "ms", "cpu ms", "idle MB", "peak MB", "answer MB"];
     let millionth = |x: f64| figure(x / 1e6);
-    let line = |row: &Row| {
-        let agent = |part: fn(&AgentCost) -> f64| shown(row.takes.as_ref().map(part), millionth);
-        vec![
-            row.bench.clone(),
-            row.subject.clone(),
-            shown(row.ns, millionth),
-            agent(|agent| agent.cpu_ns),
-            agent(|agent| agent.idle_bytes),
-            agent(|agent| agent.peak_bytes),
-            agent(|agent| agent.answer_bytes),
-        ]
-    };
-    print_table(&header, rows.iter().map(line), scrape::NOTE);
+    print_table(
+        &header,
+        rows.iter().map(|row| {
+            let agent =
+                |part: fn(&AgentCost) -> f64| shown(row.takes.as_ref().map(part), millionth);
+            vec![
+                row.bench.clone(),
+                row.subject.clone(),
+                shown(row.ns, millionth),
+                agent(|agent| agent.cpu_ns),
+                agent(|agent| agent.idle_bytes),
+                agent(|agent| agent.peak_bytes),
+                agent(|agent| agent.answer_bytes),
+            ]
+        }),
+        scrape::NOTE,
+    );
     print_budgets(verdicts);
 }
 
 pub(crate) fn print_http_layer(rows: &[Row], verdicts: &[Verdict]) {
     let header = ["bench", "subject", "ns", "more", "rounds", "clock reads", "allocs", "more"];
-    let line = |row: &Row| {
-        let more = |part: fn(&Overhead) -> String| shown(row.more.as_ref(), part);
-        vec![
-            row.bench.clone(),
-            row.subject.clone(),
-            shown(row.ns, figure),
-            more(|more| figure(more.ns)),
-            more(|more| format!("{} to {}", figure(more.lowest), figure(more.highest))),
-            more(|more| format!("{:.2}", more.clock_reads)),
-            shown(row.allocs_per_op, figure),
-            more(|more| figure(more.allocs)),
-        ]
-    };
-    print_table(&header, rows.iter().map(line), http_layer::NOTE);
+    print_table(
+        &header,
+        rows.iter().map(|row| {
+            let more = |part: fn(&Overhead) -> String| shown(row.more.as_ref(), part);
+            vec![
+                row.bench.clone(),
+                row.subject.clone(),
+                shown(row.ns, figure),
+                more(|more| figure(more.ns)),
+                more(|more| format!("{} to {}", figure(more.lowest), figure(more.highest))),
+                more(|more| format!("{:.2}", more.clock_reads)),
+                shown(row.allocs_per_op, figure),
+                more(|more| figure(more.allocs)),
+            ]
+        }),
+        http_layer::NOTE,
+    );
     print_budgets(verdicts);
 }
 
 /// Prints what was found beside the highest value that meets the budget.
 fn print_budgets(verdicts: &[Verdict]) {
-    let line = |verdict: &Verdict| {
-        let Verdict { budget, found, limit } = *verdict;
-        let met = if verdict.is_met() { "met" } else { "missed" };
-        vec![budget.to_owned(), figure(found), figure(limit), met.to_owned()]
-    };
-    print_table(&["budget of talea", "found", "at most", ""], verdicts.iter().map(line), "");
+    print_table(
+        &["budget of talea", "found", "at most", ""],
+        verdicts.iter().map(|verdict| {
+            let Verdict { budget, found, limit } = *verdict;
+            let met = if verdict.is_met() { "met" } else { "missed" };
+            vec![budget.to_owned(), figure(found), figure(limit), met.to_owned()]
+        }),
+        "",
+    );
 }
 
 pub(crate) fn print_pairs(pairs: &[Pair]) {
-    let line = |pair: &Pair| {
-        vec![
-            pair.bench.clone(),
-            pair.threads.to_string(),
-            pair.subject.to_owned(),
-            figure(pair.now_ns),
-            figure(pair.base_ns),
-            format!("{:.3}", pair.ratio),
-        ]
-    };
     let header = ["bench", "threads", "subject", "ns", "base ns", "now to base"];
-    print_table(&header, pairs.iter().map(line), "");
+    print_table(
+        &header,
+        pairs.iter().map(|pair| {
+            vec![
+                pair.bench.clone(),
+                pair.threads.to_string(),
+                pair.subject.to_owned(),
+                figure(pair.now_ns),
+                figure(pair.base_ns),
+                format!("{:.3}", pair.ratio),
+            ]
+        }),
+        "",
+    );
 }
 
 /// Prints a table and a note below it. Columns of figures are aligned right.

@@ -1,7 +1,6 @@
 //! Any bytes: reading and checking never panic and agree with each other, and what was
 //! read, written again in the plainest way, is read as the same.
 
-use std::borrow::Cow;
 use std::fmt::Write;
 
 use talea_parse::{LabelsRef, Line, Reader, Severity, Syntax, check, families, page};
@@ -47,8 +46,8 @@ fn has_a_plain_form(line: &Line<'_>) -> bool {
         Line::Type { name, .. } => !name.is_empty(),
         Line::Help { name, help } => !name.is_empty() && !help.ends_with('\r'),
         Line::Unit { name, unit } => {
-            let is_known = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
-            !name.is_empty() && unit.chars().all(is_known)
+            !name.is_empty()
+                && unit.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == ':')
         }
         Line::Sample(sample) => {
             let exemplar = sample.exemplar.iter().flat_map(|exemplar| exemplar.labels.iter());
@@ -109,11 +108,14 @@ fn write_line(out: &mut String, line: &Line<'_>, syntax: Syntax) {
 }
 
 fn written(labels: LabelsRef<'_>) -> String {
-    let label = |(name, value): (Cow<'_, str>, Cow<'_, str>)| {
-        let name = if is_plain(&name, false) { name.into_owned() } else { quoted(&name) };
-        format!("{name}={}", quoted(&value))
-    };
-    labels.iter().map(label).collect::<Vec<_>>().join(",")
+    labels
+        .iter()
+        .map(|(name, value)| {
+            let name = if is_plain(&name, false) { name.into_owned() } else { quoted(&name) };
+            format!("{name}={}", quoted(&value))
+        })
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 /// A metric's name in a line of metadata, or among labels.

@@ -190,22 +190,29 @@ impl Browser {
 
     /// The warnings and errors of the console since the last call.
     pub async fn complaints(&self) -> Vec<String> {
-        let is_complaint =
-            |entry: &&Json| entry["level"] == "WARNING" || entry["level"] == "SEVERE";
-        let text = |entry: &Json| entry["message"].as_str().unwrap_or_default().to_owned();
-        self.log("browser").await.iter().filter(is_complaint).map(text).collect()
+        self.log("browser")
+            .await
+            .iter()
+            .filter(|entry| entry["level"] == "WARNING" || entry["level"] == "SEVERE")
+            .map(|entry| entry["message"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 
     /// The URLs that pages have asked for since this was asked last.
     pub async fn requests(&self) -> Vec<String> {
-        let request = |entry: &Json| {
-            let event = entry["message"].as_str().expect("an entry is a text");
-            let event: Json = serde_json::from_str(event).expect("the text is JSON");
-            let event = &event["message"];
-            let asks = event["method"] == "Network.requestWillBeSent";
-            asks.then(|| event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned())
-        };
-        self.log("performance").await.iter().filter_map(request).collect()
+        self.log("performance")
+            .await
+            .iter()
+            .filter_map(|entry| {
+                let event = entry["message"].as_str().expect("an entry is a text");
+                let event: Json = serde_json::from_str(event).expect("the text is JSON");
+                let event = &event["message"];
+                let asks = event["method"] == "Network.requestWillBeSent";
+                asks.then(|| {
+                    event["params"]["request"]["url"].as_str().unwrap_or_default().to_owned()
+                })
+            })
+            .collect()
     }
 
     async fn log(&self, kind: &str) -> Vec<Json> {

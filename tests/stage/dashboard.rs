@@ -44,13 +44,13 @@ impl Dashboard {
     /// Its variables whose values are asked for.
     pub fn variables(&self) -> Vec<Variable> {
         let all = list(&self.json["templating"]["list"]).filter(|json| json["type"] == "query");
-        let variable = |json: &Json| {
+        all.map(|json| {
             let query = text(&json["query"]["query"]);
             let inner = query.strip_prefix("label_values(").and_then(|q| q.strip_suffix(')'));
             let (of, label) = inner.and_then(|q| q.rsplit_once(", ")).expect("label_values");
             Variable { name: text(&json["name"]), label: label.to_owned(), of: of.to_owned() }
-        };
-        all.map(variable).collect()
+        })
+        .collect()
     }
 
     /// A query as Grafana sends it, of what was chosen of some variables and of all of the

@@ -34,5 +34,5 @@ pub use promql::{grouped_by, guide_queries, reads};
 pub use promtool::{assert_promtool, check_metrics};
 pub use python::{Parser, read, refuses};
 pub use samples::{Key, Samples, assert_same, escaped_by_underscores, samples};
-pub use service::Service;
+pub use service::{Service, without_accept};
 pub use way::Way;

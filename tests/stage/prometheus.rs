@@ -189,15 +189,18 @@ impl Drop for Prometheus {
 
 /// The labels that an answer has. Bounds are shown as [`f64`] shows them.
 pub(crate) fn labels(json: &Json) -> BTreeMap<String, String> {
-    let label = |(name, value): (&String, &Json)| {
-        let text = value.as_str().unwrap_or_default();
-        let text = match &**name {
-            "le" | "quantile" => text.parse::<f64>().expect("it is a number").to_string(),
-            _ => text.to_owned(),
-        };
-        (name.clone(), text)
-    };
-    json.as_object().into_iter().flatten().map(label).collect()
+    json.as_object()
+        .into_iter()
+        .flatten()
+        .map(|(name, value)| {
+            let text = value.as_str().unwrap_or_default();
+            let text = match &**name {
+                "le" | "quantile" => text.parse::<f64>().expect("it is a number").to_string(),
+                _ => text.to_owned(),
+            };
+            (name.clone(), text)
+        })
+        .collect()
 }
 
 fn configuration(jobs: &[Job<'_>], rules: &[&Path]) -> String {

@@ -64,11 +64,14 @@ fn created_seconds(series: &SeriesSnapshot<'_>) -> Option<f64> {
 
 /// A name as a scraper gets it that accepts letters, digits, `_` and `:` only.
 pub fn escaped_by_underscores(samples: &Samples) -> Samples {
-    let plain = |c: char| match c {
-        _ if c.is_ascii_alphanumeric() || matches!(c, '_' | ':') => c,
-        _ => '_',
+    let escaped = |name: &String| {
+        name.chars()
+            .map(|c| match c {
+                _ if c.is_ascii_alphanumeric() || matches!(c, '_' | ':') => c,
+                _ => '_',
+            })
+            .collect::<String>()
     };
-    let escaped = |name: &String| name.chars().map(plain).collect::<String>();
     let all = samples.iter().map(|((name, labels), &value)| {
         let labels = labels.iter().map(|(name, value)| (escaped(name), value.clone()));
         ((escaped(name), labels.collect()), value)
@@ -79,11 +82,10 @@ pub fn escaped_by_underscores(samples: &Samples) -> Samples {
 /// Panics unless both have the same samples of the same values, to the last bit but for
 /// what kind of NaN one is.
 pub fn assert_same(found: &Samples, expected: &Samples) {
-    let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
     let mut wrong = Vec::new();
     for (key, &value) in expected {
         match found.get(key) {
-            Some(&other) if same(value, other) => {}
+            Some(&other) if is_same(value, other) => {}
             other => wrong.push(format!("{key:?} is {value:?} and was read as {other:?}")),
         }
     }
@@ -95,4 +97,8 @@ pub fn assert_same(found: &Samples, expected: &Samples) {
         wrong.len(),
         wrong[..wrong.len().min(10)].join("\n")
     );
+}
+
+fn is_same(a: f64, b: f64) -> bool {
+    a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }

@@ -12,7 +12,9 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::http::header::ACCEPT;
 use axum::routing::get;
 use hyper::body::{Bytes, Frame};
 use items_api::arguments::Arguments;
@@ -25,6 +27,12 @@ use tokio::task::JoinSet;
 
 use crate::LONGEST;
 use crate::prometheus::free_address;
+
+/// As if the client knew the text format alone.
+pub async fn without_accept(mut request: Request) -> Request {
+    request.headers_mut().remove(ACCEPT);
+    request
+}
 
 /// Later than the objective of the rules allows.
 const LATE: Duration = Duration::from_millis(300);
@@ -91,15 +99,17 @@ fn faults(registry: &Registry) -> Result<Router, talea::Error> {
         StatusCode::INTERNAL_SERVER_ERROR
     };
     let fail = Arc::new(fail);
-    let late = async || {
-        tokio::time::sleep(LATE).await;
-        StatusCode::GATEWAY_TIMEOUT
-    };
     let routes = Router::new()
         .route("/fails", get(async move || fail()))
         // As a panic does, but for what it prints.
         .route("/panics", get(async || -> () { std::panic::resume_unwind(Box::new("a bug")) }))
-        .route("/late", get(late))
+        .route(
+            "/late",
+            get(async || {
+                tokio::time::sleep(LATE).await;
+                StatusCode::GATEWAY_TIMEOUT
+            }),
+        )
         .route("/streams", get(async || Body::new(Endless)))
         .route("/hangs", get(async || pending::<()>().await));
     let all = ["/fails", "/panics", "/late", "/streams", "/hangs"].map(|route| ("GET", route));

@@ -148,11 +148,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_request_that_never_ends_is_cut_after_ten_seconds() {
         let (begins, mut begun) = mpsc::channel(1);
-        let handler = async move || {
-            let _ = begins.send(()).await;
-            pending::<()>().await
-        };
-        let app = TowerToHyperService::new(Router::new().route("/", get(handler)));
+        let app = TowerToHyperService::new(Router::new().route(
+            "/",
+            get(async move || {
+                let _ = begins.send(()).await;
+                pending::<()>().await
+            }),
+        ));
         let (mut client, server) = duplex(1 << 10);
         let connections = GracefulShutdown::new();
         let serving = http1::Builder::new().serve_connection(TokioIo::new(server), app);

@@ -28,9 +28,14 @@ impl Comparison {
     pub(crate) async fn measure(load: Load, rounds: u32) -> Result<Self> {
         let title = format!("{} connections", load.connections);
         let names = GENERATORS.map(|(name, _)| name);
-        let once =
-            async |generator: usize| measurement::measure(GENERATORS[generator].1, load).await;
-        Ok(Self { load, rounds, found: turns::run(&title, rounds, &names, once).await? })
+        Ok(Self {
+            load,
+            rounds,
+            found: turns::run(&title, rounds, &names, async |generator| {
+                measurement::measure(GENERATORS[generator].1, load).await
+            })
+            .await?,
+        })
     }
 
     /// The CPU time of a request of one generator to wrk's; none of wrk itself.

@@ -28,8 +28,8 @@ pub(crate) struct CpuUse {
 
 impl CpuUse {
     fn new(time: CpuTime, requests: u64) -> Self {
-        let per_request = |seconds: f64| seconds * 1e6 / requests as f64;
-        let [user, system] = [time.user, time.system].map(per_request);
+        let [user, system] =
+            [time.user, time.system].map(|seconds| seconds * 1e6 / requests as f64);
         Self { user, system, both: user + system }
     }
 }

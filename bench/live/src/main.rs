@@ -99,19 +99,24 @@ impl Service {
         let outcomes = registry.family::<Counter>(opts, &["method", "route", "outcome"])?;
         let opts = Opts::new("http_requests_in_flight", "Requests that have no response yet.");
         let in_flight = registry.family::<Gauge>(opts, labels)?;
-        let name = |number: usize| {
-            let method = ["GET", "POST"][number % 2].to_owned();
-            [method, format!("/api/resources/{}/{{id}}", number / 2)]
-        };
-        let names: Vec<[String; 2]> = (0..endpoints).map(name).collect();
+        let names: Vec<[String; 2]> = (0..endpoints)
+            .map(|number| {
+                let method = ["GET", "POST"][number % 2].to_owned();
+                [method, format!("/api/resources/{}/{{id}}", number / 2)]
+            })
+            .collect();
         let of = |family: &Family<DynamicLabels, Counter>, values: &[&str]| -> Vec<Vec<Counter>> {
-            let of = |[method, route]: &[String; 2]| {
-                let one = |value: &&str| {
-                    family.with_values(&[method.as_str(), route.as_str(), value]).keep()
-                };
-                values.iter().map(one).collect()
-            };
-            names.iter().map(of).collect()
+            names
+                .iter()
+                .map(|[method, route]| {
+                    values
+                        .iter()
+                        .map(|value| {
+                            family.with_values(&[method.as_str(), route.as_str(), value]).keep()
+                        })
+                        .collect()
+                })
+                .collect()
         };
         Ok(Self {
             times: names.iter().map(|names| times.with_values(names).keep()).collect(),

@@ -58,10 +58,14 @@ impl Subject {
             }
             Self::FetchAdd => {
                 let counter = Line::default();
-                let add = || {
-                    counter.0.fetch_add(1, Relaxed);
-                };
-                run(threads, adds, add, || counter.0.load(Relaxed))
+                run(
+                    threads,
+                    adds,
+                    || {
+                        counter.0.fetch_add(1, Relaxed);
+                    },
+                    || counter.0.load(Relaxed),
+                )
             }
             #[cfg(feature = "peers")]
             Self::Prometheus => {

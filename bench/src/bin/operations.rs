@@ -115,8 +115,7 @@ fn existing(layers: usize) -> Router {
 fn per_layer(layers: usize, registry: &Registry) -> Result<Router> {
     let meter = metered::Layer::new(registry)?;
     let router = Router::new().route(ROUTE, get(async || HELLO));
-    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(PassThrough), meter));
-    Ok((0..layers).fold(router, metered))
+    Ok((0..layers).fold(router, |router, _| router.layer(Stack::new(layer_fn(PassThrough), meter))))
 }
 
 /// A router with so many layers that do nothing.

@@ -121,8 +121,11 @@ fn filled<S: Send + Sync + 'static>(
 
 /// Adds up the values of the series that have their expected value.
 fn sum(expected: &[Expected], plan: Plan, get: impl Fn(&str) -> u64) -> u64 {
-    let is_found = |series: &&Expected| get(plan.text(series.key).as_str()) == series.value;
-    expected.iter().filter(is_found).map(|series| series.value).sum()
+    expected
+        .iter()
+        .filter(|series| get(plan.text(series.key).as_str()) == series.value)
+        .map(|series| series.value)
+        .sum()
 }
 
 /// The region has some room to spare.
@@ -197,8 +200,7 @@ fn prometheus_client(plan: Plan) -> Result<Box<dyn Work>> {
             },
             remove: |family, user| family.remove(&ClientUser::of(user)),
             count: |family, plan, expected| {
-                let get = |user: &str| family.get_or_create(&ClientUser::of(user)).get();
-                Ok(sum(expected, plan, get))
+                Ok(sum(expected, plan, |user| family.get_or_create(&ClientUser::of(user)).get()))
             },
         },
     )

@@ -69,12 +69,12 @@ fn talea(bucketing: Bucketing) -> Result<Box<dyn Work>> {
         },
         |(registry, _)| {
             let snapshot = registry.snapshot();
-            let count = |value| match value {
-                Value::Histogram(histogram) => histogram.count(),
-                _ => 0,
-            };
-            let series = snapshot.select("failures_seconds", &[]);
-            Ok(series.map(|series| count(series.value())).sum())
+            let counts =
+                snapshot.select("failures_seconds", &[]).map(|series| match series.value() {
+                    Value::Histogram(histogram) => histogram.count(),
+                    _ => 0,
+                });
+            Ok(counts.sum())
         },
     )
 }
@@ -92,11 +92,12 @@ fn measured(_: &Setting) -> Result<Box<dyn Work>> {
             });
         },
         |family| {
-            let count = |(kind, route)| {
-                let id = family.with_labels(MeasuredFailure { kind, route });
-                count_of_measured(&family.get_metric(id))
-            };
-            Ok(all().map(count).sum())
+            Ok(all()
+                .map(|(kind, route)| {
+                    let id = family.with_labels(MeasuredFailure { kind, route });
+                    count_of_measured(&family.get_metric(id))
+                })
+                .sum())
         },
     )
 }
@@ -114,8 +115,8 @@ fn prometheus(_: &Setting) -> Result<Box<dyn Work>> {
             });
         },
         |family| {
-            let get = |(kind, route): (Kind, _)| family.with_label_values(&[kind.as_str(), route]);
-            Ok(all().map(|combination| get(combination).get_sample_count()).sum())
+            let each = all().map(|(kind, route)| family.with_label_values(&[kind.as_str(), route]));
+            Ok(each.map(|histogram| histogram.get_sample_count()).sum())
         },
     )
 }

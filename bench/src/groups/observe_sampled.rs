@@ -58,11 +58,12 @@ fn summary(value: fn(&mut Random) -> f64) -> Result<Box<dyn Work>> {
         },
         |(registry, ..)| {
             let snapshot = registry.snapshot();
-            let count = |value| match value {
-                Value::Summary(summary) => summary.count,
-                _ => 0,
-            };
-            Ok(snapshot.select("pricing_seconds", &[]).map(|series| count(series.value())).sum())
+            let counts =
+                snapshot.select("pricing_seconds", &[]).map(|series| match series.value() {
+                    Value::Summary(summary) => summary.count,
+                    _ => 0,
+                });
+            Ok(counts.sum())
         },
     )
 }

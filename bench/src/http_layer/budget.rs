@@ -55,8 +55,11 @@ mod tests {
     #[test]
     fn each_budget_is_judged_by_its_own_case() {
         let missed = |rows: &[Row]| {
-            let missed = |(n, verdict): (usize, &Verdict)| (!verdict.is_met()).then_some(n);
-            judge(rows).iter().enumerate().filter_map(missed).collect::<Vec<_>>()
+            judge(rows)
+                .iter()
+                .enumerate()
+                .filter_map(|(n, verdict)| (!verdict.is_met()).then_some(n))
+                .collect::<Vec<_>>()
         };
         let talea = |case, ns, allocs| row(case, TALEA, ns, allocs);
         let unmetered = |case, ns, allocs| row(case, UNMETERED, ns, allocs);

@@ -64,11 +64,13 @@ fn rows(case: &Case, rounds: &[Vec<SubjectCost>]) -> Vec<Row> {
 
 fn more(rounds: &[Vec<SubjectCost>], n: usize) -> Option<Overhead> {
     // A round's difference, and its two readings of the clock.
-    let pair = |round: &Vec<SubjectCost>| {
-        let clock = round.iter().find(|found| found.subject == CLOCK)?;
-        Some((round[n].more?, clock.cost.ns))
-    };
-    let pairs = rounds.iter().map(pair).collect::<Option<Vec<_>>>()?;
+    let pairs = rounds
+        .iter()
+        .map(|round| {
+            let clock = round.iter().find(|found| found.subject == CLOCK)?;
+            Some((round[n].more?, clock.cost.ns))
+        })
+        .collect::<Option<Vec<_>>>()?;
     let ns = || pairs.iter().map(|(more, _)| more.ns);
     Some(Overhead {
         ns: median(ns()),

@@ -48,14 +48,13 @@ fn parse(text: &str, name: &str) -> Vec<Instruction> {
         };
         parts.extend(body(text, |line| line.starts_with(&format!("{next:016x} <"))));
     }
-    let place = |at| parts.iter().position(|&(other, _)| other == at);
     let mut before = None;
     let instructions = parts.iter().map(|&(_, text)| {
         before = loaded_descriptor(text).or(before);
         if before.is_some_and(|register| is_store_of(text, register)) {
             return Instruction::Disarm;
         }
-        instruction(text, place)
+        instruction(text, |at| parts.iter().position(|&(other, _)| other == at))
     });
     instructions.collect()
 }

@@ -100,17 +100,18 @@ fn all() -> Result<Vec<Row>> {
 
 /// The budget beside the counts: instructions of a request do not grow with the layers.
 pub(crate) fn judge(rows: &[Row]) -> Vec<Verdict> {
-    let of = |layers: usize| {
+    let [few, .., many] = LAYERS.map(|layers| {
         let bench = format!("{NAME}/request-{layers}");
         rows.iter().find(|row| row.bench == bench)?.instructions
-    };
-    let [few, .., many] = LAYERS.map(of);
-    let verdict = |(few, many)| Verdict {
-        budget: "instructions of a request, 20 layers to 1",
-        found: many / few,
-        limit: 1.02,
-    };
-    few.zip(many).map(verdict).into_iter().collect()
+    });
+    few.zip(many)
+        .map(|(few, many)| Verdict {
+            budget: "instructions of a request, 20 layers to 1",
+            found: many / few,
+            limit: 1.02,
+        })
+        .into_iter()
+        .collect()
 }
 
 fn in_disassembly(program: &Path, function: &str) -> Result<f64> {

@@ -411,8 +411,10 @@ fn is_of_client(py: Python<'_>, error: &PyErr) -> bool {
 }
 
 fn coroutine<'py>(exchange: &Bound<'py, HttpExchange>) -> PyResult<Bound<'py, PyAny>> {
-    let ended = || PyRuntimeError::new_err("the request has ended, and is awaited again");
-    exchange.get().coroutine(exchange.py()).ok_or_else(ended)
+    exchange
+        .get()
+        .coroutine(exchange.py())
+        .ok_or_else(|| PyRuntimeError::new_err("the request has ended, and is awaited again"))
 }
 
 /// Runs the application inside until it waits, or ends.

@@ -340,8 +340,10 @@ impl<M: Metric + Clone> Parts<M> {
                 if !values.is_empty() || named.len() != names.len() {
                     return Err(wrong());
                 }
-                let value = |name| named.get_item(name)?.ok_or_else(wrong)?.str();
-                names.iter().map(value).collect::<PyResult<_>>()?
+                names
+                    .iter()
+                    .map(|name| named.get_item(name)?.ok_or_else(wrong)?.str())
+                    .collect::<PyResult<_>>()?
             }
             None if values.len() != names.len() => return Err(wrong()),
             None => values.iter().map(|value| value.str()).collect::<PyResult<_>>()?,

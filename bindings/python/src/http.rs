@@ -213,8 +213,9 @@ impl HttpMeter {
 
 /// Some servers pass on a method that is no token: it is as unknown as any other.
 fn known_method(method: &str) -> Method {
-    let unknown = |_| Method::from_bytes(b"_OTHER");
-    Method::from_bytes(method.as_bytes()).or_else(unknown).unwrap_or_default()
+    Method::from_bytes(method.as_bytes())
+        .or_else(|_| Method::from_bytes(b"_OTHER"))
+        .unwrap_or_default()
 }
 
 /// The length of a request's body that its head declares.

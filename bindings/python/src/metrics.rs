@@ -73,12 +73,16 @@ fn registered<M: Metric + Send + Sync + 'static>(
     let (region, family) =
         with_room(py, region, 1, |region| region.registry.family(opts, labelnames))?;
     let kept = family.clone();
-    let emptied = move || {
-        kept.remove_matching(&[]);
-        // The series of those beyond the limit stays.
-        kept.dropped() == 0
-    };
-    region.get().note(|| format!("{labelnames:?} {opts:?}"), || Box::new(emptied));
+    region.get().note(
+        || format!("{labelnames:?} {opts:?}"),
+        || {
+            Box::new(move || {
+                kept.remove_matching(&[]);
+                // The series of those beyond the limit stays.
+                kept.dropped() == 0
+            })
+        },
+    );
     Ok((region, family))
 }
 
@@ -210,8 +214,7 @@ macro_rules! class {
                 labelkwargs: Option<&Bound<'py, PyDict>>,
             ) -> PyResult<Bound<'py, PyAny>> {
                 let py = slf.py();
-                let make = |parts| Ok(Bound::new(py, Self(parts))?.into_any());
-                slf.get().0.child(py, labelvalues, labelkwargs, $begin, make)
+                slf.get().0.child(py, labelvalues, labelkwargs, $begin, |parts| Ok(Bound::new(py, Self(parts))?.into_any()))
             }
 
             /// Removes the series of these label values, in all processes.
@@ -377,10 +380,9 @@ class! {
 
     /// Sets the duration of a block or a function, in seconds.
     fn time(slf: &Bound<'_, Self>) -> Timer {
-        let set = |gauge: &Bound<'_, PyAny>, seconds| {
+        Timer::new(slf.as_any(), |gauge, seconds| {
             gauge.call_method1(intern!(gauge.py(), "set"), (seconds,)).map(drop)
-        };
-        Timer::new(slf.as_any(), set)
+        })
     }
 
     /// Adds one while a block or a function runs.
@@ -490,9 +492,9 @@ fn observe_seconds(metric: &Bound<'_, PyAny>, seconds: f64) -> PyResult<()> {
 const WINDOW: f64 = 600.0;
 
 fn seconds(window: f64) -> PyResult<Duration> {
-    let error =
-        || PyValueError::new_err(format!("window is {window:?}; expected seconds, 1 or more"));
-    Duration::try_from_secs_f64(window).map_err(|_| error())
+    Duration::try_from_secs_f64(window).map_err(|_| {
+        PyValueError::new_err(format!("window is {window:?}; expected seconds, 1 or more"))
+    })
 }
 
 /// A value that was read.
@@ -538,9 +540,10 @@ impl<'py> FromPyObject<'_, 'py> for Buckets {
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let float = object.py().get_type::<pyo3::types::PyFloat>();
-        let threshold = |one: PyResult<Bound<'py, PyAny>>| float.call1((one?,))?.extract();
-        let mut thresholds: Vec<f64> =
-            object.try_iter()?.map(threshold).collect::<PyResult<_>>()?;
+        let mut thresholds: Vec<f64> = object
+            .try_iter()?
+            .map(|one| float.call1((one?,))?.extract())
+            .collect::<PyResult<_>>()?;
         if thresholds.last() != Some(&f64::INFINITY) {
             thresholds.push(f64::INFINITY);
         }

@@ -130,10 +130,10 @@ impl Region {
 
     /// Calls no functions any more for a gauge of this name: for one series, or for all.
     pub(crate) fn forget_functions(&self, name: &str, labelvalues: Option<&[String]>) {
-        let is_of = |f: &Function| f.of.0 == name && labelvalues.is_none_or(|of| f.of.1 == of);
         let mut functions = self.functions.lock().unwrap_or_else(PoisonError::into_inner);
-        let (forgotten, kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut *functions).into_iter().partition(is_of);
+        let (forgotten, kept): (Vec<_>, Vec<_>) = std::mem::take(&mut *functions)
+            .into_iter()
+            .partition(|f| f.of.0 == name && labelvalues.is_none_or(|of| f.of.1 == of));
         *functions = kept;
         // Without the lock: the last reference to a function may run any code.
         drop(functions);
@@ -265,11 +265,15 @@ impl Region {
         let (region, info) =
             with_room(py, slf, 2, |region| region.registry.info(opts, &labelnames))?;
         let kept = info.clone();
-        let emptied = move || {
-            kept.remove_pairs(&[""; 0]);
-            true
-        };
-        region.get().note(|| format!("{labelnames:?} {opts:?}"), || Box::new(emptied));
+        region.get().note(
+            || format!("{labelnames:?} {opts:?}"),
+            || {
+                Box::new(move || {
+                    kept.remove_pairs(&[""; 0]);
+                    true
+                })
+            },
+        );
         Ok((region, InfoFamily(info)))
     }
 
@@ -324,12 +328,15 @@ pub(crate) fn accepts_gzip(accept: &str) -> bool {
 
 /// As the official client names the formats: text without escaping is version 0.0.4, with it 1.0.0.
 fn content_type(format: Format, escaping: Escaping, accept: &str) -> String {
-    let is_1 = |entry: &str| entry.contains("text/plain") && entry.contains("version=1.0.0");
     match (format, escaping) {
         (Format::OpenMetrics, _) if !asks_for_a_version_of_openmetrics(accept) => {
             "application/openmetrics-text; version=1.0.0; charset=utf-8".to_owned()
         }
-        (Format::Text, Escaping::Underscores) if !accept.split(',').any(is_1) => {
+        (Format::Text, Escaping::Underscores)
+            if !accept
+                .split(',')
+                .any(|entry| entry.contains("text/plain") && entry.contains("version=1.0.0")) =>
+        {
             TEXT_CONTENT_TYPE.to_owned()
         }
         (Format::Text, _) => {

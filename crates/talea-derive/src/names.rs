@@ -12,8 +12,7 @@ const RESERVED: &str = "what begins with '_' is reserved; begin with a letter";
 /// A label's name: the field's, or what it is renamed to.
 pub(crate) fn label(ident: &Ident, said: &LabelField) -> Result<String> {
     let (name, at) = given_or(&said.rename, ident.unraw().to_string(), ident);
-    let valid = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let fault = if !is_name(&name, valid) {
+    let fault = if !is_name(&name, |c| c.is_ascii_alphanumeric() || c == '_') {
         "expected ASCII letters, digits and '_', and no digit first"
     } else if name.starts_with('_') {
         RESERVED

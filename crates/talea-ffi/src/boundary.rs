@@ -176,9 +176,12 @@ mod tests {
     fn a_message_is_cut_between_characters_and_never_goes_beyond_its_buffer() {
         for len in 0..12 {
             let mut buffer = [b'x' as c_char; 12];
-            let fail = || Err(Failure::new(Status::CannotOpen, "aüöb💡"));
             // SAFETY: the buffer is longer than that.
-            let status = unsafe { guarded_with_message(buffer.as_mut_ptr(), len, fail) };
+            let status = unsafe {
+                guarded_with_message(buffer.as_mut_ptr(), len, || {
+                    Err(Failure::new(Status::CannotOpen, "aüöb💡"))
+                })
+            };
             assert_eq!(status, Status::CannotOpen);
             let beyond = &buffer[len..];
             assert!(beyond.iter().all(|&byte| byte == b'x' as c_char), "{len}");

@@ -263,11 +263,13 @@ impl<'a> Definition<'a> {
         }
         // SAFETY: as above.
         let labels = unsafe { boundary::slice(options.label_names, options.label_count)? };
-        let label_of = |label: &Text| {
-            // SAFETY: as above.
-            unsafe { label.as_str() }.map_err(about(format_args!("a label of {name:?}")))
-        };
-        let labels = labels.iter().map(label_of).collect::<Result<_, _>>()?;
+        let labels = labels
+            .iter()
+            .map(|label| {
+                // SAFETY: as above.
+                unsafe { label.as_str() }.map_err(about(format_args!("a label of {name:?}")))
+            })
+            .collect::<Result<_, _>>()?;
         // SAFETY: as above.
         unsafe {
             let help =

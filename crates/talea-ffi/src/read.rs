@@ -161,8 +161,7 @@ impl Reading {
         let _blocked = WithoutSignals::new();
         let kept = name.is_empty().then_some(&registry.kept_reading);
         let mut snapshot = kept.and_then(Kept::take).unwrap_or_default();
-        let wants = |found: &str| name.is_empty() || found == name;
-        registry.registry.snapshot_into(&mut snapshot, wants);
+        registry.registry.snapshot_into(&mut snapshot, |found| name.is_empty() || found == name);
         Self { snapshot, next: 0, family: FamilyData::default(), kept }
     }
 

@@ -78,13 +78,14 @@ impl Meters {
         let answered = response_times(Self::RESPONSE_TIME, help)?;
         let help = "Time waited for requests without a response: they took at least that long.";
         let censored = response_times(Self::CENSORED, help)?;
-        let of_step = |step: usize| {
-            let step = step.to_string();
-            let [answered, censored] =
-                [&answered, &censored].map(|family| family.with_values(&[&step]).keep());
-            StepMeters { answered, censored }
-        };
-        let by_step = (0..steps.max(1)).map(of_step).collect();
+        let by_step = (0..steps.max(1))
+            .map(|step| {
+                let step = step.to_string();
+                let [answered, censored] =
+                    [&answered, &censored].map(|family| family.with_values(&[&step]).keep());
+                StepMeters { answered, censored }
+            })
+            .collect();
         let last = steps.saturating_sub(1).to_string();
         let made = registry.snapshot();
         let is_made = |name| made.histogram(name, &[(STEP, &last)]).is_some();
@@ -185,11 +186,12 @@ impl Window {
 
     pub(super) fn step_times(&self) -> Vec<Times> {
         let now = self.meters.snapshot();
-        let of_step = |step: usize| {
-            let labels = [(STEP, &*step.to_string())];
-            self.times_until(&now, Meters::RESPONSE_TIME, Meters::CENSORED, &labels)
-        };
-        (0..self.meters.steps.len()).map(of_step).collect()
+        (0..self.meters.steps.len())
+            .map(|step| {
+                let labels = [(STEP, &*step.to_string())];
+                self.times_until(&now, Meters::RESPONSE_TIME, Meters::CENSORED, &labels)
+            })
+            .collect()
     }
 
     pub(super) fn head_times(&self) -> Times {

@@ -239,10 +239,12 @@ impl fmt::Display for Model {
                 write!(f, "{} for {}", counted(*clients, "client"), seconds(time))
             }
             Self::Open { arrivals: Arrivals { stages, poisson }, .. } => {
-                let stage_text = |stage: &Stage| {
-                    format!("{} a second for {}", measured(stage.rate), seconds(&stage.time))
-                };
-                let texts: Vec<String> = stages.iter().map(stage_text).collect();
+                let texts: Vec<String> = stages
+                    .iter()
+                    .map(|stage| {
+                        format!("{} a second for {}", measured(stage.rate), seconds(&stage.time))
+                    })
+                    .collect();
                 let how = if *poisson { " at random" } else { "" };
                 write!(f, "arrivals{how}: {}", texts.join(", then "))
             }

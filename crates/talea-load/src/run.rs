@@ -85,14 +85,19 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
 async fn begin(plan: &Plan, threads: &Arc<Threads>, meters: &Meters, stop: &Stop) -> OpenLoad {
     match &plan.model {
         Model::Closed { clients, until } => {
-            let client = |n| {
-                ClientTask(threads.spawn(n, |plan| {
-                    let until = until.of_client(n, *clients);
-                    Client::new(plan, n, meters.clone()).run(until, stop.clone())
-                }))
-            };
             let (_, waiting) = async_channel::unbounded();
-            OpenLoad { clients: (0..*clients).map(client).collect(), waiting, starved: 0 }
+            OpenLoad {
+                clients: (0..*clients)
+                    .map(|n| {
+                        ClientTask(threads.spawn(n, |plan| {
+                            let until = until.of_client(n, *clients);
+                            Client::new(plan, n, meters.clone()).run(until, stop.clone())
+                        }))
+                    })
+                    .collect(),
+                waiting,
+                starved: 0,
+            }
         }
         Model::Open { arrivals, at_most } => {
             // While somebody waits for it.

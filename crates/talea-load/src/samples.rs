@@ -78,15 +78,16 @@ impl SamplesFile {
     /// the file is there once it is whole.
     /// Fails when it cannot be written.
     pub fn write(&self, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> Result<()> {
-        let mut written = || {
-            if self.is_special {
-                lines(File::create(&self.path)?, scenario, rounds)?;
-            } else {
-                lines(self.temporary()?, scenario, rounds)?.persist(&self.path)?;
-            }
-            Ok::<_, io::Error>(())
-        };
-        written().with_context(|| self.cannot())
+        self.try_write(scenario, rounds).with_context(|| self.cannot())
+    }
+
+    fn try_write(&self, scenario: &Scenario, rounds: &mut [Vec<Sample>]) -> io::Result<()> {
+        if self.is_special {
+            lines(File::create(&self.path)?, scenario, rounds)?;
+        } else {
+            lines(self.temporary()?, scenario, rounds)?.persist(&self.path)?;
+        }
+        Ok(())
     }
 
     fn temporary(&self) -> io::Result<NamedTempFile> {

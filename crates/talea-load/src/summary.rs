@@ -9,7 +9,6 @@ use crate::outcome::{Outcome, Phases, in_ms};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::steps::StepSummary;
-use crate::tally::Failure;
 use crate::times::LowerBounds;
 use talea_statistics::figures::{bytes, counted, measured, measured_or_none, whole};
 
@@ -158,11 +157,12 @@ impl Summary {
 
 /// Every kind of failure of an outcome with its count.
 pub fn kinds_of_failure(scenario: &Scenario, outcome: &Outcome) -> Vec<KindOfFailure> {
-    let kind = |(failure, count): (&Failure, &u64)| KindOfFailure {
-        kind: failure.describe(scenario),
-        count: *count,
-    };
-    outcome.tally.failures.iter().map(kind).collect()
+    outcome
+        .tally
+        .failures
+        .iter()
+        .map(|(failure, count)| KindOfFailure { kind: failure.describe(scenario), count: *count })
+        .collect()
 }
 
 impl fmt::Display for Summary {

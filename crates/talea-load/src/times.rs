@@ -113,7 +113,9 @@ impl LowerBounds {
 
     /// The number of a field as it is shown: `≥ 1,000` if it is a lower bound.
     pub fn shown(&self, field: &str, ms: Option<f64>) -> String {
-        let shown = |ms| Milliseconds { ms, at_least: self.contains(field) }.to_string();
-        ms.map_or_else(|| NONE.to_owned(), shown)
+        ms.map_or_else(
+            || NONE.to_owned(),
+            |ms| Milliseconds { ms, at_least: self.contains(field) }.to_string(),
+        )
     }
 }

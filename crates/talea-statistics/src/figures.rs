@@ -50,8 +50,10 @@ pub fn in_unit(number: f64, unit: Option<&str>) -> String {
         Some("seconds") => {
             let scales = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")];
             // A value that rounds to 1,000 of one unit is 1 of the one before.
-            let fits = |&&(scale, _): &&(f64, &str)| number.abs() >= scale * 0.9995;
-            let &(scale, name) = scales.iter().find(fits).unwrap_or(&scales[3]);
+            let &(scale, name) = scales
+                .iter()
+                .find(|&&(scale, _)| number.abs() >= scale * 0.9995)
+                .unwrap_or(&scales[3]);
             format!("{} {name}", significant(number / scale))
         }
         Some("bytes") if number >= 0.0 => bytes(number.round() as u64),

@@ -106,15 +106,20 @@ impl Ratio {
     #[must_use]
     pub fn known_within(self, share: f64) -> Self {
         let most = (1.0 + share) / (1.0 - share);
-        let widened =
-            |(low, high): (f64, f64)| (low.min(self.ratio / most), high.max(self.ratio * most));
-        Self { interval: self.interval.map(widened), ..self }
+        Self {
+            interval: self
+                .interval
+                .map(|(low, high)| (low.min(self.ratio / most), high.max(self.ratio * most))),
+            ..self
+        }
     }
 }
 
 fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
-    let logarithm = |value: &f64| (value.is_finite() && *value > 0.0).then(|| value.ln());
-    let logarithms: Vec<f64> = values.iter().map(logarithm).collect::<Option<_>>()?;
+    let logarithms: Vec<f64> = values
+        .iter()
+        .map(|value| (value.is_finite() && *value > 0.0).then(|| value.ln()))
+        .collect::<Option<_>>()?;
     (!logarithms.is_empty()).then_some(logarithms)
 }
 
@@ -122,8 +127,7 @@ fn logarithms(values: &[f64]) -> Option<Vec<f64>> {
 fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = mean(values);
-    let square = |value: &f64| (value - mean) * (value - mean);
-    let squares = values.iter().map(square).sum::<f64>();
+    let squares = values.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>();
     (mean, squares / (count - 1.0).max(1.0))
 }
 

@@ -57,10 +57,10 @@ pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending>
     };
     ignore_hangups(signal(SignalKind::hangup())?);
     let mut history = History::new(extent);
-    if let Some(path) = &arguments.history {
-        if let Err(error) = history.keep_in(path) {
-            note(format_args!("talea serve: {error:#}; {MEMORY_HAS_IT}"));
-        }
+    if let Some(path) = &arguments.history
+        && let Err(error) = history.keep_in(path)
+    {
+        note(format_args!("talea serve: {error:#}; {MEMORY_HAS_IT}"));
     }
     let feed = Feed::new(sources.title(), history);
     let agent = Agent::new(sources, owners, label)?;

@@ -204,10 +204,11 @@ pub fn text() -> TextStyle<'static> {
 fn runs(seconds: &[f64], values: &[Option<f64>]) -> Vec<Points> {
     let points: Vec<_> = seconds.iter().copied().zip(values).collect();
     let runs = points.split(|(_, value)| value.is_none());
-    let known = |run: &[(f64, &Option<f64>)]| -> Points {
+    runs.map(|run: &[(f64, &Option<f64>)]| -> Points {
         run.iter().filter_map(|(second, value)| Some((*second, (**value)?))).collect()
-    };
-    runs.map(known).filter(|run| !run.is_empty()).collect()
+    })
+    .filter(|run| !run.is_empty())
+    .collect()
 }
 
 /// Splits points at an instant: those up to the first point after it, and those after.

@@ -14,7 +14,7 @@ use crate::pool::{Connector, Plan, Pool, PooledConnection};
 use crate::pool_metrics::{PoolMetrics, PoolName};
 use anyhow::{Result, anyhow, bail};
 use rusqlite::ffi::{self, ErrorCode};
-use rusqlite::{Connection, Error, OpenFlags, OptionalExtension, Row, TransactionBehavior};
+use rusqlite::{Connection, Error, OpenFlags, OptionalExtension, TransactionBehavior};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
@@ -128,10 +128,9 @@ impl SqliteItems {
     }
 
     pub(super) async fn find(&self, id: i64) -> Result<Option<Item>> {
-        let item = |row: &Row| Ok(Item { id: row.get(0)?, value: row.get(1)? });
         run(&self.readers, |connection| {
             let mut find = connection.prepare_cached("SELECT id, value FROM items WHERE id = ?")?;
-            find.query_row([id], item).optional()
+            find.query_row([id], |row| Ok(Item { id: row.get(0)?, value: row.get(1)? })).optional()
         })
         .await
     }
@@ -170,8 +169,10 @@ impl SqliteItems {
             let is_busy: bool =
                 connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
             // A query that still reads from the log.
-            let busy = || Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None);
-            if is_busy { Err(busy()) } else { Ok(()) }
+            if is_busy {
+                return Err(Error::SqliteFailure(ffi::Error::new(ffi::SQLITE_BUSY), None));
+            }
+            Ok(())
         })
         .await
     }

@@ -14,13 +14,15 @@ const ENDPOINTS: [(&str, &str); 6] = [
 ];
 
 /// The value of the first series with this name and these labels, if there is one.
+fn has(sample: &Sample, label: &(&str, &str)) -> bool {
+    sample.labels.iter().any(|(name, value)| (name.as_str(), value.as_str()) == *label)
+}
+
 fn find(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64> {
-    let has = |sample: &Sample, label: &(&str, &str)| {
-        sample.labels.iter().any(|(name, value)| (name.as_str(), value.as_str()) == *label)
-    };
-    let is_it =
-        |sample: &&Sample| sample.name == name && labels.iter().all(|label| has(sample, label));
-    samples.iter().find(is_it).map(|sample| sample.value)
+    let found = samples
+        .iter()
+        .find(|sample| sample.name == name && labels.iter().all(|label| has(sample, label)));
+    found.map(|sample| sample.value)
 }
 
 pub(crate) fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> f64 {

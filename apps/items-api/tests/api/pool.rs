@@ -23,8 +23,7 @@ fn the_pools_are_there_before_the_first_request() {
         let pool = ("pool_name", pool);
         let found = service.value("db_client_connection_max", &[pool]);
         assert!(max.is_none_or(|max| max == found), "{pool:?} has {found}");
-        let idle = || service.value("db_client_connections", &[pool, ("state", "idle")]);
-        until(|| idle() == found);
+        until(|| service.value("db_client_connections", &[pool, ("state", "idle")]) == found);
         assert_eq!(service.value("db_client_connections", &[pool, ("state", "used")]), 0.0);
         assert_eq!(service.value(PENDING, &[pool]), 0.0);
         assert_eq!(service.value(PEAK, &[pool]), 0.0);

@@ -19,8 +19,7 @@ fn while_another_process_writes_writes_wait_and_reads_go_on() {
     thread::scope(|scope| {
         let creations: Vec<_> = (0..4).map(|_| scope.spawn(|| service.create())).collect();
         let labels = [("pool_name", "writer")];
-        let waiting = || service.value("db_client_connection_pending_requests", &labels);
-        until(|| waiting() == 3.0);
+        until(|| service.value("db_client_connection_pending_requests", &labels) == 3.0);
         for _ in 0..10 {
             assert_eq!(service.send("GET /api/items/1").status, 200);
             assert_eq!(service.send("GET /api/items/2").status, 404);

@@ -119,8 +119,10 @@ fn each_cause_is_said_once() {
         urls.iter().map(|url| failure(program().env("DATABASE_URL", url))).collect();
     all.push(failure(program().env("TALEA_REGION", "/no/such/folder/shop.talea")));
     // With one descriptor more each time it comes further, until there is none for a region.
-    let with = |descriptors| program_after(&format!("ulimit -n {descriptors}")).output().unwrap();
-    let said = (6..64).map(|descriptors| String::from_utf8(with(descriptors).stderr).unwrap());
+    let said = (6..64).map(|descriptors| {
+        let output = program_after(&format!("ulimit -n {descriptors}")).output().unwrap();
+        String::from_utf8(output.stderr).unwrap()
+    });
     all.extend(said.into_iter().find(|said| said.contains("cannot make a region in memory")));
     assert_eq!(all.len(), urls.len() + 2);
     for said in all {

@@ -11,11 +11,13 @@ use crate::service::{ROUTE, Service, hello};
 pub(crate) fn service() -> Service {
     let (layer, handle) = PrometheusMetricLayer::pair();
     let app = Router::new().route(ROUTE, get(hello)).layer(layer);
-    let counted = move || {
-        let text = handle.render();
-        let line = text.lines().find(|line| line.starts_with("axum_http_requests_total{"));
-        // It has no line before the first request.
-        line.map_or(Some(0), |line| line.rsplit(' ').next()?.parse().ok())
-    };
-    Service { app, counted: Arc::new(counted) }
+    Service {
+        app,
+        counted: Arc::new(move || {
+            let text = handle.render();
+            let line = text.lines().find(|line| line.starts_with("axum_http_requests_total{"));
+            // It has no line before the first request.
+            line.map_or(Some(0), |line| line.rsplit(' ').next()?.parse().ok())
+        }),
+    }
 }

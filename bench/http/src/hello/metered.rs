@@ -12,9 +12,11 @@ use crate::service::{ROUTE, Service, hello};
 pub(crate) fn service(opts: Opts) -> Result<Service> {
     let registry = Registry::new()?;
     let app = Router::new().route(ROUTE, get(hello)).metered_by(&opts.register(&registry)?);
-    let counted = move || {
-        let labels = [("method", "GET"), ("route", ROUTE), ("status", "2xx")];
-        registry.snapshot().value("http_requests_total", &labels).map(|count| count as u64)
-    };
-    Ok(Service { app, counted: Arc::new(counted) })
+    Ok(Service {
+        app,
+        counted: Arc::new(move || {
+            let labels = [("method", "GET"), ("route", ROUTE), ("status", "2xx")];
+            registry.snapshot().value("http_requests_total", &labels).map(|count| count as u64)
+        }),
+    })
 }

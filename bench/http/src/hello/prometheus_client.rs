@@ -51,13 +51,16 @@ pub(crate) fn service() -> Service {
     let app = Router::new()
         .route(ROUTE, get(hello))
         .route_layer(from_fn_with_state(metrics.clone(), meter));
-    let counted = move || {
-        let outcome = Outcome { method: "GET".to_owned(), route: ROUTE.to_owned(), status: 200 };
-        // The registry lives as long as the metrics that it shows.
-        let _ = &registry;
-        Some(metrics.requests.get_or_create(&outcome).get())
-    };
-    Service { app, counted: Arc::new(counted) }
+    Service {
+        app,
+        counted: Arc::new(move || {
+            let outcome =
+                Outcome { method: "GET".to_owned(), route: ROUTE.to_owned(), status: 200 };
+            // The registry lives as long as the metrics that it shows.
+            let _ = &registry;
+            Some(metrics.requests.get_or_create(&outcome).get())
+        }),
+    }
 }
 
 async fn meter(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {

@@ -1,7 +1,6 @@
 //! Talea, by default options.
 
 use anyhow::Result;
-use axum::Router;
 use talea::{Registry, Value};
 use talea_http::axum::{self as metered, Layer, get};
 use tower_layer::{Stack, layer_fn};
@@ -52,8 +51,9 @@ pub(super) fn router_layer(case: Case) -> Result<Box<dyn Work>> {
 pub(super) fn per_layer(case: Case) -> Result<Box<dyn Work>> {
     let registry = Registry::new()?;
     let layer = Layer::new(&registry)?;
-    let metered = |router: Router, _| router.layer(Stack::new(layer_fn(PassThrough), layer));
-    let router = (0..case.layers).fold(without_layers(case), metered);
+    let router = (0..case.layers).fold(without_layers(case), |router, _| {
+        router.layer(Stack::new(layer_fn(PassThrough), layer))
+    });
     counted(router.with_state(()), case, registry, case.layers as u64)
 }
 

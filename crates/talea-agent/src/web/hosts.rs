@@ -45,10 +45,10 @@ impl Hosts {
     fn has(&self, host: &str) -> bool {
         let host = host.strip_suffix('.').unwrap_or(host);
         let address = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        if let Ok(address) = address.unwrap_or(host).parse() {
-            if is_loopback(address) || !self.is_loopback {
-                return true;
-            }
+        if let Ok(address) = address.unwrap_or(host).parse()
+            && (is_loopback(address) || !self.is_loopback)
+        {
+            return true;
         }
         let lower = host.to_ascii_lowercase();
         let is_local = lower == "localhost" || lower.ends_with(".localhost");
@@ -74,10 +74,10 @@ fn is_loopback(address: IpAddr) -> bool {
 
 /// Answers with 421 if a request names another host.
 pub async fn check_host(State(hosts): State<Hosts>, request: Request, next: Next) -> Response {
-    if hosts.are_checked() {
-        if let Some(host) = hosts.refused_of(&request) {
-            return refusal(&host);
-        }
+    if hosts.are_checked()
+        && let Some(host) = hosts.refused_of(&request)
+    {
+        return refusal(&host);
     }
     next.run(request).await
 }

@@ -97,11 +97,11 @@ impl Web {
     pub(crate) fn current(&self) -> Arc<Rules> {
         if let Some(followed) = &self.followed {
             // While one connection checks the files, others go on with the rules in force.
-            if let Ok(mut checked) = followed.checked.try_lock() {
-                if checked.at.elapsed() >= LOOK_EVERY {
-                    checked.at = Instant::now();
-                    self.look(followed, &mut checked.sources);
-                }
+            if let Ok(mut checked) = followed.checked.try_lock()
+                && checked.at.elapsed() >= LOOK_EVERY
+            {
+                checked.at = Instant::now();
+                self.look(followed, &mut checked.sources);
             }
         }
         self.in_force()

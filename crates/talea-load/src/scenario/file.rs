@@ -210,8 +210,7 @@ fn at<T>(text: &Spanned<T>) -> impl FnOnce(String) -> Fault + use<T> {
 }
 
 fn check_name(name: &str) -> Result<(), String> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.is_empty() || !name.chars().all(plain) {
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
         return Err(format!("found the variable {name:?}, expected letters, digits and _"));
     }
     Ok(())
@@ -300,10 +299,10 @@ fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> 
         Ok(Capture { variable, pointer: pointer.as_ref().clone() })
     });
     let captures = captures.collect::<Result<_, _>>()?;
-    let default_name =
-        || format!("{method} {}", text.path.as_ref().map_or("", |path| path.as_ref()));
+    let path_text = text.path.as_ref().map_or("", |path| path.as_ref());
+    let default_name = format!("{method} {path_text}").trim_end().to_owned();
     let step = Step {
-        name: text.name.clone().unwrap_or_else(|| default_name().trim_end().to_owned()),
+        name: text.name.clone().unwrap_or(default_name),
         path,
         headers,
         filled_headers,
@@ -396,20 +395,26 @@ fn expected(text: Option<Spanned<ExpectText>>) -> Result<ExpectedStatus, Fault> 
     if codes.is_empty() {
         return Err((at, "found no status, expected at least one".to_owned()));
     }
-    let status = |code: u16| {
-        let found = StatusCode::from_u16(code).ok().filter(|_| code < 600);
-        found.ok_or_else(|| (at.clone(), format!("found the status {code}, expected 100 to 599")))
-    };
-    Ok(ExpectedStatus::OneOf(codes.into_iter().map(status).collect::<Result<_, _>>()?))
+    Ok(ExpectedStatus::OneOf(
+        codes
+            .into_iter()
+            .map(|code| {
+                let found = StatusCode::from_u16(code).ok().filter(|_| code < 600);
+                found.ok_or_else(|| {
+                    (at.clone(), format!("found the status {code}, expected 100 to 599"))
+                })
+            })
+            .collect::<Result<_, _>>()?,
+    ))
 }
 
 fn think(text: Option<Spanned<ThinkText>>) -> Result<Option<RangeInclusive<Duration>>, Fault> {
     let Some(text) = text else { return Ok(None) };
     let at = text.span();
     let duration = |text: &str| {
-        let message =
-            |error| (at.clone(), format!("{error}; expected a duration such as \"100ms\""));
-        parse_duration(text).map_err(message)
+        parse_duration(text).map_err(|error| {
+            (at.clone(), format!("{error}; expected a duration such as \"100ms\""))
+        })
     };
     let range = match text.as_ref() {
         ThinkText::One(one) => duration(one)?..=duration(one)?,

@@ -132,8 +132,8 @@ impl fmt::Display for Selector {
         if self.labels.is_empty() {
             return Ok(());
         }
-        let label = |(name, value): &(String, String)| format!("{name}={value:?}");
-        let labels: Vec<String> = self.labels.iter().map(label).collect();
+        let labels: Vec<String> =
+            self.labels.iter().map(|(name, value)| format!("{name}={value:?}")).collect();
         write!(f, "{{{}}}", labels.join(","))
     }
 }
@@ -182,8 +182,9 @@ impl Names {
     pub fn set(&mut self, key: &str, metric: &str) -> Result<(), String> {
         if key == COUNTS_SCRAPES {
             let counts = metric.parse();
-            let expected = |_| format!("found {key} = {metric:?}, expected true or false");
-            self.counts_scrapes = Some(counts.map_err(expected)?);
+            self.counts_scrapes = Some(
+                counts.map_err(|_| format!("found {key} = {metric:?}, expected true or false"))?,
+            );
             return Ok(());
         }
         let Some(quantity) = Quantity::of_key(key) else {

@@ -42,12 +42,11 @@ impl Series<'_> {
     /// Ends the hiding of a series.
     pub(crate) fn show(self) {
         let word = self.word(SERIES_HEAD);
-        let shown = |seen| {
+        // If it fails, the series is shown already, or is no longer public.
+        let _ = word.fetch_update(AcqRel, Acquire, |seen| {
             let is_hidden = record::state(seen) == PUBLISHED && seen & HIDDEN != 0;
             is_hidden.then_some(seen & !HIDDEN)
-        };
-        // If it fails, the series is shown already, or is no longer public.
-        let _ = word.fetch_update(AcqRel, Acquire, shown);
+        });
     }
 
     /// Notes that this process keeps a series, until it dies. The caller looked it

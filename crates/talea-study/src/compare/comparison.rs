@@ -99,8 +99,7 @@ impl VariantComparison {
 }
 
 fn compared(base: &CaseResult, study: &Study, paired: bool) -> CaseComparison {
-    let same = |case: &&CaseResult| case.id == base.id && case.model == base.model;
-    let other = study.cases.iter().find(same);
+    let other = study.cases.iter().find(|case| case.id == base.id && case.model == base.model);
     let lines = Measure::ALL.into_iter().filter_map(|(measure, ..)| {
         if measure == Measure::Time && base.iterations.is_none() {
             // It is that of the case.
@@ -193,8 +192,10 @@ pub(crate) mod tests {
         at_least: bool,
         untimed: f64,
     ) -> Study {
-        let round = |value: &f64| Measures::of_test(&[(measure, *value)], at_least, untimed);
-        let rounds = rounds.iter().map(round).collect();
+        let rounds = rounds
+            .iter()
+            .map(|value| Measures::of_test(&[(measure, *value)], at_least, untimed))
+            .collect();
         let case = CaseResult { id: "A".to_owned(), rounds, ..CaseResult::default() };
         let mut study = Study { cases: vec![case], ..Study::default() };
         study.machine.cores = 2;

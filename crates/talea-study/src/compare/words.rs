@@ -12,11 +12,14 @@ use talea_view::screen;
 
 /// The whole comparison for a screen. The texts of a report may be of another's making.
 pub fn text(comparison: &Comparison) -> String {
-    let beside = |other: &VariantComparison| {
-        let [other_name, base] = [&other.name, &comparison.base].map(|name| printable(name));
-        format!("{other_name} beside {base}\n{}\n\n", table(other))
-    };
-    let tables = comparison.others.iter().map(beside).collect::<String>();
+    let tables = comparison
+        .others
+        .iter()
+        .map(|other| {
+            let [other_name, base] = [&other.name, &comparison.base].map(|name| printable(name));
+            format!("{other_name} beside {base}\n{}\n\n", table(other))
+        })
+        .collect::<String>();
     let words: Vec<String> = in_words(comparison).iter().map(|line| printable(line)).collect();
     (tables + &words.join("\n")).trim_end().to_owned()
 }

@@ -42,16 +42,18 @@ struct Level<'a> {
 }
 
 fn levels<'a>(cases: &[&'a CaseResult]) -> Vec<Level<'a>> {
-    let level = |run: &[&'a CaseResult]| {
-        let long = run.iter().filter(|case| case.client.seconds >= TOO_SHORT);
-        let known = long.filter_map(|case| {
-            let (rate, p50) = (case.client.mean_rate?, case.client.p50_ms?);
-            let is_known = !case.client.at_least.contains("p50_ms");
-            is_known.then_some(Level { clients: case.clients as f64, case, rate, p50 })
-        });
-        known.max_by(|one, other| one.rate.total_cmp(&other.rate))
-    };
-    cases.chunk_by(|one, other| one.clients == other.clients).filter_map(level).collect()
+    cases
+        .chunk_by(|one, other| one.clients == other.clients)
+        .filter_map(|run| {
+            let long = run.iter().filter(|case| case.client.seconds >= TOO_SHORT);
+            let known = long.filter_map(|case| {
+                let (rate, p50) = (case.client.mean_rate?, case.client.p50_ms?);
+                let is_known = !case.client.at_least.contains("p50_ms");
+                is_known.then_some(Level { clients: case.clients as f64, case, rate, p50 })
+            });
+            known.max_by(|one, other| one.rate.total_cmp(&other.rate))
+        })
+        .collect()
 }
 
 /// The fewest clients that make nearly the best throughput.
@@ -126,8 +128,10 @@ fn queues(cases: &[&CaseResult]) -> Option<String> {
 
 /// Whether the clients' time grows as their requests do.
 fn time_and_requests(cases: &[CaseResult]) -> Option<String> {
-    let planned = |case: &&CaseResult| case.iterations.is_some() && case.client.requests_sent > 0;
-    let cases: Vec<&CaseResult> = cases.iter().filter(planned).collect();
+    let cases: Vec<&CaseResult> = cases
+        .iter()
+        .filter(|case| case.iterations.is_some() && case.client.requests_sent > 0)
+        .collect();
     let requests = |case: &&&CaseResult| case.client.requests_sent;
     let (fewest, most) = (cases.iter().min_by_key(requests)?, cases.iter().max_by_key(requests)?);
     let times = most.client.requests_sent as f64 / fewest.client.requests_sent as f64;
@@ -162,12 +166,11 @@ fn pool(cases: &[CaseResult]) -> Option<String> {
         Some((case, pending, used))
     });
     let (case, pending, used) = waits.max_by_key(|(_, pending, _)| *pending)?;
-    let known = |case: &&CaseResult| {
-        case.server.as_ref().is_some_and(|server| server.peak_pool_pending.is_some())
-    };
     let without: Vec<&str> = cases
         .iter()
-        .filter(known)
+        .filter(|case| {
+            case.server.as_ref().is_some_and(|server| server.peak_pool_pending.is_some())
+        })
         .filter(|case| case.server.as_ref().and_then(|it| it.peak_pool_pending) == Some(0))
         .map(|case| case.id.as_str())
         .collect();
@@ -190,12 +193,11 @@ fn processors(study: &Study) -> Option<String> {
         return None;
     }
     let cores = study.machine.cores as f64;
-    let share = |case: &CaseResult| -> Option<(f64, f64)> {
-        let server = case.server.as_ref()?.cpu_seconds? / case.client.seconds;
-        Some((server, case.client.generator_cores))
-    };
     let long = study.cases.iter().filter(|case| case.client.seconds >= TOO_SHORT);
-    let known = long.filter_map(|case| Some((case, share(case)?)));
+    let known = long.filter_map(|case| {
+        let server = case.server.as_ref()?.cpu_seconds? / case.client.seconds;
+        Some((case, (server, case.client.generator_cores)))
+    });
     let sum = |(_, (server, clients)): &(&CaseResult, (f64, f64))| server + clients;
     let (case, (server, clients)) = known.max_by(|one, other| sum(one).total_cmp(&sum(other)))?;
     let all = (server + clients) / cores;

@@ -31,8 +31,11 @@ pub(super) fn heat(times: &Times, label: &str) -> Option<Markup> {
     // A path for each shade, of what lies side by side in one piece.
     let mut paths = vec![String::new(); SHADES];
     for band in 0..bands {
-        let shade_of = |slice: &Vec<u64>| shade(slice.get(band).copied().unwrap_or(0), most);
-        let shades: Vec<Option<usize>> = heat.counts.iter().map(shade_of).collect();
+        let shades: Vec<Option<usize>> = heat
+            .counts
+            .iter()
+            .map(|slice| shade(slice.get(band).copied().unwrap_or(0), most))
+            .collect();
         let mut at = 0;
         for run in shades.chunk_by(|one, other| one == other) {
             let (from, to) = (x(begin(at)), x(begin(at + run.len())));
@@ -92,9 +95,9 @@ fn shade(count: u64, most: u64) -> Option<usize> {
 
 /// The bounds that are written at the axis: powers of ten where there are two of them, else some.
 fn labelled(edges_ms: &[f64]) -> Vec<(usize, f64)> {
-    let is_power = |ms: f64| (ms.log10() - ms.log10().round()).abs() < 1e-3;
     let all = || edges_ms.iter().copied().enumerate();
-    let powers: Vec<_> = all().filter(|(_, ms)| is_power(*ms)).collect();
+    let powers: Vec<_> =
+        all().filter(|(_, ms)| (ms.log10() - ms.log10().round()).abs() < 1e-3).collect();
     if powers.len() >= 2 {
         return powers;
     }

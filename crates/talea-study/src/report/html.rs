@@ -51,8 +51,8 @@ fn all_pairs(pairs: &[Pair<'_>]) -> Markup {
 
 fn opening(study: &Study, judgements: &[Judgement]) -> Markup {
     let total: u64 = study.cases.iter().map(|result| result.client.requests_sent).sum();
-    let received = |result: &CaseResult| result.server_values().requests_received.is_some();
-    let compared = study.cases.iter().all(received);
+    let compared =
+        study.cases.iter().all(|result| result.server_values().requests_received.is_some());
     let wrong: Vec<String> = study.cases.iter().flat_map(briefly).collect();
     html! {
         header {

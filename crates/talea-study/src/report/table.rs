@@ -31,8 +31,15 @@ const fn clients(
     heading: &'static str,
     of: fn(&CaseResult) -> String,
 ) -> Column {
-    let by_prometheus = |_: &Server| String::new();
-    Column { group, title, heading, quantity: None, of, is_wrong: |_| false, by_prometheus }
+    Column {
+        group,
+        title,
+        heading,
+        quantity: None,
+        of,
+        is_wrong: |_| false,
+        by_prometheus: |_| String::new(),
+    }
 }
 
 /// A column of numbers of a server, as the study's samples have them and as a Prometheus does.
@@ -118,8 +125,7 @@ fn as_written(ms: f64) -> String {
 
 /// The columns that any case has something in, and the others.
 pub(super) fn columns(results: &[CaseResult]) -> (Vec<&'static Column>, Vec<&'static Column>) {
-    let is_known = |column: &&Column| results.iter().any(|result| (column.of)(result) != NONE);
-    COLUMNS.iter().partition(is_known)
+    COLUMNS.iter().partition(|column| results.iter().any(|result| (column.of)(result) != NONE))
 }
 
 /// All results, one row each, and a line of words for each case where the two sides disagree or

@@ -22,10 +22,10 @@ pub(super) fn chart(
     logarithmic: bool,
     value: impl Fn(&CaseResult) -> Option<f64>,
 ) -> Option<String> {
-    let known = |case: &&CaseResult| value(case).filter(|value| *value > 0.0);
     let points: Vec<Point<'_>> = cases
         .iter()
-        .filter_map(|case| Some((case.clients as f64, known(case)?, case.id.as_str())))
+        .filter_map(|case| Some((case.clients as f64, value(case)?, case.id.as_str())))
+        .filter(|(_, value, _)| *value > 0.0)
         .collect();
     if points.first()?.0 == points.last()?.0 {
         return None;
@@ -89,8 +89,7 @@ fn logarithmic_axis(
 /// A line through the means of each number of clients.
 fn means(points: &[Point<'_>]) -> Vec<(f64, f64)> {
     let runs = points.chunk_by(|one, other| one.0 == other.0);
-    let mean = |run: &[Point<'_>]| run.iter().map(|it| it.1).sum::<f64>() / run.len() as f64;
-    runs.map(|run| (run[0].0, mean(run))).collect()
+    runs.map(|run| (run[0].0, run.iter().map(|it| it.1).sum::<f64>() / run.len() as f64)).collect()
 }
 
 #[cfg(test)]

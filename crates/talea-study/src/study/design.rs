@@ -84,8 +84,10 @@ impl fmt::Display for Program {
         let path = self.path.file_name().unwrap_or(self.path.as_os_str());
         f.write_str(&path.to_string_lossy())?;
         let by_itself = matches!(self.addresses, AddressSource::ByItself);
-        let added = |argument: &str| by_itself && STUDY_ARGUMENTS.contains(&argument);
-        for argument in self.arguments.iter().filter(|argument| !added(argument)) {
+        for argument in &self.arguments {
+            if by_itself && STUDY_ARGUMENTS.contains(&argument.as_str()) {
+                continue;
+            }
             write!(f, " {argument}")?;
         }
         Ok(())

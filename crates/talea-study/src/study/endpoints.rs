@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use talea_load::scenario::{Names, Quantity, Selector};
 
-use talea_page::{Family, Label};
+use talea_page::Family;
 use talea_view::families::{Quantiles, Times, endpoint_of};
 
 /// The response times of each endpoint in a service's histogram of durations.
@@ -35,8 +35,8 @@ impl EndpointTimes {
         let mut all = Self::default();
         for family in families.iter().filter(|family| family.name == selector.name) {
             for metric in &family.series {
-                let label = |it: &Label| (it.name.clone(), it.value.clone());
-                let labels: Vec<_> = metric.labels.iter().map(label).collect();
+                let labels: Vec<_> =
+                    metric.labels.iter().map(|it| (it.name.clone(), it.value.clone())).collect();
                 let Some(histogram) = metric.value.histogram() else { continue };
                 if selector.selects(&family.name, &labels) {
                     let times = all.0.entry(endpoint_of(&metric.labels)).or_default();
@@ -82,11 +82,10 @@ mod tests {
         let opts = Opts::new("http_request_duration", "T.").buckets(&[0.1, 1.0]);
         let labels = ["status", "endpoint", "method"];
         let family = registry.family::<Histogram<Seconds>>(opts, &labels).unwrap();
-        let observe = move |status: &str, millis| {
+        (registry, move |status, millis| {
             let endpoint = if millis < 100 { "/quick" } else { "/slow" };
             family.with_values(&[status, endpoint, "GET"]).observe(Duration::from_millis(millis));
-        };
-        (registry, observe)
+        })
     }
 
     fn read(registry: &Registry, format: Format) -> EndpointTimes {

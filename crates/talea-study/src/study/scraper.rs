@@ -205,19 +205,23 @@ mod tests {
             let scraped = scraper.scrape_beside(Some(&items.parse().unwrap())).await;
             (scraped, scraper.scrapes)
         };
-        let refuses = |path: &str, number| match (path, number) {
+        let (scraped, scrapes) = scrape(server(|path, number| match (path, number) {
             ("/metrics", _) => 404,
             (_, 0) => 503,
             _ => 200,
-        };
-        let (scraped, scrapes) = scrape(server(refuses)).await;
+        }))
+        .await;
         assert!(scraped.unwrap_err().to_string().contains("returned 404 Not Found"));
         assert!(scrapes <= 3, "{scrapes}");
-        let starts = |path: &str, number| match (path, number) {
-            ("/metrics", 0) => 404,
-            ("/metrics", _) => 200,
-            _ => 503,
-        };
-        assert!(scrape(server(starts)).await.0.is_ok());
+        assert!(
+            scrape(server(|path, number| match (path, number) {
+                ("/metrics", 0) => 404,
+                ("/metrics", _) => 200,
+                _ => 503,
+            }))
+            .await
+            .0
+            .is_ok()
+        );
     }
 }

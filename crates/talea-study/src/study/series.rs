@@ -219,8 +219,10 @@ pub(super) mod tests {
         readings: impl IntoIterator<Item = (u64, Reading)>,
     ) -> Vec<Sample> {
         let mut counters = Counters::default();
-        let sample = |(at, reading)| counters.sample(Duration::from_millis(at), reading);
-        readings.into_iter().map(sample).collect()
+        readings
+            .into_iter()
+            .map(|(at, reading)| counters.sample(Duration::from_millis(at), reading))
+            .collect()
     }
 
     fn counted(readings: impl IntoIterator<Item = (u64, Reading)>) -> Vec<CounterIncrease> {
@@ -323,23 +325,25 @@ pub(super) mod tests {
     /// The counts from pages, of which one is read each tenth of a second.
     fn of_pages(pages: &[String]) -> Vec<CounterIncrease> {
         let names = Names::built_in("talea").unwrap();
-        let read = |page: &String| Reading::from_text(page, &names).unwrap();
-        counted((0..).zip(pages).map(|(n, page)| (n * 100, read(page))))
+        let readings = pages.iter().map(|page| Reading::from_text(page, &names).unwrap());
+        counted((0..).map(|n| n * 100).zip(readings))
     }
 
     /// A page of regions, each with the requests that it counted and when it was started.
     fn page(regions: &[(&str, u64, u64)]) -> String {
-        let of = |(region, requests, started): &(&str, u64, u64)| {
-            format!(
-                "http_requests_total{{route=\"/a\",region=\"{region}\"}} {requests}\n\
+        regions
+            .iter()
+            .map(|(region, requests, started)| {
+                format!(
+                    "http_requests_total{{route=\"/a\",region=\"{region}\"}} {requests}\n\
                  http_request_duration_seconds_sum{{region=\"{region}\"}} {requests}\n\
                  http_request_duration_seconds_count{{region=\"{region}\"}} {requests}\n\
                  http_request_duration_seconds_bucket{{region=\"{region}\",le=\"1\"}} {requests}\n\
                  process_cpu_seconds_total{{region=\"{region}\"}} {requests}\n\
                  process_start_time_seconds{{region=\"{region}\"}} {started}\n"
-            )
-        };
-        regions.iter().map(of).collect()
+                )
+            })
+            .collect()
     }
 
     #[test]

@@ -75,7 +75,6 @@ impl Server {
         let pending = peak(Quantity::PoolPending, Quantity::PoolPendingPeak);
         let requests_received = whole_of(totals.requests);
         // A request is in flight for a while, so that the most is not 0 if there was one.
-        let met = |most: &u64| *most > 0 || requests_received.is_none_or(|received| received == 0);
         Self {
             requests_received,
             scrapes_counted: None,
@@ -87,7 +86,8 @@ impl Server {
             tasks_created: whole_of(totals.tasks_spawned),
             peak_additional_tasks: whole_of(additional.zip(tasks).map(|(most, idle)| most - idle)),
             peak_ready_tasks: whole_of(peak(Quantity::Ready, Quantity::ReadyPeak)),
-            peak_in_flight: whole_of(most(&series.in_flight)).filter(met),
+            peak_in_flight: whole_of(most(&series.in_flight))
+                .filter(|most| *most > 0 || requests_received.is_none_or(|received| received == 0)),
             cpu_seconds: totals.cpu_seconds,
             peak_memory_bytes: whole_of(most(&series.memory_bytes)),
             pool_max: whole_of(largest(samples, Quantity::PoolMax)),

@@ -330,12 +330,8 @@ impl ServingTarget {
         const TRIES: u32 = 100;
         const EVERY: Duration = Duration::from_millis(50);
         let Some((scraper, idle)) = &mut self.metrics else { return Ok(()) };
-        let busy = |reading: &Reading| {
-            let more = |of| reading.get(of).zip(idle.get(of)).is_some_and(|(now, then)| now > then);
-            more(Quantity::Tasks) || more(Quantity::InFlight)
-        };
         for _ in 0..TRIES {
-            if !busy(&scraper.scrape_at_last().await?.1) {
+            if !is_busy(&scraper.scrape_at_last().await?.1, idle) {
                 break;
             }
             tokio::time::sleep(EVERY).await;
@@ -354,6 +350,13 @@ impl ServingTarget {
         let (at, reading) = scraper.scrape_at_last().await?;
         Ok((at, Some((scraper.another(), reading))))
     }
+}
+
+/// Whether more is under way than when the server was idle.
+fn is_busy(now: &Reading, idle: &Reading) -> bool {
+    [Quantity::Tasks, Quantity::InFlight]
+        .into_iter()
+        .any(|of| now.get(of).zip(idle.get(of)).is_some_and(|(now, then)| now > then))
 }
 
 fn summary_line(case: &Case, result: &CaseResult) -> String {

@@ -40,10 +40,8 @@ pub(crate) fn over_http2(address: &str, holds: bool, is_over: &AtomicBool) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let mut held = Vec::new();
-        if holds {
-            if let Some((sends, _)) = connect(address, 0).await {
-                held.push(asks_for_eight(sends).await);
-            }
+        if holds && let Some((sends, _)) = connect(address, 0).await {
+            held.push(asks_for_eight(sends).await);
         }
         while !is_over.load(SeqCst) {
             if let Some((mut sends, _)) = connect(address, 1 << 16).await {

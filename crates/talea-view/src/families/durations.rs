@@ -49,12 +49,15 @@ pub(super) fn quantile_of(buckets: &[(Between, f64)], quantile: f64) -> Option<B
     // As many values are at most at a bound as are in the buckets that end there or below it.
     filled.sort_by(|one, other| high_of(&one.0).total_cmp(&high_of(&other.0)));
     let mut below = 0.0;
-    let reaches = |it: &&&(Between, f64)| {
-        below += it.1;
-        below >= rank
-    };
     let last = filled.last().map(|it| it.0.high);
-    let high = filled.iter().find(reaches).map(|it| it.0.high).or(last)?;
+    let high = filled
+        .iter()
+        .find(|it| {
+            below += it.1;
+            below >= rank
+        })
+        .map(|it| it.0.high)
+        .or(last)?;
     // And no more are than are in the buckets that begin below it.
     filled.sort_by(|one, other| one.0.low.total_cmp(&other.0.low));
     let (mut low, mut begun) = (filled.first()?.0.low, 0.0);

@@ -26,18 +26,23 @@ fn is_one_of(names: &[&str], label: &Label) -> bool {
 /// The name of the endpoint that a series belongs to: its method, its route, and the values of its
 /// other labels, by their names.
 pub fn endpoint_of(labels: &[Label]) -> String {
-    let place = |label: &&Label| match label {
-        label if is_one_of(&METHODS, label) => 0,
-        label if is_one_of(&ROUTES, label) => 1,
-        _ => 2,
-    };
-    let is_of_it = |label: &&Label| !is_one_of(&STATUSES, label) && !is_one_of(&OTHERS, label);
-    let mut of_it: Vec<&Label> = labels.iter().filter(is_of_it).collect();
+    let mut of_it: Vec<&Label> = labels
+        .iter()
+        .filter(|label| !is_one_of(&STATUSES, label) && !is_one_of(&OTHERS, label))
+        .collect();
     of_it.sort_by_key(|label| (place(label), label.name.as_str()));
     let values: Vec<&str> = of_it.iter().map(|label| label.value.as_str()).collect();
     match values[..] {
         [] => "all".to_owned(),
         _ => values.join(" "),
+    }
+}
+
+fn place(label: &Label) -> u8 {
+    match label {
+        label if is_one_of(&METHODS, label) => 0,
+        label if is_one_of(&ROUTES, label) => 1,
+        _ => 2,
     }
 }
 
@@ -63,8 +68,11 @@ mod tests {
     #[test]
     fn an_endpoint_is_the_same_in_whatever_order_labels_are() {
         let labels = |pairs: &[(&str, &str)]| -> Vec<Label> {
-            let pair = |(name, value): &(&str, &str)| (name.to_string(), value.to_string());
-            pairs.iter().map(pair).map(|(name, value)| Label { name, value }).collect()
+            pairs
+                .iter()
+                .map(|(name, value)| (name.to_string(), value.to_string()))
+                .map(|(name, value)| Label { name, value })
+                .collect()
         };
         for pairs in [
             [("handler", "/a"), ("status", "2xx"), ("method", "GET"), ("region", "shop")],

@@ -77,11 +77,12 @@ impl Buckets {
             }
             Self::Classic(classic) => {
                 let lows = [0.0].into_iter().chain(classic.iter().map(|it| it.0));
-                let between = |(low, &(high, count)): (f64, &(f64, f64))| {
-                    let high = high.is_finite().then_some(high);
-                    (Between { low, high }, count)
-                };
-                lows.zip(classic).map(between).collect()
+                lows.zip(classic)
+                    .map(|(low, &(high, count))| {
+                        let high = high.is_finite().then_some(high);
+                        (Between { low, high }, count)
+                    })
+                    .collect()
             }
         }
     }
@@ -177,9 +178,10 @@ mod tests {
     fn a_histogram_in_other_buckets_began_anew() {
         let of = |bounds: &[f64], count| {
             let mut times = Times::default();
-            let bucket =
-                |&upper_bound| Bucket { cumulative_count: count, upper_bound, exemplar: None };
-            let classic = bounds.iter().map(bucket).collect();
+            let classic = bounds
+                .iter()
+                .map(|&upper_bound| Bucket { cumulative_count: count, upper_bound, exemplar: None })
+                .collect();
             let histogram = Histogram { count, classic, ..Histogram::default() };
             times.add_histogram(&histogram, 1.0);
             times
@@ -211,13 +213,15 @@ mod tests {
     }
 
     fn classic(bounds: &[(f64, u64)]) -> Histogram {
-        let bucket = |&(upper_bound, cumulative_count): &(f64, u64)| Bucket {
-            cumulative_count,
-            upper_bound,
-            exemplar: None,
-        };
         let count = bounds.last().map_or(0, |last| last.1);
-        let classic = bounds.iter().map(bucket).collect();
+        let classic = bounds
+            .iter()
+            .map(|&(upper_bound, cumulative_count)| Bucket {
+                cumulative_count,
+                upper_bound,
+                exemplar: None,
+            })
+            .collect();
         Histogram { count, classic, ..Histogram::default() }
     }
 

@@ -118,12 +118,17 @@ impl Api {
         let query = format!("{selector}[{range}ms]");
         let at = (to + 0.001).to_string();
         let found = self.ask("query", &[("query", &query), ("time", &at)]).await?;
-        let series = |found: Found| {
-            let value = |(at, text): (f64, String)| Ok((milliseconds(at), text.parse()?));
-            let values = found.values.into_iter().map(value).collect::<Result<_>>()?;
-            Ok(Series { labels: found.metric, values })
-        };
-        found.into_iter().map(series).collect()
+        found
+            .into_iter()
+            .map(|found| {
+                let values = found
+                    .values
+                    .into_iter()
+                    .map(|(at, text)| Ok((milliseconds(at), text.parse()?)))
+                    .collect::<Result<_>>()?;
+                Ok(Series { labels: found.metric, values })
+            })
+            .collect()
     }
 
     async fn ask(&mut self, what: &str, parameters: &[(&str, &str)]) -> Result<Vec<Found>> {

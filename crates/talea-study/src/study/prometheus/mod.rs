@@ -146,17 +146,19 @@ impl Prometheus {
         let instants: BTreeSet<i64> = all.map(|(at, _)| *at).collect();
         let begun = (from * 1e3).round() as i64;
         let mut counters = Counters::default();
-        let sample = |at: i64| {
-            let mut reading = Reading::default();
-            for (column, series) in &columns {
-                for (series, value) in series.iter().filter_map(|it| Some((it, it.at(at)?))) {
-                    reading.add(*column, series.labels(), value, self.names.seconds());
+        Ok(instants
+            .into_iter()
+            .map(|at| {
+                let mut reading = Reading::default();
+                for (column, series) in &columns {
+                    for (series, value) in series.iter().filter_map(|it| Some((it, it.at(at)?))) {
+                        reading.add(*column, series.labels(), value, self.names.seconds());
+                    }
                 }
-            }
-            let since = u64::try_from(at - begun).unwrap_or_default();
-            counters.sample(Duration::from_millis(since), reading)
-        };
-        Ok(instants.into_iter().map(sample).collect())
+                let since = u64::try_from(at - begun).unwrap_or_default();
+                counters.sample(Duration::from_millis(since), reading)
+            })
+            .collect())
     }
 
     async fn columns(&mut self, from: f64, to: f64) -> Result<Vec<(Column, Vec<Series>)>> {
