@@ -98,6 +98,7 @@ deny-advisories: setup-lint ## Check the dependencies against the RustSec adviso
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
 test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's client (CRATE=name: one crate)
 	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --no-fail-fast $(CRATES)
+	@$(if $(CRATE),,[ "$$(id -u)" != 0 ] || $(CARGO) test --locked $(CRATES) --test integration -- --ignored as_root)
 	$(if $(CRATE),,$(CARGO) test --locked $(CRATES) $(TRACING) --test traces)
 
 # Before a commit. The examples are built too, since tests run them.

@@ -8,7 +8,6 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::assert_says;
-use crate::support::calls::is_root;
 use crate::support::process::{
     AsUser, NOBODY, Process, arguments, line_of, output_of, wait_for_input,
 };
@@ -49,10 +48,8 @@ fn assert_in_sibling(opened: Opened, n: u32, parts: &[&str]) {
 }
 
 #[test]
-fn a_file_of_a_stranger_is_left_alone_and_the_service_counts_in_a_sibling() {
-    if !is_root("a file of another user") {
-        return;
-    }
+#[ignore = "needs root: a file of another user"]
+fn as_root_a_file_of_a_stranger_is_left_alone_and_the_service_counts_in_a_sibling() {
     for mode in [0o600, 0o644, 0o666] {
         let shm = Shm::new(&format!("stranger-{mode:o}"));
         let before = region_of(&shm.file(), Some(NOBODY), mode);
@@ -103,38 +100,40 @@ fn siblings_are_held_to_the_same_rule() {
     assert_says(&said, &["100 siblings", "shop.talea.100", "0666", "chmod go-w", "directory"]);
 }
 
+/// Each kind of entry that is no file, and how it is made.
+const ENTRIES: [(&str, fn(&Path)); 4] = [
+    ("a symbolic link", |path| symlink("/dev/shm/elsewhere", path).unwrap()),
+    ("a directory", |path| fs::create_dir(path).unwrap()),
+    ("a FIFO", |path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success())),
+    ("a socket", |path| drop(std::os::unix::net::UnixListener::bind(path).unwrap())),
+];
+
 #[test]
-fn a_strangers_entry_is_left_alone_and_one_of_the_service_is_an_error() {
-    type Make = fn(&Path);
-    let make: [(&str, Make); 4] = [
-        ("a symbolic link", |path| symlink("/dev/shm/elsewhere", path).unwrap()),
-        ("a directory", |path| fs::create_dir(path).unwrap()),
-        ("a FIFO", |path| {
-            assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
-        }),
-        ("a socket", |path| {
-            std::os::unix::net::UnixListener::bind(path).unwrap();
-        }),
-    ];
-    for (n, (kind, make)) in make.into_iter().enumerate() {
-        let shm = Shm::new(&format!("stranger-kind-{n}"));
+fn an_entry_of_the_service_that_is_no_file_is_an_error() {
+    for (n, (kind, make)) in ENTRIES.into_iter().enumerate() {
+        let shm = Shm::new(&format!("own-kind-{n}"));
         make(&shm.file());
         let error = Region::open(shm.file(), config()).unwrap_err();
         let said = error.to_string();
         assert!(matches!(error, OpenError::Untrusted { .. }), "{said}");
         assert!(said.contains(kind) && said.contains("expected a regular file"), "{said}");
-        if is_root("what another user made") {
-            lchown(shm.file(), Some(NOBODY), None).unwrap();
-            assert_in_sibling(open(shm.file()), 1, &[kind, "user 65534"]);
-        }
     }
 }
 
 #[test]
-fn a_named_user_is_trusted_and_so_is_root() {
-    if !is_root("a file of another user") {
-        return;
+#[ignore = "needs root: what another user made"]
+fn as_root_an_entry_of_a_stranger_that_is_no_file_is_left_alone() {
+    for (n, (kind, make)) in ENTRIES.into_iter().enumerate() {
+        let shm = Shm::new(&format!("stranger-kind-{n}"));
+        make(&shm.file());
+        lchown(shm.file(), Some(NOBODY), None).unwrap();
+        assert_in_sibling(open(shm.file()), 1, &[kind, "user 65534"]);
     }
+}
+
+#[test]
+#[ignore = "needs root: a file of another user"]
+fn as_root_a_named_user_is_trusted_and_so_is_root() {
     let shm = Shm::new("named-owner");
     region_of(&shm.file(), Some(NOBODY), 0o600);
     let refused = Region::attach(shm.file()).unwrap_err();
@@ -167,10 +166,8 @@ fn outcome_as_nobody(shm: &Shm) -> String {
 }
 
 #[test]
-fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
-    if !is_root("a service of another user") {
-        return;
-    }
+#[ignore = "needs root: a service of another user"]
+fn as_root_a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
     let shm = Shm::new("denied");
     // As /dev/shm is.
     fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
@@ -190,10 +187,8 @@ fn a_file_that_a_service_has_no_right_to_does_not_keep_it_from_starting() {
 }
 
 #[test]
-fn a_stranger_with_a_region_changes_nothing_in_the_service() {
-    if !is_root("a region that another user made") {
-        return;
-    }
+#[ignore = "needs root: a region that another user made"]
+fn as_root_a_stranger_with_a_region_changes_nothing_in_the_service() {
     let shm = Shm::new("trap");
     fs::set_permissions(shm.path(), Permissions::from_mode(0o1777)).unwrap();
     let outcome = outcome_as_nobody(&shm);

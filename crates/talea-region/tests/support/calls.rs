@@ -11,16 +11,6 @@ pub(crate) fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Whether this is root; prints a notice about the claim if it is not.
-pub(crate) fn is_root(claim: &str) -> bool {
-    // SAFETY: a call without arguments that only returns a number.
-    let is_root = unsafe { libc::geteuid() } == 0;
-    if !is_root {
-        eprintln!("not checked without being root: {claim}");
-    }
-    is_root
-}
-
 /// Moves a thread, 0 for the calling one, to a CPU; false if the system refuses.
 pub(crate) fn move_to(cpu: usize, thread: libc::pid_t) -> bool {
     // SAFETY: a CPU set is plain bits, for which zero is a valid value; it lives through the call.
