@@ -566,6 +566,38 @@ talea_status talea_series_record(const struct talea_series *series,
                                  uint32_t operation,
                                  struct talea_number number);
 
+// Adds a whole number that is not negative to a kept series, as talea_series_record does, and with its
+// statuses. Its arguments are plain numbers, which any language can pass.
+talea_status talea_series_add_u64(const struct talea_series *series,
+                                  uint64_t number);
+
+// Adds a whole number to a kept series, as talea_series_record does, and with its
+// statuses. Its arguments are plain numbers, which any language can pass.
+talea_status talea_series_add_i64(const struct talea_series *series, int64_t number);
+
+// Adds a number to a kept series, as talea_series_record does, and with its
+// statuses. Its arguments are plain numbers, which any language can pass.
+talea_status talea_series_add_f64(const struct talea_series *series, double number);
+
+// Sets a kept series of a gauge or an integer gauge to a whole number, as talea_series_record does, and with its
+// statuses. Its arguments are plain numbers, which any language can pass.
+talea_status talea_series_set_i64(const struct talea_series *series,
+                                  int64_t number);
+
+// Sets a kept series of a gauge or an integer gauge, as talea_series_record does, and with its
+// statuses. Its arguments are plain numbers, which any language can pass.
+talea_status talea_series_set_f64(const struct talea_series *series, double number);
+
+// Records an observation, a whole number, in a kept series of a histogram or summary, as talea_series_record does, and with its
+// statuses. Its arguments are plain numbers, which any language can pass.
+talea_status talea_series_observe_u64(const struct talea_series *series,
+                                      uint64_t number);
+
+// Records an observation in a kept series of a histogram or summary, as talea_series_record does, and with its
+// statuses. Its arguments are plain numbers, which any language can pass.
+talea_status talea_series_observe_f64(const struct talea_series *series,
+                                      double number);
+
 // Records an observation at another time, in milliseconds since 1970, for tests of windows: in a
 // family with TALEA_FAMILY_SAMPLED; others answer TALEA_STATUS_WRONG_KIND.
 //

@@ -6,7 +6,7 @@ use crate::family::{Family, Series};
 use crate::number::Number;
 use crate::status::Status;
 use crate::text::Text;
-use crate::updates::time_of;
+use crate::updates::{Operation, time_of};
 
 /// Records a number in the series of some label values, which are in the order of the family's
 /// labels. A new series is created; if there is no room for it, the family's overflow series
@@ -60,6 +60,62 @@ pub unsafe extern "C" fn talea_series_record(
         None => Status::Null,
         Some(series) => (series.record)(&series.metric, operation, number),
     }
+}
+
+/// Adds a whole number that is not negative to a kept series, as talea_series_record does, and with its
+/// statuses. Its arguments are plain numbers, which any language can pass.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_add_u64(series: *const Series, number: u64) -> Status {
+    // SAFETY: the header demands a valid pointer.
+    unsafe { talea_series_record(series, Operation::Add as u32, Number::unsigned(number)) }
+}
+
+/// Adds a whole number to a kept series, as talea_series_record does, and with its
+/// statuses. Its arguments are plain numbers, which any language can pass.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_add_i64(series: *const Series, number: i64) -> Status {
+    // SAFETY: the header demands a valid pointer.
+    unsafe { talea_series_record(series, Operation::Add as u32, Number::signed(number)) }
+}
+
+/// Adds a number to a kept series, as talea_series_record does, and with its
+/// statuses. Its arguments are plain numbers, which any language can pass.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_add_f64(series: *const Series, number: f64) -> Status {
+    // SAFETY: the header demands a valid pointer.
+    unsafe { talea_series_record(series, Operation::Add as u32, Number::double(number)) }
+}
+
+/// Sets a kept series of a gauge or an integer gauge to a whole number, as talea_series_record does, and with its
+/// statuses. Its arguments are plain numbers, which any language can pass.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_set_i64(series: *const Series, number: i64) -> Status {
+    // SAFETY: the header demands a valid pointer.
+    unsafe { talea_series_record(series, Operation::Set as u32, Number::signed(number)) }
+}
+
+/// Sets a kept series of a gauge or an integer gauge, as talea_series_record does, and with its
+/// statuses. Its arguments are plain numbers, which any language can pass.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_set_f64(series: *const Series, number: f64) -> Status {
+    // SAFETY: the header demands a valid pointer.
+    unsafe { talea_series_record(series, Operation::Set as u32, Number::double(number)) }
+}
+
+/// Records an observation, a whole number, in a kept series of a histogram or summary, as talea_series_record does, and with its
+/// statuses. Its arguments are plain numbers, which any language can pass.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_observe_u64(series: *const Series, number: u64) -> Status {
+    // SAFETY: the header demands a valid pointer.
+    unsafe { talea_series_record(series, Operation::Observe as u32, Number::unsigned(number)) }
+}
+
+/// Records an observation in a kept series of a histogram or summary, as talea_series_record does, and with its
+/// statuses. Its arguments are plain numbers, which any language can pass.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn talea_series_observe_f64(series: *const Series, number: f64) -> Status {
+    // SAFETY: the header demands a valid pointer.
+    unsafe { talea_series_record(series, Operation::Observe as u32, Number::double(number)) }
 }
 
 /// Records an observation at another time, in milliseconds since 1970, for tests of windows: in a

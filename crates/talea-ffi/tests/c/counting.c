@@ -318,6 +318,37 @@ static void wiping(const talea_registry *registry) {
     free(page.text);
 }
 
+// The calls for languages that cannot pass a struct by value.
+static void plain_numbers(const talea_registry *registry) {
+    static const struct {
+        const char *name;
+        uint32_t kind;
+    } FAMILIES[] = {{"plain_sold", TALEA_KIND_COUNTER},       {"plain_paid", TALEA_KIND_FLOAT_COUNTER},
+                    {"plain_depth", TALEA_KIND_INTEGER_GAUGE}, {"plain_level", TALEA_KIND_GAUGE},
+                    {"plain_size", TALEA_KIND_SUMMARY}};
+    const talea_series *kept[5];
+    for (int n = 0; n < 5; n++)
+        OK(talea_series_keep(family_of(registry, FAMILIES[n].kind, FAMILIES[n].name, NULL, 0), NULL, 0, &kept[n]));
+    OK(talea_series_add_u64(kept[0], 18446744073709551610u));
+    OK(talea_series_add_i64(kept[0], 5));
+    CHECK(shows(registry, "plain_sold_total 18446744073709551615"));
+    OK(talea_series_add_f64(kept[1], 0.5));
+    CHECK(shows(registry, "plain_paid_total 0.5"));
+    OK(talea_series_set_i64(kept[2], -9223372036854775807));
+    OK(talea_series_add_i64(kept[2], -1));
+    CHECK(shows(registry, "plain_depth -9223372036854775808"));
+    OK(talea_series_set_f64(kept[3], 1.25));
+    OK(talea_series_add_f64(kept[3], -0.5));
+    CHECK(shows(registry, "plain_level 0.75"));
+    OK(talea_series_observe_f64(kept[4], 0.5));
+    OK(talea_series_observe_u64(kept[4], 2));
+    CHECK(shows(registry, "plain_size_sum 2.5") && shows(registry, "plain_size_count 2"));
+    ANSWERS(TALEA_STATUS_NULL, talea_series_add_u64(NULL, 1));
+    ANSWERS(TALEA_STATUS_WRONG_VALUE, talea_series_add_i64(kept[0], -1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_series_set_f64(kept[0], 1));
+    ANSWERS(TALEA_STATUS_WRONG_KIND, talea_series_observe_u64(kept[3], 1));
+}
+
 int main(void) {
     CHECK(talea_abi_version() == TALEA_ABI_VERSION);
     const talea_registry *registry;
@@ -325,6 +356,7 @@ int main(void) {
     counters(registry);
     gauges(registry);
     histograms(registry);
+    plain_numbers(registry);
     is_read_as_it_is_rendered(registry);
     formats(registry);
     wiping(registry);
