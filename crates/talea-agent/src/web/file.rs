@@ -5,8 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Error, Result};
 use serde::Deserialize;
+use serde_saphyr::UserMessageFormatter;
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, expecting = "sections by their names")]
@@ -62,7 +63,10 @@ impl WebFile {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(bytes).context("it is not UTF-8, expected YAML")?;
         // An empty file says nothing, as an empty section does.
-        let file = serde_saphyr::from_str::<Option<Self>>(text)?;
+        // The line is enough for a log.
+        let options = serde_saphyr::options! { with_snippet: false };
+        let file = serde_saphyr::from_str_with_options::<Option<Self>>(text, options)
+            .map_err(|error| Error::msg(error.render_with_formatter(&UserMessageFormatter)))?;
         Ok(file.unwrap_or_default())
     }
 }

@@ -37,11 +37,11 @@ impl Sources {
     /// Whether files are others than when they were read, and none was written to within the last second. Contents
     /// are compared, not times: a file may change twice within the resolution of its time.
     pub(super) fn have_changed(&self) -> bool {
-        let is_another = |source: &Source| {
-            let now = content(&source.path).ok().map(|bytes| digest(&SHA256, &bytes));
-            now.as_ref().map(Digest::as_ref) != source.content.as_ref().map(Digest::as_ref)
-        };
-        !self.0.iter().any(|source| is_fresh(&source.path)) && self.0.iter().any(is_another)
+        !self.0.iter().any(|source| is_fresh(&source.path))
+            && self.0.iter().any(|source| {
+                let now = content(&source.path).ok().map(|bytes| digest(&SHA256, &bytes));
+                now.as_ref().map(Digest::as_ref) != source.content.as_ref().map(Digest::as_ref)
+            })
     }
 }
 
