@@ -33,8 +33,7 @@ pub(crate) fn chosen<'a>(
             look.families.len()
         );
     }
-    let is_chosen = |it: &&FamilyFacts| names.is_empty() || names.contains(&it.name);
-    Ok(look.families.iter().filter(is_chosen).collect())
+    Ok(look.families.iter().filter(|it| names.is_empty() || names.contains(&it.name)).collect())
 }
 
 /// Prints the result of `work`. It runs on a thread of its own. If a signal comes first, nobody

@@ -225,8 +225,9 @@ impl Stage {
             scope.spawn(|| clients::over_http1(address, is_over));
             scope.spawn(|| clients::over_http2(address, round % 2 == 1, is_over));
             scope.spawn(|| damage(&bad, seed, is_over));
-            let at_least = || floor + acknowledged.load(SeqCst) - before;
-            let watch = scope.spawn(move || watch(address, at_least, is_over));
+            let watch = scope.spawn(move || {
+                watch(address, || floor + acknowledged.load(SeqCst) - before, is_over)
+            });
             let kills = self.lives_and_deaths(round);
             drop(end);
             answers.add(&watch.join().unwrap());

@@ -69,8 +69,9 @@ impl Large {
     /// Scrapes on a thread of its own, as it is large; a page is whole.
     async fn answer(&self) -> Answer {
         let address = self.address.to_string();
-        let scrape = move || ask(&address, "GET", "/metrics", &[]);
-        let answer = tokio::task::spawn_blocking(scrape).await.unwrap();
+        let answer = tokio::task::spawn_blocking(move || ask(&address, "GET", "/metrics", &[]))
+            .await
+            .unwrap();
         if answer.status == 200 {
             assert_whole(&answer.body);
         }

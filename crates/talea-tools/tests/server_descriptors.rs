@@ -50,8 +50,9 @@ async fn without_descriptors_a_quiet_client_makes_room_and_nothing_spins() {
 
 /// Leaves so many descriptors that can be opened.
 fn leave(free: usize) {
-    let is_open = |number: &u64| std::fs::read_link(format!("/proc/self/fd/{number}")).is_ok();
-    let last = (0..).filter(|number| !is_open(number)).nth(free - 1).unwrap();
+    let mut closed =
+        (0_u64..).filter(|number| std::fs::read_link(format!("/proc/self/fd/{number}")).is_err());
+    let last = closed.nth(free - 1).unwrap();
     let maximum = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: Some(last + 1), maximum }).unwrap();
 }

@@ -214,8 +214,8 @@ impl HistoryFile {
             there => Some(there?),
         };
         let own = self.file.metadata()?;
-        let is_other = |it: &Metadata| (it.dev(), it.ino()) != (own.dev(), own.ino());
-        self.is_displaced = there.as_ref().is_some_and(is_other);
+        self.is_displaced =
+            there.as_ref().is_some_and(|it| (it.dev(), it.ino()) != (own.dev(), own.ino()));
         if self.is_displaced {
             bail!("another file has taken its place; nothing is written any more");
         }

@@ -502,8 +502,8 @@ mod tests {
     fn whole_records(bytes: &[u8], damaged: &[u8]) -> Vec<(usize, u64, Vec<u8>)> {
         let (mut at, mut whole) = (16, Vec::new());
         while at < bytes.len() {
-            let word = |from: usize| <[u8; 4]>::try_from(&bytes[from..from + 4]).unwrap();
-            let end = at + 12 + u32::from_le_bytes(word(at + 4)) as usize;
+            let len = <[u8; 4]>::try_from(&bytes[at + 4..at + 8]).unwrap();
+            let end = at + 12 + u32::from_le_bytes(len) as usize;
             if damaged.get(at..end) == Some(&bytes[at..end]) {
                 let number = <[u8; 8]>::try_from(&bytes[at + 13..at + 21]).unwrap();
                 let store = usize::from(bytes[at + 12]);
@@ -873,10 +873,12 @@ mod tests {
             let counters = |name, label, values: [&str; 3]| {
                 let labels = ["method", "route", label];
                 let family = registry.family::<Counter>(Opts::new(name, "C."), &labels).unwrap();
-                let of = |[method, route]: &[String; 2]| {
-                    values.map(|value| family.with_values(&[method, route, value]).keep())
-                };
-                names.iter().map(of).collect()
+                names
+                    .iter()
+                    .map(|[method, route]| {
+                        values.map(|value| family.with_values(&[method, route, value]).keep())
+                    })
+                    .collect()
             };
             Self {
                 times: names.iter().map(|names| times.with_values(names).keep()).collect(),

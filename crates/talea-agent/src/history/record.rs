@@ -57,9 +57,9 @@ impl Encoder {
                 }
             }
         }
-        let is_known = |number: &usize| known[*number].is_some();
-        let is_gone = |number: &usize| !is_known(number) && !self.cells[*number].is_empty();
-        let gone: Vec<usize> = (0..known.len()).filter(is_gone).collect();
+        let gone: Vec<usize> = (0..known.len())
+            .filter(|number| known[*number].is_none() && !self.cells[*number].is_empty())
+            .collect();
         put_numbers(&mut out, &gone);
         gone.iter().for_each(|number| self.cells[*number] = Cells::new());
 
@@ -112,10 +112,11 @@ impl Encoder {
 }
 
 fn is_same(before: &Cells, now: &Cells) -> bool {
-    let is_same = |(one, other): (&(i64, f64), &(i64, f64))| {
-        one.0 == other.0 && one.1.to_bits() == other.1.to_bits()
-    };
-    before.len() == now.len() && before.iter().zip(now).all(is_same)
+    before.len() == now.len()
+        && before
+            .iter()
+            .zip(now)
+            .all(|(one, other)| one.0 == other.0 && one.1.to_bits() == other.1.to_bits())
 }
 
 /// Numbers in their order.
@@ -274,10 +275,12 @@ impl State {
     }
 
     pub(crate) fn families_named(&self, is_wanted: impl Fn(&str) -> bool) -> Vec<Family> {
-        let is_wanted = |(definition, cells): &&(Definition, Cells)| {
-            !cells.is_empty() && is_wanted(&definition.family)
-        };
-        to_families(self.series.iter().filter(is_wanted).map(|(of, cells)| (of, cells)))
+        to_families(
+            self.series
+                .iter()
+                .filter(|(definition, cells)| !cells.is_empty() && is_wanted(&definition.family))
+                .map(|(of, cells)| (of, cells)),
+        )
     }
 }
 

@@ -50,10 +50,12 @@ impl Store {
     /// Adds what a page shows, if the next tick is due: the records that are to be written, each with the number of
     /// its first tick.
     pub(super) fn add(&mut self, time: Time, families: &[Family]) -> Vec<(u64, Vec<u8>)> {
-        let is_due = |last: Time| time.steady.saturating_sub(last.steady) + EARLY >= self.step;
-        // After the machine was booted again, that clock begins at 0.
-        if !self.last.is_none_or(|last| is_due(last) || time.steady < last.steady) {
-            return Vec::new();
+        if let Some(last) = self.last {
+            let is_due = time.steady.saturating_sub(last.steady) + EARLY >= self.step;
+            // After the machine was booted again, that clock begins at 0.
+            if !is_due && time.steady >= last.steady {
+                return Vec::new();
+            }
         }
         self.last = Some(time);
         let is_full = self.blocks.back().is_none_or(|block| block.len() >= BLOCK);
@@ -143,20 +145,26 @@ impl Store {
         let wanted = usize::try_from(last.as_millis().div_ceil(self.step.as_millis().max(1)));
         let all: usize = self.blocks.iter().map(|block| block.len()).sum();
         let mut left_out = all.saturating_sub(wanted.unwrap_or(usize::MAX));
-        let part = |block: &Arc<Block>| {
-            let first = left_out.min(block.len());
-            left_out -= first;
-            Part { block: Arc::clone(block), ticks: (first..block.len()).collect() }
-        };
-        Stretch::new(self.blocks.iter().map(part).collect())
+        Stretch::new(
+            self.blocks
+                .iter()
+                .map(|block| {
+                    let first = left_out.min(block.len());
+                    left_out -= first;
+                    Part { block: Arc::clone(block), ticks: (first..block.len()).collect() }
+                })
+                .collect(),
+        )
     }
 
     pub(super) fn parts(&self, is_wanted: impl Fn(Time) -> bool) -> Vec<Part> {
-        let part = |block: &Arc<Block>| {
-            let ticks = block.times().iter().enumerate().filter(|(_, time)| is_wanted(**time));
-            Part { block: Arc::clone(block), ticks: ticks.map(|(tick, _)| tick).collect() }
-        };
-        self.blocks.iter().map(part).collect()
+        self.blocks
+            .iter()
+            .map(|block| {
+                let ticks = block.times().iter().enumerate().filter(|(_, time)| is_wanted(**time));
+                Part { block: Arc::clone(block), ticks: ticks.map(|(tick, _)| tick).collect() }
+            })
+            .collect()
     }
 
     pub(super) fn times(&self) -> impl DoubleEndedIterator<Item = Time> {

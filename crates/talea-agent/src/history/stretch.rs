@@ -24,10 +24,15 @@ impl Stretch {
     }
 
     pub(crate) fn times(&self) -> Vec<Time> {
-        let of_part = |part: &Part| -> Vec<Time> {
-            part.ticks.iter().filter_map(|tick| part.block.times().get(*tick).copied()).collect()
-        };
-        self.0.iter().flat_map(of_part).collect()
+        self.0
+            .iter()
+            .flat_map(|part: &Part| -> Vec<Time> {
+                part.ticks
+                    .iter()
+                    .filter_map(|tick| part.block.times().get(*tick).copied())
+                    .collect()
+            })
+            .collect()
     }
 
     /// The time from the first tick to each, by the clock that is never set, or by the other one where the machine
@@ -35,16 +40,18 @@ impl Stretch {
     pub(crate) fn afters(&self) -> Vec<Duration> {
         let mut after = Duration::ZERO;
         let mut before: Option<Time> = None;
-        let next = |time: Time| {
-            if let Some(before) = before.replace(time) {
-                let on_the_wall = time.unix_millis.saturating_sub(before.unix_millis).max(0);
-                let passed = time.steady.checked_sub(before.steady);
-                let passed = passed.unwrap_or(Duration::from_millis(on_the_wall as u64));
-                after = after.saturating_add(passed);
-            }
-            after
-        };
-        self.times().into_iter().map(next).collect()
+        self.times()
+            .into_iter()
+            .map(|time| {
+                if let Some(before) = before.replace(time) {
+                    let on_the_wall = time.unix_millis.saturating_sub(before.unix_millis).max(0);
+                    let passed = time.steady.checked_sub(before.steady);
+                    let passed = passed.unwrap_or(Duration::from_millis(on_the_wall as u64));
+                    after = after.saturating_add(passed);
+                }
+                after
+            })
+            .collect()
     }
 
     /// Hands each tick to `show`: its number, its time, and all that was shown then. Of a block that is

@@ -39,41 +39,47 @@ impl Range {
         let (mut last, mut watch): (Option<Moment>, _) = (None, Watch::default());
         let mut last_clients = None;
         let mut in_flight = InFlight::default();
-        let is_wanted = |name: &str| is_of_live(name) || is_of_marks(name) || is_of_clients(name);
-        replay(&stretch, span, is_wanted, |tick, families| {
-            marks.extend(watch.next(tick.time.unix_millis, &families));
-            let seen = clients(&families);
-            let seen_before = std::mem::replace(&mut last_clients, seen.clone());
-            let clients = seen.map(|now| clients_grown(seen_before.as_ref(), &now));
-            let reading = Reading::recorded(tick.after, tick.time.unix_millis, families);
-            let now = Moment::of(&reading, last.as_ref());
-            if let Some(before) = last.replace(now.clone()) {
-                if bins.is_empty() {
-                    in_flight = InFlight::of(&before);
+        replay(
+            &stretch,
+            span,
+            |name: &str| is_of_live(name) || is_of_marks(name) || is_of_clients(name),
+            |tick, families| {
+                marks.extend(watch.next(tick.time.unix_millis, &families));
+                let seen = clients(&families);
+                let seen_before = std::mem::replace(&mut last_clients, seen.clone());
+                let clients = seen.map(|now| clients_grown(seen_before.as_ref(), &now));
+                let reading = Reading::recorded(tick.after, tick.time.unix_millis, families);
+                let now = Moment::of(&reading, last.as_ref());
+                if let Some(before) = last.replace(now.clone()) {
+                    if bins.is_empty() {
+                        in_flight = InFlight::of(&before);
+                    }
+                    let step = Step::between(&before, &now);
+                    let bin = span.bin_of(tick.time.unix_millis);
+                    match bins.last_mut().filter(|last| last.number == bin) {
+                        Some(last) => last.extend(&tick, step, clients),
+                        None => bins.push(Bin {
+                            number: bin,
+                            unix_millis: tick.time.unix_millis,
+                            steps: tick.steps,
+                            step,
+                            clients,
+                        }),
+                    }
                 }
-                let step = Step::between(&before, &now);
-                let bin = span.bin_of(tick.time.unix_millis);
-                match bins.last_mut().filter(|last| last.number == bin) {
-                    Some(last) => last.extend(&tick, step, clients),
-                    None => bins.push(Bin {
-                        number: bin,
-                        unix_millis: tick.time.unix_millis,
-                        steps: tick.steps,
-                        step,
-                        clients,
-                    }),
-                }
-            }
-        });
+            },
+        );
         // A wall clock that was set back shows times again.
         bins.sort_by_key(|bin| bin.unix_millis);
-        let is_within = |bin: &&Bin| bin.unix_millis >= span.from;
         feed.with_numbers(|numbering| {
-            let point = |bin: &Bin| {
-                let (clients, steps) = (bin.clients.as_ref(), (bin.steps, &bin.step));
-                Point::of(bin.unix_millis, steps, clients, numbering, &mut in_flight)
-            };
-            let points = bins.iter().filter(is_within).map(point).collect();
+            let points = bins
+                .iter()
+                .filter(|bin| bin.unix_millis >= span.from)
+                .map(|bin| {
+                    let (clients, steps) = (bin.clients.as_ref(), (bin.steps, &bin.step));
+                    Point::of(bin.unix_millis, steps, clients, numbering, &mut in_flight)
+                })
+                .collect();
             let (endpoints, buckets) = numbering.since((0, 0));
             let TimeRange { from, to, bin } = span;
             let run = feed.run().to_owned();
@@ -152,8 +158,9 @@ fn ends_of_bins(times: &[Time], span: TimeRange) -> BTreeSet<usize> {
         let unix_millis = times[number].unix_millis;
         if unix_millis < span.from { i64::MIN } else { span.bin_of(unix_millis) }
     };
-    let is_end = |number: &usize| number + 1 == times.len() || bin(*number) != bin(number + 1);
-    (0..times.len()).filter(is_end).collect()
+    (0..times.len())
+        .filter(|number: &usize| number + 1 == times.len() || bin(*number) != bin(number + 1))
+        .collect()
 }
 
 #[cfg(test)]
@@ -200,11 +207,12 @@ pub(super) mod tests {
             let span = TimeRange { from, to, bin };
             let json = serde_json::to_value(Range::of(&feed, span)).unwrap();
             let points = json["points"].as_array().unwrap().iter();
-            let of = |it: &serde_json::Value| match &it["e"][0] {
-                serde_json::Value::Null => "nothing".to_owned(),
-                endpoint => format!("{} {}", endpoint[3], endpoint[6]),
-            };
-            points.map(of).collect::<Vec<String>>()
+            points
+                .map(|it: &serde_json::Value| match &it["e"][0] {
+                    serde_json::Value::Null => "nothing".to_owned(),
+                    endpoint => format!("{} {}", endpoint[3], endpoint[6]),
+                })
+                .collect::<Vec<String>>()
         };
         let [open, left, gone] = ["1 {}", "0 {\"aborted\":1}", "null {}"];
         assert_eq!(points(100_001, 106_000, 1_000), [open, left, open, gone, "nothing"]);

@@ -96,8 +96,10 @@ async fn series(
 ) -> Response {
     let query = parameters(query);
     let Some(family) = query.get("family").cloned() else { return bad(NO_FAMILY) };
-    let read = move |feed: &Feed, span| json_of(&SeriesRange::of(feed, &family, span));
-    past(shared, client, &query, asked, read).await
+    past(shared, client, &query, asked, move |feed: &Feed, span| {
+        json_of(&SeriesRange::of(feed, &family, span))
+    })
+    .await
 }
 
 /// Answers with what `read` finds in a part of the past.

@@ -185,16 +185,18 @@ impl Tick {
         let of_it = of_it.filter(|metric| metric.labels.iter().any(|pair| is(pair, REGION)));
         let processes = of_it.filter_map(|metric| metric.value.number()).reduce(f64::max);
         let others = other_regions(&families, region);
-        let is_of_agent = |name: &str| OF_AGENT.iter().any(|begin| name.starts_with(begin));
         let is_kept = |family: &Family| [UP, CREATED].contains(&&*family.name);
-        families.retain(|family| is_kept(family) || !is_of_agent(&family.name));
+        families.retain(|family| {
+            is_kept(family) || !OF_AGENT.iter().any(|begin| family.name.starts_with(begin))
+        });
         let by_region = families.iter_mut().filter(|family| is_kept(family));
         by_region
             .for_each(|it| it.series.retain(|it| it.labels.iter().any(|pair| is(pair, REGION))));
         for family in &mut families {
             // A region that is served alone has no such label. One that its service gave the series stays.
-            let is_other = |pair: &Label| pair.name == label && others.contains(&pair.value);
-            family.series.retain(|metric| !metric.labels.iter().any(is_other));
+            family.series.retain(|metric| {
+                !metric.labels.iter().any(|pair| pair.name == label && others.contains(&pair.value))
+            });
             let labels = family.series.iter_mut().map(|metric| &mut metric.labels);
             labels.for_each(|labels| labels.retain(|pair| !is(pair, label)));
         }
@@ -292,11 +294,13 @@ mod tests {
         let day = Duration::from_secs(86_400);
         let mut history = History::new(Extent { seconds: day, minutes: day, bytes: 1 << 20 });
         for (second, (unix_seconds, requests, processes, death)) in (0..).zip(ticks) {
-            let shown = |count| {
-                pages::requests(&[("method=\"GET\",route=\"/a\"", count)])
-                    + &gauge(PROCESSES, &[(SHOP, processes)])
-            };
-            let mut page = requests.map_or_else(|| gauge(UP, &[(SHOP, 0)]), shown);
+            let mut page = requests.map_or_else(
+                || gauge(UP, &[(SHOP, 0)]),
+                |count| {
+                    pages::requests(&[("method=\"GET\",route=\"/a\"", count)])
+                        + &gauge(PROCESSES, &[(SHOP, processes)])
+                },
+            );
             if let Some(death) = death {
                 page += &gauge(LAST_DEATH, &[(SHOP, format!("{death}.1"))]);
             }

@@ -57,14 +57,18 @@ impl Remains {
             .iter()
             .map(|row| Total { name: row.name.clone(), requests: row.requests as u64 })
             .filter(|total| total.requests > 0);
-        let process = |it: &talea::outside::ProcessSlot| Process {
-            pid: it.pid,
-            alive: it.is_alive,
-            started_unix_millis: it.started_unix_nanos / 1_000_000,
-        };
         Ok(Self {
             source,
-            processes: look.overview.processes.iter().map(process).collect(),
+            processes: look
+                .overview
+                .processes
+                .iter()
+                .map(|it: &talea::outside::ProcessSlot| Process {
+                    pid: it.pid,
+                    alive: it.is_alive,
+                    started_unix_millis: it.started_unix_nanos / 1_000_000,
+                })
+                .collect(),
             endpoints: endpoints.collect(),
             exemplars,
         })

@@ -203,14 +203,13 @@ impl Agent {
         self.refresh();
         let state = self.0.state();
         let is_refused = |(_, slot): &(&String, &Slot)| slot.found.is_err();
-        let are_missing = |directory: &PathBuf| {
-            let mut here = state.regions.iter().filter(|it| is_in(&it.1.source, directory));
-            here.clone().next().is_some() && here.all(|it| is_refused(&it))
-        };
         let mut refused = state.regions.iter().filter(is_refused);
         let is_ready = state.unlisted.is_empty()
             && !refused.any(|(_, slot)| self.0.is_named(&slot.source))
-            && !self.0.sources.directories.iter().any(are_missing);
+            && !self.0.sources.directories.iter().any(|directory| {
+                let mut here = state.regions.iter().filter(|it| is_in(&it.1.source, directory));
+                here.clone().next().is_some() && here.all(|it| is_refused(&it))
+            });
         (is_ready, state.refusals())
     }
 
@@ -279,12 +278,13 @@ impl Scrapable for Agent {
         for (name, region) in self.0.regions() {
             let label = label.as_ref().map(|label| (label.as_str(), name.as_str()));
             let is_whole = Cell::new(true);
-            let wants = |family: &str| {
-                let is_wanted = wants(family);
-                is_whole.set(is_whole.get() && is_wanted);
-                is_wanted
-            };
-            let added = page.try_add(label, |snapshot| region.snapshot_into(snapshot, &wants));
+            let added = page.try_add(label, |snapshot| {
+                region.snapshot_into(snapshot, &|family: &str| {
+                    let is_wanted = wants(family);
+                    is_whole.set(is_whole.get() && is_wanted);
+                    is_wanted
+                })
+            });
             match added {
                 Ok(snapshot) => {
                     if is_whole.get() {
@@ -398,9 +398,14 @@ impl Inner {
     /// Says that there are regions that wait for descriptors, in one line for all.
     fn note_waiting(&self, state: &State) {
         let waits = SourceError::waits();
-        let is_waiting = |slot: &&Slot| slot.found.as_ref().is_err_and(|trouble| *trouble == waits);
-        let (waiting, all) =
-            (state.regions.values().filter(is_waiting).count(), state.regions.len());
+        let (waiting, all) = (
+            state
+                .regions
+                .values()
+                .filter(|slot| slot.found.as_ref().is_err_and(|trouble| *trouble == waits))
+                .count(),
+            state.regions.len(),
+        );
         if waiting > 0 {
             let line = format!(
                 "{waiting} of {all} regions wait for file descriptors, of which some are kept for clients; \
@@ -436,8 +441,9 @@ impl Inner {
             return;
         }
         let found = Region::open(&source, &self.owners, Arc::clone(&processes));
-        let is_gone = |error| system_error(error).is_some_and(is_missing);
-        if found.as_ref().is_err_and(|error| is_gone(error) && !self.is_named(&source)) {
+        let is_gone =
+            found.as_ref().is_err_and(|error| system_error(error).is_some_and(is_missing));
+        if is_gone && !self.is_named(&source) {
             // It went since its directory was listed.
             if state.regions.contains_key(name) {
                 self.forget(state, name);

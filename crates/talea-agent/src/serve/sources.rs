@@ -55,11 +55,15 @@ impl Sources {
             match regions_in(directory) {
                 Ok(paths) => found.extend(paths.into_iter().map(RegionPlace::File)),
                 Err(error) => {
-                    let is_in_it = |place: &&RegionPlace| match place {
-                        RegionPlace::File(path) => path.parent() == Some(directory),
-                        RegionPlace::Process(_) => false,
-                    };
-                    found.extend(known.iter().filter(is_in_it).cloned());
+                    found.extend(
+                        known
+                            .iter()
+                            .filter(|place| match place {
+                                RegionPlace::File(path) => path.parent() == Some(directory),
+                                RegionPlace::Process(_) => false,
+                            })
+                            .cloned(),
+                    );
                     unlisted.push((directory.clone(), error));
                 }
             }
@@ -112,14 +116,16 @@ fn named(found: Vec<RegionPlace>) -> BTreeMap<String, RegionPlace> {
     for source in &found {
         *names.entry(short(source)).or_default() += 1;
     }
-    let name = |source: RegionPlace| {
-        let name = short(&source);
-        match names.get(&name) {
-            Some(1) => (name, source),
-            _ => (source.to_string(), source),
-        }
-    };
-    found.into_iter().map(name).collect()
+    found
+        .into_iter()
+        .map(|source| {
+            let name = short(&source);
+            match names.get(&name) {
+                Some(1) => (name, source),
+                _ => (source.to_string(), source),
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -169,10 +175,13 @@ mod tests {
 
     #[test]
     fn names_that_are_no_text_stay_distinct() {
-        let path = |name: &[u8]| RegionPlace::File(PathBuf::from(OsStr::from_bytes(name)));
         let files: [&[u8]; 4] =
             [b"/a/x\xFE.talea", b"/a/x\xFF.talea", b"/b/x\xFF.talea", b"/c/x.talea"];
-        let names: Vec<String> = named(files.map(path).to_vec()).into_keys().collect();
+        let names: Vec<String> = named(
+            files.map(|name| RegionPlace::File(PathBuf::from(OsStr::from_bytes(name)))).to_vec(),
+        )
+        .into_keys()
+        .collect();
         assert_eq!(names, [r"/a/x\xff.talea", r"/b/x\xff.talea", "x", r"x\xfe"]);
     }
 }

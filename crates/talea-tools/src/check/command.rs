@@ -32,8 +32,11 @@ pub(crate) async fn run(arguments: &CheckArguments, mut stop: Stop) -> Result<En
         false => in_words(source, syntax, &read.text, &findings),
     };
     screen::write(printed.as_bytes()).context("standard output")?;
-    let fails = |finding: &Finding| arguments.strict || is_violation(finding);
-    Ok(if findings.iter().any(fails) { Ending::Failures } else { Ending::Clean })
+    Ok(if findings.iter().any(|finding| arguments.strict || is_violation(finding)) {
+        Ending::Failures
+    } else {
+        Ending::Clean
+    })
 }
 
 fn is_violation(finding: &Finding) -> bool {
@@ -66,17 +69,22 @@ fn in_words(source: &Source, syntax: Syntax, text: &str, findings: &[Finding]) -
         counted((findings.len() - violations) as u64, "piece"),
         counted(text.lines().count() as u64, "line"),
     );
-    let line = |finding: &Finding| printable(&format!("{source}:{finding}")) + "\n";
-    findings.iter().map(line).chain([sum]).collect()
+    findings
+        .iter()
+        .map(|finding| printable(&format!("{source}:{finding}")) + "\n")
+        .chain([sum])
+        .collect()
 }
 
 fn in_json(source: &Source, findings: &[Finding]) -> String {
-    let line = |Finding { line, column, severity, rule, found, instead }: &Finding| {
-        let finding = json!({
-            "path": source.to_string(), "line": line, "column": column,
-            "severity": severity.as_str(), "rule": rule, "found": found, "instead": instead,
-        });
-        finding.to_string() + "\n"
-    };
-    findings.iter().map(line).collect()
+    findings
+        .iter()
+        .map(|Finding { line, column, severity, rule, found, instead }: &Finding| {
+            let finding = json!({
+                "path": source.to_string(), "line": line, "column": column,
+                "severity": severity.as_str(), "rule": rule, "found": found, "instead": instead,
+            });
+            finding.to_string() + "\n"
+        })
+        .collect()
 }

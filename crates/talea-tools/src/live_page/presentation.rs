@@ -180,13 +180,14 @@ impl Stage {
 impl Watcher for Stage {
     fn begin_run(&self, subject: &str, cases: Vec<(String, String)>, meters: &Meters) {
         let cases = cases.into_iter();
-        let case = |(name, text)| CaseStatus { name, text, ..CaseStatus::default() };
         let mut scene = self.scene();
         *scene = Scene {
             status: Status {
                 title: subject.to_owned(),
                 state: State::Running,
-                cases: cases.map(case).collect(),
+                cases: cases
+                    .map(|(name, text)| CaseStatus { name, text, ..CaseStatus::default() })
+                    .collect(),
                 report: None,
             },
             meters: Some(meters.clone()),
@@ -258,9 +259,8 @@ impl CaseStatus {
         self.errors = (self.requests > 0).then(|| client.failed as f64 / self.requests as f64);
         (self.p50_ms, self.p90_ms, self.p99_ms) = (client.p50_ms, client.p90_ms, client.p99_ms);
         let Some(server) = &result.server else { return };
-        let estimate = |found: Option<Between>| found.and_then(Between::estimate).map(|it| it.0);
         [self.server_p50_ms, self.server_p90_ms, self.server_p99_ms] =
-            server.quantiles.each().map(estimate);
+            server.quantiles.each().map(|found| found.and_then(Between::estimate).map(|it| it.0));
     }
 }
 

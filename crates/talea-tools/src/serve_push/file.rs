@@ -126,14 +126,14 @@ fn parse(text: &str, folder: &Path) -> Result<Vec<Config>, Fault> {
                 );
                 return Err((at, message));
             }
-            if let Some((at, queue)) = queue {
-                if !queues.insert(queue.clone()) {
-                    let message = format!(
-                        "found a second queue in {}; expected a folder for each receiver",
-                        queue.display()
-                    );
-                    return Err((at, message));
-                }
+            if let Some((at, queue)) = queue
+                && !queues.insert(queue.clone())
+            {
+                let message = format!(
+                    "found a second queue in {}; expected a folder for each receiver",
+                    queue.display()
+                );
+                return Err((at, message));
             }
             configs.push(config);
         }

@@ -136,8 +136,11 @@ fn api(named: Option<&Path>) -> Result<PathBuf> {
 pub(super) fn as_typed(arguments: impl Iterator<Item = OsString>) -> String {
     let words = arguments.skip(1).map(|word| {
         let word = word.to_string_lossy().into_owned();
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+%@".contains(&byte);
-        if !word.is_empty() && word.bytes().all(plain) {
+        if !word.is_empty()
+            && word
+                .bytes()
+                .all(|byte: u8| byte.is_ascii_alphanumeric() || b"-_./,:=+%@".contains(&byte))
+        {
             word
         } else {
             format!("'{}'", word.replace('\'', r"'\''"))

@@ -85,11 +85,11 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         live.end(None);
         return Ok(Ending::Interrupted);
     };
-    let write_own = |(folder, study): (&ReportFolder, &Study)| {
-        let judge = |condition: &Condition| condition.judge(&study.cases);
-        folder.write(study, &judged(&arguments.fail_if, judge)).map(drop)
-    };
-    let each_written = of_each.iter().zip(&studies).try_for_each(write_own);
+    let each_written = of_each.iter().zip(&studies).try_for_each(|(folder, study)| {
+        folder
+            .write(study, &judged(&arguments.fail_if, |condition| condition.judge(&study.cases)))
+            .map(drop)
+    });
     let named: Vec<_> = arguments.ab.iter().cloned().zip(studies.iter().cloned()).collect();
     let comparison = Comparison::of(&named, true).context("variants were asked for")?;
     let command = designs.first().map_or("", |design| &design.command);

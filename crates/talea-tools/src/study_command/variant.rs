@@ -52,8 +52,8 @@ impl Variant {
 /// `NAME=VALUE`.
 fn assignment(word: &str) -> Option<(&str, &str)> {
     let (name, value) = word.split_once('=')?;
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let named = !name.is_empty() && name.chars().all(plain);
+    let named =
+        !name.is_empty() && name.chars().all(|c: char| c.is_ascii_alphanumeric() || c == '_');
     (named && !name.starts_with(|c: char| c.is_ascii_digit())).then_some((name, value))
 }
 

@@ -17,13 +17,14 @@ pub(super) fn expire(arguments: &ExpireArguments) -> Result<String> {
     let place = affected.which.place()?;
     let before = place.look()?;
     let chosen = chosen(&before, affected)?;
-    let is_named = |name: &str| affected.families.iter().any(|named| named == name);
-    let wants = |name: &str, goes_by_itself: bool| match affected.families.is_empty() {
-        true => goes_by_itself,
-        false => is_named(name),
-    };
 
-    let gone = place.attach(&affected.owner)?.expire(arguments.idle, wants);
+    let gone = place.attach(&affected.owner)?.expire(
+        arguments.idle,
+        |name: &str, goes_by_itself: bool| match affected.families.is_empty() {
+            true => goes_by_itself,
+            false => affected.families.iter().any(|named| named == name),
+        },
+    );
     let series: u64 = chosen.iter().map(|family| family.series).sum();
     let idle = match arguments.idle {
         Some(idle) => format!("for {}", humantime::format_duration(idle)),

@@ -482,14 +482,13 @@ fn a_study_shows_both_sides_while_it_runs() {
     stranger.read_to_string(&mut refusal).unwrap();
     assert!(refusal.contains(" 421 ") && refusal.contains("nosniff"), "{refusal}");
     let mut stream = EventStream::open(&address, "/live/events");
-    let both = |point: &Value| {
+    let point = stream.until("point", |point| {
         let clients = point["c"][1].as_u64().unwrap_or(0);
         clients > 0 && !point["e"].as_array().unwrap().is_empty()
-    };
-    let point = stream.until("point", both);
+    });
     assert_eq!(point["c"][4]["answered"], point["c"][1], "{point}");
-    let is_half = |study: &Value| study["cases"][1]["progress"].as_f64().is_some_and(|it| it > 0.2);
-    stream.until("study", is_half);
+    stream
+        .until("study", |study| study["cases"][1]["progress"].as_f64().is_some_and(|it| it > 0.2));
     // A browser that comes later has what the clients saw before.
     let past = range(&address, 1);
     let clients = past["points"][0]["c"][1].as_u64();

@@ -191,8 +191,10 @@ fn a_generator_that_was_the_limit_says_so() {
     assert_eq!(summary["requests_sent"], 150);
     assert!(summary["starved"].as_u64().unwrap() > 10, "{summary}");
     let limits = summary["limits"].as_array().unwrap();
-    let says = |limit: &Value| limit.as_str().unwrap().contains("found all clients busy");
-    assert!(limits.iter().any(says), "{summary}");
+    assert!(
+        limits.iter().any(|limit| limit.as_str().unwrap().contains("found all clients busy")),
+        "{summary}"
+    );
     // A request that waited for a client waited.
     assert!(summary["client_p99_ms"].as_f64().unwrap() > 300.0, "{summary}");
 }

@@ -89,11 +89,13 @@ fn out_of_descriptors_it_serves_what_it_has_open() {
     assert_eq!(orders(&client.scrape()), all);
 
     let errors = |page: &str| own(page, "talea_agent_directory_errors_total");
-    let is_refused = |status, page: &str| {
-        assert_eq!((status, orders(page)), (200, all.clone()), "{page}");
-        errors(page) > 10
-    };
-    client.until(is_refused, || leave_none(&agent));
+    client.until(
+        |status, page: &str| {
+            assert_eq!((status, orders(page)), (200, all.clone()), "{page}");
+            errors(page) > 10
+        },
+        || leave_none(&agent),
+    );
     regions[0].1.add(7);
     let page = client.scrape();
     assert_eq!(orders(&page), BTreeMap::from([("r0", 7), ("r1", 100), ("r2", 200)]));
@@ -134,9 +136,11 @@ fn regions_leave_descriptors_for_clients_and_for_the_agent() {
         assert_eq!(orders(&page).len(), share, "{page}");
         assert_eq!(own(&page, "talea_agent_history_file_up"), 1);
         let up = |page: &str, up| {
-            let line =
-                |line: &&str| line.starts_with("talea_agent_region_up{") && line.ends_with(up);
-            page.lines().filter(line).count()
+            page.lines()
+                .filter(|line: &&str| {
+                    line.starts_with("talea_agent_region_up{") && line.ends_with(up)
+                })
+                .count()
         };
         assert_eq!((up(&page, "} 1"), up(&page, "} 0")), (share, 120 - share), "{page}");
         let line = agent.says(&format!("{} of 120 regions wait for file descriptors", 120 - share));
@@ -173,8 +177,7 @@ fn lines_about_descriptors_that_come_and_go_are_written_once_a_minute() {
         limit(&agent, None);
         // The directory is listed again: a scrape adds no error.
         let page = client.scrape();
-        let listed = |_, now: &str| errors(now) == errors(&page);
-        client.until(listed, || ());
+        client.until(|_, now: &str| errors(now) == errors(&page), || ());
     }
     let lines = agent.stderr();
     let minutes = began.elapsed().as_secs() / 60;
@@ -199,8 +202,10 @@ fn without_a_descriptor_for_any_region_a_scrape_is_refused_rather_than_empty() {
     assert_eq!(client.get("/healthz").0, 200);
 
     limit(&agent, None);
-    let is = |status, page: &str| status == 200 && orders(page) == BTreeMap::from([("shop", 5)]);
-    let page = client.until(is, || ());
+    let page = client.until(
+        |status, page: &str| status == 200 && orders(page) == BTreeMap::from([("shop", 5)]),
+        || (),
+    );
     assert!(own(&page, "talea_agent_scrapes_total{outcome=\"refused\"}") >= 2, "{page}");
 }
 

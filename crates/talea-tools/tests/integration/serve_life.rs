@@ -319,8 +319,10 @@ fn quantiles_are_those_of_their_window_whether_anybody_scrapes_or_not() {
         })
     };
     let assert_near = |shown: [f64; 2], expected: f64| {
-        let is_near = |shown: f64| (shown / expected - 1.0).abs() < 0.0434;
-        assert!(shown.into_iter().all(is_near), "{shown:?}, expected {expected}");
+        assert!(
+            shown.into_iter().all(|shown: f64| (shown / expected - 1.0).abs() < 0.0434),
+            "{shown:?}, expected {expected}"
+        );
     };
     observer.observe(10);
     // Nobody scrapes: the agent itself sees that time pass. Two seconds are more than it may be late.

@@ -323,11 +323,14 @@ fn faults() -> Vec<Fault> {
         eprintln!("skipped: a file of somebody else, which only root can make");
         return faults;
     }
-    let of_another = |path: &Path, place: &RegionFolder| {
-        copy(path, place);
-        chown(path, Some(NOBODY), None).unwrap();
-    };
-    faults.push(("of somebody else", of_another, "it belongs to user 65534"));
+    faults.push((
+        "of somebody else",
+        |path: &Path, place: &RegionFolder| {
+            copy(path, place);
+            chown(path, Some(NOBODY), None).unwrap();
+        },
+        "it belongs to user 65534",
+    ));
     faults
 }
 

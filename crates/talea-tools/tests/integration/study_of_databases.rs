@@ -57,8 +57,9 @@ fn counts_agree_exactly(report: &Value) {
         assert!(number(client, "mean_ms") > number(sampled, "mean_response_ms"), "{client}");
         // A busy machine scrapes late, which shifts rates; their tolerance has tests of its own.
         let differences = case["differences"].as_array().unwrap().iter();
-        let is_rate = |words: &&Value| words.as_str().unwrap().contains(" a second, at most: ");
-        assert!(differences.clone().all(|words| is_rate(&words)), "{case}");
+        for words in differences.clone() {
+            assert!(words.as_str().unwrap().contains(" a second, at most: "), "{case}");
+        }
         // In a case that is longer than its windows every query of the appendix finds something.
         let queries = case["queries"].as_array().unwrap();
         assert_eq!(queries.len(), 7);

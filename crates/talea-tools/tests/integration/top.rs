@@ -186,11 +186,13 @@ fn a_window_covers_as_much_time_as_it_is_asked_to() {
     let requests = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&requests);
     let family = "http_request_duration_seconds";
-    let metrics = move |_| {
-        let count = counted.load(SeqCst);
-        format!("# TYPE {family} histogram\n{family}_count{{route=\"/a\"}} {count}\n")
-    };
-    let service = StandIn::counting(metrics, |_, request| answer(request));
+    let service = StandIn::counting(
+        move |_| {
+            let count = counted.load(SeqCst);
+            format!("# TYPE {family} histogram\n{family}_count{{route=\"/a\"}} {count}\n")
+        },
+        |_, request| answer(request),
+    );
     let windows = ["1h", "1s"].map(|window| {
         let terminal = Terminal::new(80, 24);
         let command = command(Path::new(&service.metrics_url()));

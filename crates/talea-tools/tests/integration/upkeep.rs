@@ -165,17 +165,16 @@ fn concurrent_increments_count_before_or_after_and_never_twice_or_not_at_all() {
     let took: Histogram<Seconds> = registry.register(Opts::new("took", "Time.")).unwrap();
     let (begun, ended) = (AtomicU64::new(0), AtomicU64::new(0));
     let is_over = AtomicBool::new(false);
-    let work = || {
-        while !is_over.load(SeqCst) {
-            begun.fetch_add(1, SeqCst);
-            orders.inc();
-            took.observe(Duration::from_millis(3));
-            ended.fetch_add(1, SeqCst);
-        }
-    };
     scope(|scope| {
         (0..3).for_each(|_| {
-            scope.spawn(work);
+            scope.spawn(|| {
+                while !is_over.load(SeqCst) {
+                    begun.fetch_add(1, SeqCst);
+                    orders.inc();
+                    took.observe(Duration::from_millis(3));
+                    ended.fetch_add(1, SeqCst);
+                }
+            });
         });
         for _ in 0..5 {
             sleep(Duration::from_millis(20));

@@ -18,12 +18,18 @@ pub(crate) fn read(path: &Path) -> Vec<Sample> {
     let header =
         "round,client,step,intended_us,started_us,took_us,status,failure,response_us,at_least";
     assert_eq!(lines.next(), Some(header));
-    let sample = |line: &str| {
-        let fields: Vec<&str> = line.split(',').collect();
-        assert_eq!((fields[0], fields[2], fields[6], fields[7]), ("1", "hello", "200", ""));
-        assert_eq!(fields[9], "false");
-        let seconds = |n: usize| fields[n].parse::<f64>().unwrap() / 1e6;
-        Sample { intended: seconds(3), started: seconds(4), took: seconds(5), response: seconds(8) }
-    };
-    lines.map(sample).collect()
+    lines
+        .map(|line: &str| {
+            let fields: Vec<&str> = line.split(',').collect();
+            assert_eq!((fields[0], fields[2], fields[6], fields[7]), ("1", "hello", "200", ""));
+            assert_eq!(fields[9], "false");
+            let seconds = |n: usize| fields[n].parse::<f64>().unwrap() / 1e6;
+            Sample {
+                intended: seconds(3),
+                started: seconds(4),
+                took: seconds(5),
+                response: seconds(8),
+            }
+        })
+        .collect()
 }

@@ -128,8 +128,12 @@ pub(crate) fn tls(more: &str) -> String {
 
 /// A section for passwords, as cheap as they can be.
 pub(crate) fn users(all: &[(&str, &str)]) -> String {
-    let user = |(name, password)| format!("  {name}: {}\n", bcrypt::hash(password, 4).unwrap());
-    "basic_auth_users:\n".to_owned() + &all.iter().copied().map(user).collect::<String>()
+    "basic_auth_users:\n".to_owned()
+        + &all
+            .iter()
+            .copied()
+            .map(|(name, password)| format!("  {name}: {}\n", bcrypt::hash(password, 4).unwrap()))
+            .collect::<String>()
 }
 
 /// The result of curl.
