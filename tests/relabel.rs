@@ -62,11 +62,11 @@ fn registry() -> Registry {
 }
 
 fn rules(lines: &str) -> Vec<Rule> {
-    let all: Vec<serde_norway::Value> = serde_norway::from_str(lines).unwrap();
+    let all: Vec<serde_json::Value> = serde_saphyr::from_str(lines).unwrap();
     all.iter().map(rule).collect()
 }
 
-fn rule(yaml: &serde_norway::Value) -> Rule {
+fn rule(yaml: &serde_json::Value) -> Rule {
     let text = |key: &str| {
         yaml.get(key).map(|value| value.as_str().map_or_else(|| "true".to_owned(), str::to_owned))
     };
