@@ -72,9 +72,10 @@ MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p tal
 test: setup-test lint ## Run everything that CI runs
 	scripts/beside '$(MAKE) test-models test-packages test-web test-python' '$(MAKE) test-rust test-php'
 
-lint: setup-lint ## Check format, circles of imports, clippy, rustdoc, the book, and dependencies (CRATE=name: one crate)
+lint: setup-lint ## Check format, circles of imports, closures, clippy, rustdoc, the book, and dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
 	scripts/circles
+	scripts/closures
 	$(CARGO) clippy --locked $(CRATES) $(TRACING) --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked $(CRATES) $(TRACING) --no-deps $(DOCUMENTED)
 	$(CARGO) deny --locked check bans licenses sources

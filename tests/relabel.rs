@@ -80,7 +80,7 @@ fn rule(yaml: &serde_json::Value) -> Rule {
         Some(other) => panic!("{other}"),
     };
     let mut rule = Rule::new(action);
-    if let Some(names) = yaml.get("source_labels").and_then(|names| names.as_sequence()) {
+    if let Some(names) = yaml.get("source_labels").and_then(|names| names.as_array()) {
         rule = rule.source_labels(names.iter().map(|name| name.as_str().unwrap()));
     }
     if let Some(separator) = text("separator") {

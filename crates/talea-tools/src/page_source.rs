@@ -65,8 +65,7 @@ impl Source {
 }
 
 fn read_region(place: &RegionPlace, reader: Option<Arc<Reader>>) -> Result<(Arc<Reader>, Reading)> {
-    let is_same = |reader: &Arc<Reader>| matches!(reader.standing(), Ok(Standing::Same));
-    let reader = match reader.filter(is_same) {
+    let reader = match reader.filter(|reader| matches!(reader.standing(), Ok(Standing::Same))) {
         Some(reader) => reader,
         None => Arc::new(place.open()?),
     };

@@ -96,8 +96,9 @@ impl<'a> Chart<'a> {
     fn draw<'b>(&self, area: &Area<'b>) -> Drawn<'b> {
         let (seconds, top) = (self.duration(), self.top());
         let mut chart = framed(area).build_cartesian_2d(0.0..seconds, 0.0..top)?;
-        let written = |value: &f64| tick(*value, top);
-        axes(&mut chart, &|value| format!("{} s", tick(*value, seconds)), &written)?;
+        axes(&mut chart, &|value| format!("{} s", tick(*value, seconds)), &|value: &f64| {
+            tick(*value, top)
+        })?;
 
         if let Some(peaks) = &self.peaks {
             chart.draw_series(LineSeries::new(

@@ -192,11 +192,11 @@ impl Changes {
         }
         let mut events = Vec::new();
         for (name, quantity, turn) in turns {
-            let is_it = |it: &&Change| it.endpoint == *name && it.quantity == quantity;
             let has_begun = matches!(turn, Turn::Changed(_));
             self.begun[quantity as usize] += u64::from(has_begun);
             let all = if has_begun { &self.current } else { &before };
-            let change = all.iter().find(is_it).cloned();
+            let change =
+                all.iter().find(|it| it.endpoint == *name && it.quantity == quantity).cloned();
             events.extend(change.map(|change| Event { change, has_begun }));
         }
         events

@@ -184,11 +184,10 @@ fn what_is_no_lasting_change_for_the_worse_gives_no_alarm() {
 #[test]
 fn a_change_ends_when_all_is_as_before_or_after_an_hour() {
     let mut random = fastrand::Rng::with_seed(3);
-    let like = |second| {
+    let found = API.watched(1_000 + HOUR + 600, &mut random, |second| {
         let is_slow = (600..700).contains(&second) || second >= 1_000;
         Second { latency: if is_slow { 5.0 } else { 1.0 }, ..USUAL }
-    };
-    let found = API.watched(1_000 + HOUR + 600, &mut random, like);
+    });
     let turns: Vec<Turn> = found.iter().map(|it| it.2).collect();
     let changed = |second: i64| Turn::Changed(second * 1000);
     assert_eq!(turns, [changed(600), Turn::Back, changed(1_000), Turn::Adopted], "{found:?}");

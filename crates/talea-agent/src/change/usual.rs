@@ -27,11 +27,13 @@ pub(super) fn bound_of(bucket: i16) -> f64 {
 pub(super) fn quantile(counts: &Counts, quantile: f64) -> Option<f64> {
     let rank = counts.values().sum::<f64>() * quantile;
     let mut below = 0.0;
-    let reaches = |count: &f64| {
-        below += count;
-        below >= rank
-    };
-    let at = counts.values().position(reaches).unwrap_or(counts.len().saturating_sub(1));
+    let at = counts
+        .values()
+        .position(|count: &f64| {
+            below += count;
+            below >= rank
+        })
+        .unwrap_or(counts.len().saturating_sub(1));
     counts.keys().nth(at).map(|bucket| bound_of(*bucket))
 }
 

@@ -155,8 +155,10 @@ impl Watch {
     pub(super) fn recent(&self, last: Millis) -> Counts {
         let mut all = Usual::default();
         let now = self.recent.back().map_or(0, |last| last.0);
-        let is_wanted = |(time, _): &&(Millis, Counts)| now - time < last;
-        self.recent.iter().filter(is_wanted).for_each(|(_, counts)| all.add(counts));
+        self.recent
+            .iter()
+            .filter(|(time, _)| now - time < last)
+            .for_each(|(_, counts)| all.add(counts));
         all.into_counts()
     }
 }

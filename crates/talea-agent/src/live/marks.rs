@@ -172,9 +172,8 @@ mod tests {
         let mut watch = Watch::default();
         let mut next = |at, processes, last_death| {
             let marks = watch.next(at, &page(processes, last_death));
-            let short = |mark: &Mark| (mark.unix_millis, mark.kind, mark.text.clone());
             assert!(marks.iter().all(|mark| mark.of == "shop"));
-            marks.iter().map(short).next()
+            marks.iter().map(|mark| (mark.unix_millis, mark.kind, mark.text.clone())).next()
         };
         let none = None;
         assert_eq!(next(1_000, 2, None), none, "they were there before");

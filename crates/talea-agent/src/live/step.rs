@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::health::Health;
 use super::reading::Reading;
 use super::regions::{KnownRegions, Regions};
-use super::requests::{Counted, Counts, Requests, family_of};
+use super::requests::{Counts, Requests, family_of};
 
 /// The most series whose counts are kept while they are missing.
 const MOST_HIDDEN: usize = 10_000;
@@ -52,13 +52,15 @@ impl Moment {
             shown.map(|(key, it)| (family_of(key), regions.known(&it.region))).collect();
         let known = before.into_iter().flat_map(|it| it.hidden.0.iter().chain(&it.requests.0));
         let known = known.flat_map(|(name, all)| all.iter().map(move |(key, it)| (name, key, it)));
-        let is_hidden = |(_, key, it): &(&String, &String, &Counted)| {
-            // One that is missing from a family that is shown was removed.
-            let may_come = regions.may_miss(&it.region) || unreadable.have(&it.region);
-            may_come && !shown.contains(&(family_of(key), regions.known(&it.region)))
-        };
         let mut hidden = Requests::default();
-        for (name, key, series) in known.filter(is_hidden).take(MOST_HIDDEN) {
+        for (name, key, series) in known
+            .filter(|(_, key, it)| {
+                // One that is missing from a family that is shown was removed.
+                let may_come = regions.may_miss(&it.region) || unreadable.have(&it.region);
+                may_come && !shown.contains(&(family_of(key), regions.known(&it.region)))
+            })
+            .take(MOST_HIDDEN)
+        {
             hidden.0.entry(name.clone()).or_default().insert(key.clone(), series.clone());
         }
         Self {

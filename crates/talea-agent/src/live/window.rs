@@ -187,11 +187,13 @@ mod tests {
     /// A reading at some time, of endpoints with so many requests and errors, by a process that started
     /// then.
     fn reading(at: Instant, started: u32, endpoints: &[(&str, u64, u64)]) -> Reading {
-        let by_status = |(name, requests, errors): &(&str, u64, u64)| {
-            [("2xx", requests - errors), ("5xx", *errors)]
-                .map(|(status, count)| (format!("route=\"{name}\",status=\"{status}\""), count))
-        };
-        let series: Vec<_> = endpoints.iter().flat_map(by_status).collect();
+        let series: Vec<_> = endpoints
+            .iter()
+            .flat_map(|(name, requests, errors)| {
+                [("2xx", requests - errors), ("5xx", *errors)]
+                    .map(|(status, count)| (format!("route=\"{name}\",status=\"{status}\""), count))
+            })
+            .collect();
         let series: Vec<_> = series.iter().map(|(labels, count)| (&**labels, *count)).collect();
         let started = pages::gauge("process_start_time_seconds", &[("", started)]);
         let families = pages::read(&(pages::requests(&series) + &started));

@@ -43,14 +43,16 @@ pub fn sparkline(numbers: &[f64], width: usize) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let shown = &numbers[numbers.len().saturating_sub(width)..];
     let most = shown.iter().copied().fold(0.0, f64::max);
-    let bar = |number: &f64| {
-        if most <= 0.0 || *number <= 0.0 {
-            return ' ';
-        }
-        let height = (number / most * BARS.len() as f64).ceil() as usize;
-        BARS[height.clamp(1, BARS.len()) - 1]
-    };
-    let bars: String = shown.iter().map(bar).collect();
+    let bars: String = shown
+        .iter()
+        .map(|number: &f64| {
+            if most <= 0.0 || *number <= 0.0 {
+                return ' ';
+            }
+            let height = (number / most * BARS.len() as f64).ceil() as usize;
+            BARS[height.clamp(1, BARS.len()) - 1]
+        })
+        .collect();
     format!("{bars:>width$}")
 }
 

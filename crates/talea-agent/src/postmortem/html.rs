@@ -98,8 +98,8 @@ fn over_time(
     number: impl Fn(&Second) -> Option<f64>,
 ) -> Markup {
     let begin = record.seconds.first().map_or(0, |second| second.unix_millis);
-    let at = |second: &Second| (second.unix_millis - begin) as f64 / 1e3;
-    let seconds: Vec<f64> = record.seconds.iter().map(at).collect();
+    let seconds: Vec<f64> =
+        record.seconds.iter().map(|second| (second.unix_millis - begin) as f64 / 1e3).collect();
     let values: Vec<Option<f64>> = record.seconds.iter().map(number).collect();
     let most = values.iter().flatten().copied().reduce(f64::max);
     if values.iter().flatten().count() < 2 || seconds.last() <= Some(&0.0) {

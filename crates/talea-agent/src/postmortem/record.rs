@@ -257,10 +257,7 @@ fn endpoints(ticks: &[Tick], last: Duration) -> Vec<Endpoint> {
         last_seen.add(&tick.reading());
     }
     let last_seen = last_seen.table();
-    let in_flight = |name: &str| {
-        let row = last_seen.rows.iter().find(|row| row.name == name);
-        row.and_then(|row| row.in_flight)
-    };
+    let last_rows = &last_seen.rows;
     let table = window.table();
     let mut endpoints: Vec<Endpoint> = table
         .rows
@@ -270,7 +267,7 @@ fn endpoints(ticks: &[Tick], last: Duration) -> Vec<Endpoint> {
             requests: row.count.round() as u64,
             errors: row.errors,
             times: row.times.clone(),
-            in_flight: in_flight(&row.name),
+            in_flight: last_rows.iter().find(|it| it.name == row.name).and_then(|it| it.in_flight),
         })
         .filter(|endpoint| endpoint.requests > 0 || endpoint.in_flight.is_some_and(|it| it > 0.0))
         .collect();
@@ -397,11 +394,10 @@ mod tests {
             (&["shop"][..], ["eu", "us"], vec![("GET /a eu", 3), ("GET /a us", 3)]),
             (&["shop", "bar"], ["shop", "bar"], vec![("GET /a", 3)]),
         ] {
-            let time =
-                |after| Time { unix_millis: after as i64, steady: Duration::from_millis(after) };
             let ticks = [5, 8].map(|count| {
                 let families = page(regions, labels, count);
-                Tick::of(time(count), Duration::from_secs(count), families, "shop", REGION)
+                let time = Time { unix_millis: count as i64, steady: Duration::from_millis(count) };
+                Tick::of(time, Duration::from_secs(count), families, "shop", REGION)
             });
             let found = endpoints(&ticks, Duration::from_secs(60));
             let found: Vec<_> = found.iter().map(|it| (it.name.as_str(), it.requests)).collect();

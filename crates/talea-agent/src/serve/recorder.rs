@@ -192,9 +192,9 @@ mod tests {
         let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let mut bytes = vec![0; 1 << 20];
         file.read_exact_at(&mut bytes, 0).unwrap();
-        let is_count = |word: &[u8]| word == 12_345_u64.to_le_bytes();
         let words = bytes.chunks(8).enumerate();
-        let counts: Vec<usize> = words.filter(|it| is_count(it.1)).map(|(n, _)| n).collect();
+        let counts = words.filter(|(_, word)| *word == 12_345_u64.to_le_bytes());
+        let counts: Vec<usize> = counts.map(|(n, _)| n).collect();
         let [count] = counts[..] else { panic!("{counts:?}") };
         file.write_all_at(&[0; 8], count as u64 * 8).unwrap();
         let sources = Sources { files: vec![path], ..Sources::default() };

@@ -144,11 +144,12 @@ mod tests {
 
     fn template(text: &str, form: Form) -> Result<Template, String> {
         let mut template = Template::default();
-        let mut place = |name: &str| match name {
-            "id" => Ok(0),
-            other => Err(format!("no {other}")),
-        };
-        template.push(text, form, &mut place).map(|()| template)
+        template
+            .push(text, form, &mut |name: &str| match name {
+                "id" => Ok(0),
+                other => Err(format!("no {other}")),
+            })
+            .map(|()| template)
     }
 
     fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, NoRequest> {

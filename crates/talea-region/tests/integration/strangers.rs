@@ -101,7 +101,9 @@ fn siblings_are_held_to_the_same_rule() {
 }
 
 /// Each kind of entry that is no file, and how it is made.
-const ENTRIES: [(&str, fn(&Path)); 4] = [
+type Make = fn(&Path);
+
+const ENTRIES: [(&str, Make); 4] = [
     ("a symbolic link", |path| symlink("/dev/shm/elsewhere", path).unwrap()),
     ("a directory", |path| fs::create_dir(path).unwrap()),
     ("a FIFO", |path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success())),

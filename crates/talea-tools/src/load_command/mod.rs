@@ -16,7 +16,7 @@ use crate::arguments::LoadArguments;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
 use talea_load::descriptors;
-use talea_study::compare::{Condition, report_conditions};
+use talea_study::compare::report_conditions;
 use talea_study::progress::Progress;
 use talea_study::study::{Case, CaseResult, Clients, Measures, Times};
 use talea_view::screen::{self, note};
@@ -40,8 +40,9 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     let meters = Meters::new(plan.scenario.steps.len())?;
     let live = LivePage::start(arguments.live.live, "load")?;
     if let Some(watcher) = live.watcher() {
-        let round = |round: u64| ((round + 1).to_string(), plan.model.to_string());
-        let rounds = (0..arguments.rounds).map(round).collect();
+        let rounds = (0..arguments.rounds)
+            .map(|round: u64| ((round + 1).to_string(), plan.model.to_string()))
+            .collect();
         watcher.begin_run(&plan.target.to_string(), rounds, &meters);
     }
     let warmed_up = match arguments.warm_up {
@@ -88,8 +89,9 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         file.write(&plan.scenario, &mut kept)?;
     }
     printed?;
-    let judge = |condition: &Condition| condition.judge_load(&measures).into_iter().collect();
-    let fails = report_conditions(&arguments.fail_if, judge);
+    let fails = report_conditions(&arguments.fail_if, |condition| {
+        condition.judge_load(&measures).into_iter().collect()
+    });
     let interrupted = stop.is_requested() && {
         let all = rounds.len() as u64 == arguments.rounds;
         !all || rounds.iter().any(|round| round.interrupted)

@@ -161,8 +161,12 @@ impl State {
 
     /// The rows that pass the filter, in the order that was chosen, but for those that changed, which are first.
     pub(super) fn rows(&self) -> Vec<&Row> {
-        let passes = |row: &&Row| row.name.to_lowercase().contains(&self.filter);
-        let mut rows: Vec<&Row> = self.table.rows.iter().filter(passes).collect();
+        let mut rows: Vec<&Row> = self
+            .table
+            .rows
+            .iter()
+            .filter(|row| row.name.to_lowercase().contains(&self.filter))
+            .collect();
         rows.sort_by(|one, other| {
             let order = self.sorted_by.compare(other, one);
             let order = if self.is_reversed { order.reverse() } else { order };
@@ -178,8 +182,7 @@ impl State {
 
     /// The place of the cursor among these rows: at the first if its endpoint is not there.
     pub(super) fn cursor(&self, rows: &[&Row]) -> usize {
-        let is_it = |row: &&Row| self.selected.as_deref() == Some(&row.name);
-        rows.iter().position(is_it).unwrap_or(0)
+        rows.iter().position(|row| self.selected.as_deref() == Some(&row.name)).unwrap_or(0)
     }
 
     /// Moves the cursor by so many rows, as far as there are any.

@@ -111,12 +111,15 @@ fn a_request_that_fails_otherwise_without_an_answer_counts_in_no_time() {
 
 #[test]
 fn a_variant_whose_slow_requests_time_out_is_not_faster() {
-    let slow = || {
-        std::thread::sleep(std::time::Duration::from_millis(100));
-        Reply::Answer(200, String::new())
-    };
     let load = Load::new();
-    let urls = [tenth(slow), tenth(|| Reply::Silence)].map(|server| server.url());
+    let urls = [
+        tenth(|| {
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            Reply::Answer(200, String::new())
+        }),
+        tenth(|| Reply::Silence),
+    ]
+    .map(|server| server.url());
     let [scenario, out] = [&load.scenario, load.folder.path()].map(|path| path.to_str().unwrap());
     let study = ["study", "--cases=2x10", "--rounds=2", "--timeout=1s", "--scenario", scenario];
     let study = [&study[..], &["--out", out, "--ab", &urls[0], &urls[1]]].concat();

@@ -116,12 +116,11 @@ impl Scene {
         let group = fs::read_to_string(self.path(file)).unwrap();
         let list = Command::new("ps").args(["-eo", "pgid=,stat="]).output().unwrap();
         // One that has ended may still wait for its parent.
-        let is_of_it = |line: &str| {
+        !stdout(&list).lines().any(|line: &str| {
             let mut words = line.split_whitespace();
             words.next() == Some(group.trim())
                 && words.next().is_some_and(|state| !state.starts_with('Z'))
-        };
-        !stdout(&list).lines().any(is_of_it)
+        })
     }
 }
 
@@ -291,11 +290,13 @@ fn a_terminal_that_closes_ends_the_target_too() {
 fn a_terminal_that_closes_does_not_end_a_study_under_nohup() {
     let may_answer = Arc::new(AtomicBool::new(false));
     let answers = Arc::clone(&may_answer);
-    let metrics = |received| metrics(REQUESTS, received);
-    let scene = Scene::of(StandIn::counting(metrics, move |_, request| {
-        until("it may answer", || answers.load(SeqCst));
-        answer(request)
-    }));
+    let scene = Scene::of(StandIn::counting(
+        |received| metrics(REQUESTS, received),
+        move |_, request| {
+            until("it may answer", || answers.load(SeqCst));
+            answer(request)
+        },
+    ));
     let mut nohup = with_default_signals("nohup");
     nohup.arg(TALEA);
     let mut nohup = scene.with_arguments(nohup, "2x20");

@@ -14,11 +14,13 @@ use crate::support::{assert_ends, json_file, sample, start, stdout, until};
 /// A service that counts the requests it receives, reports the count, and answers every request by
 /// its number.
 fn service(reply: impl Fn(u64, u16, String) -> Reply + Send + Sync + 'static) -> StandIn {
-    let metrics = |received| format!("http_requests_total {received}\n");
-    StandIn::counting(metrics, move |number, request| {
-        let (status, body) = as_expected(request);
-        reply(number, status, body)
-    })
+    StandIn::counting(
+        |received| format!("http_requests_total {received}\n"),
+        move |number, request| {
+            let (status, body) = as_expected(request);
+            reply(number, status, body)
+        },
+    )
 }
 
 fn study(service: &StandIn, cases: &str, more: &[&str]) -> StudyOutput {
@@ -155,8 +157,10 @@ fn requests_that_meet_a_connection_that_is_gone_are_shown_to_be_lost() {
 #[test]
 fn metrics_that_are_wrong_are_shown_to_disagree() {
     // It forgets one of ten.
-    let metrics = |count| format!("http_requests_total {}\n", count - count / 10);
-    let service = StandIn::counting(metrics, |_, request| answer(request));
+    let service = StandIn::counting(
+        |count| format!("http_requests_total {}\n", count - count / 10),
+        |_, request| answer(request),
+    );
     let studied = study(&service, "5x20", &[]);
     let words = "The clients sent 500 requests, the server counted 450: 50 fewer than were sent.";
     assert_eq!(studied.status, 1);
