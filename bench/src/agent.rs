@@ -1,5 +1,6 @@
 //! `talea serve`, as it was built with this program.
 
+use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -14,10 +15,10 @@ pub(crate) struct Agent {
 }
 
 impl Agent {
-    pub(crate) fn serve(region: &Path) -> Result<Self> {
+    pub(crate) fn serve_with(region: &Path, more: &[&OsStr]) -> Result<Self> {
         let program = std::env::current_exe()?.with_file_name("talea");
         let mut command = Command::new(&program);
-        command.arg("serve").arg(region).args(["--listen", "127.0.0.1:0"]);
+        command.arg("serve").arg(region).args(["--listen", "127.0.0.1:0"]).args(more);
         let mut process =
             command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().with_context(|| {
                 let program = program.display();

@@ -49,7 +49,7 @@ fn main() -> Result<()> {
     let requests = arguments.requests;
     // It ends with the process.
     thread::spawn(move || service.run(requests));
-    let mut agent = Agent::serve(&path)?;
+    let mut agent = Agent::serve_with(&path, &[])?;
     println!("{} endpoints, {requests} requests a second to each", arguments.endpoints);
     println!(
         "pages  agent's CPU, share of a core  updates a second  bytes a second to a page  history, bytes"

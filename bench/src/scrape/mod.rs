@@ -51,7 +51,7 @@ pub(crate) fn run(rounds: u32) -> Result<Vec<Row>> {
 }
 
 fn measure(bench: &str, filled: FilledRegion, rounds: u32) -> Result<Vec<Row>> {
-    let agent = Agent::serve(filled.path())?;
+    let agent = Agent::serve_with(filled.path(), &[])?;
     let idle_bytes = agent.peak_bytes()?;
     let (registry, snapshot) = (filled.registry(), filled.registry().snapshot());
     let mut scraper = registry.scraper();
