@@ -48,6 +48,17 @@ pub struct Config {
     pub(crate) ends_series: bool,
 }
 
+/// Headers without which, or with another value of which, no request would be understood.
+const OWN_HEADERS: [&str; 7] = [
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+    "x-prometheus-remote-write-version",
+];
+
 /// How values are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
@@ -136,13 +147,16 @@ impl Config {
     /// A header of each request, such as a tenant's.
     ///
     /// # Errors
-    /// The name or the value is not one of HTTP.
+    /// The name or the value is not valid in HTTP, or each request has the header anyway.
     pub fn header(mut self, name: &str, value: &str) -> Result<Self, Error> {
-        let found = || Error::Header(name.to_owned());
-        let name = HeaderName::try_from(name).map_err(|_| found())?;
-        let mut value = HeaderValue::try_from(value).map_err(|_| found())?;
+        let invalid = || Error::Header(name.to_owned());
+        let header = HeaderName::try_from(name).map_err(|_| invalid())?;
+        if OWN_HEADERS.contains(&header.as_str()) {
+            return Err(Error::OwnHeader(name.to_owned()));
+        }
+        let mut value = HeaderValue::try_from(value).map_err(|_| invalid())?;
         value.set_sensitive(true);
-        self.headers.insert(name, value);
+        self.headers.insert(header, value);
         Ok(self)
     }
 

@@ -13,8 +13,10 @@ pub enum Error {
     Label(String),
     /// This rule cannot be used.
     Rule(String),
-    /// This header has a name or a value that HTTP does not have.
+    /// This header has a name or a value that is not valid in HTTP.
     Header(String),
+    /// A request has this header anyway.
+    OwnHeader(String),
     /// A file or a folder cannot be used.
     File(PathBuf, std::io::Error),
     /// A variable of the environment has a value that cannot be used.
@@ -51,6 +53,12 @@ impl fmt::Display for Error {
                 write!(
                     f,
                     "cannot send the header {name:?}: its name or its value is not valid in HTTP"
+                )
+            }
+            Self::OwnHeader(name) => {
+                write!(
+                    f,
+                    "cannot send the header {name:?}: the pusher sets it itself; leave it out"
                 )
             }
             Self::File(path, error) => write!(f, "cannot use {}: {error}", path.display()),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use talea::{Counter, Registry, Snapshot};
 
-use super::receiver::Answer::{Close, Half, Nothing, Status, Take};
+use super::receiver::Answer::{Body, Close, Half, Nothing, Status, Take};
 use super::receiver::{Answer, LONGEST, Receiver};
 use super::registry::{config, one_of_each, opts, series};
 use crate::Pusher;
@@ -57,7 +57,7 @@ fn each_response_has_the_end_that_the_protocol_says() {
     // The versions of the requests, whether the samples end as sent, as refused or as not written.
     const V2: &str = "2.0.0";
     const V1: &str = "0.1.0";
-    let cases: [(&[Answer], &[&str], &str); 19] = [
+    let cases: [(&[Answer], &[&str], &str); 24] = [
         (&[Take], &[V2], "sent"),
         (&[Status(500, ""), Take], &[V2, V2], "sent"),
         (&[Status(503, "Retry-After: 0\r\n"), Status(502, ""), Take], &[V2, V2, V2], "sent"),
@@ -67,6 +67,12 @@ fn each_response_has_the_end_that_the_protocol_says() {
         (&[Close, Take], &[V2, V2], "sent"),
         (&[Half, Take], &[V2, V2], "sent"),
         (&[Status(307, "Location: http://127.0.0.1:1/\r\n"), Take], &[V2, V2], "sent"),
+        (&[Status(504, ""), Take], &[V2, V2], "sent"),
+        // What a body says is for people, whether it is cut off or longer than anybody reads.
+        (&[Body(200, WRITTEN, 100, 10)], &[V2], "not written but 5"),
+        (&[Body(400, WRITTEN, 100, 10)], &[V2], "refused but 5"),
+        (&[Body(400, WRITTEN, 1 << 20, 1 << 20)], &[V2], "refused but 5"),
+        (&[Body(503, "", 1 << 20, 1 << 20), Take], &[V2, V2], "sent"),
         (&[Status(401, "")], &[V2], "refused"),
         (&[Status(404, "")], &[V2], "refused"),
         (&[Status(408, "")], &[V2], "refused"),
@@ -302,6 +308,13 @@ fn what_cannot_be_used_is_an_error_that_says_so() {
     let error = start(plain().label("__name__", "x"));
     assert!(error.contains("\"__name__\""), "{error}");
     assert!(plain().header("a b", "c").is_err() && plain().header("a", "b\nc").is_err());
+    for name in ["Content-Type", "content-encoding", "Content-Length", "Transfer-Encoding", "Host"]
+        .into_iter()
+        .chain(["Connection", "X-Prometheus-Remote-Write-Version"])
+    {
+        let error = plain().header(name, "1").unwrap_err().to_string();
+        assert!(error.contains("sets it itself"), "{name}: {error}");
+    }
     let error = start(config("https://127.0.0.1:1/").ca_file("/nowhere/ca.pem"));
     assert!(error.contains("/nowhere/ca.pem"), "{error}");
     let error = start(plain().queue_in("/dev/null/queue"));

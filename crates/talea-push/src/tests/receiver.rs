@@ -24,8 +24,10 @@ pub(crate) enum Answer {
     Status(u16, &'static str),
     /// The connection is closed.
     Close,
-    /// A response that is cut off.
+    /// A response whose head is cut off.
     Half,
+    /// A status and lines of headers, with a body of a length, of which so much is sent before the connection is closed.
+    Body(u16, &'static str, usize, usize),
     /// There is no response.
     Nothing,
 }
@@ -117,6 +119,12 @@ impl Receiver {
                 Answer::Take => taken(&received),
                 Answer::Status(status, headers) => respond(status, headers),
                 Answer::Half => "HTTP/1.1 200 OK\r\nContent-".to_owned(),
+                Answer::Body(status, headers, length, sent) => {
+                    let head = format!(
+                        "HTTP/1.1 {status} So\r\nContent-Length: {length}\r\n{headers}\r\n"
+                    );
+                    head + &"x".repeat(sent)
+                }
                 Answer::Close | Answer::Nothing => String::new(),
             };
             state.received.push(received);
@@ -129,7 +137,7 @@ impl Receiver {
             // The client may have gone meanwhile.
             let stream = reader.get_mut();
             let is_sent = stream.write_all(response.as_bytes()).and_then(|()| stream.flush());
-            if is_sent.is_err() || matches!(next, Answer::Half) {
+            if is_sent.is_err() || matches!(next, Answer::Half | Answer::Body(..)) {
                 return;
             }
         }
