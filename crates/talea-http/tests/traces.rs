@@ -32,11 +32,12 @@ async fn trace(request: Request, next: Next) -> Response {
     next.run(request).instrument(span).await
 }
 
+async fn streamed() -> Body {
+    let pieces = ["a", "b"].map(Ok::<_, std::io::Error>);
+    Body::from_stream(futures_util::stream::iter(pieces))
+}
+
 fn app(registry: &Registry, convention: Convention) -> axum::Router {
-    let streamed = || async {
-        let pieces = ["a", "b"].map(Ok::<_, std::io::Error>);
-        Body::from_stream(futures_util::stream::iter(pieces))
-    };
     Router::new()
         .route("/plain", get(|| async { "plain" }))
         .route("/streamed", get(streamed))

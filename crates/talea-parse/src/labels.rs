@@ -186,8 +186,8 @@ mod tests {
 
     #[test]
     fn each_label_has_a_place() {
-        let placed =
-            |raw| LabelsRef::new(raw).placed().map(|l| (l.at, l.value_at)).collect::<Vec<_>>();
-        assert_eq!(placed(r#"a="1","b"="2""#), [(0, 3), (6, 11)]);
+        let placed = LabelsRef::new(r#"a="1","b"="2""#).placed();
+        let places: Vec<_> = placed.map(|label| (label.at, label.value_at)).collect();
+        assert_eq!(places, [(0, 3), (6, 11)]);
     }
 }

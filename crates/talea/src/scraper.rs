@@ -179,9 +179,10 @@ impl<S: Scrapable> Scraper<S> {
         let escaping = self.encoder.escaping();
         let is = |kind, family: &str| {
             let shown = escaping.name(family);
-            let takes =
-                |name: &str| names::takes(kind, family, name) || names::takes(kind, &shown, name);
-            names.iter().any(|name| takes(name.as_ref()))
+            names
+                .iter()
+                .map(AsRef::as_ref)
+                .any(|name| names::takes(kind, family, name) || names::takes(kind, &shown, name))
         };
         // The kind of a family is known only once it is in a snapshot.
         self.take(&|family| Kind::ALL.into_iter().any(|kind| is(kind, family)));

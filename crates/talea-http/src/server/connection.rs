@@ -10,8 +10,8 @@ use tokio::sync::watch;
 
 use super::counts::{Counts, Reason};
 use super::gate::{AcceptedConnection, Gate};
+use super::gated_app::GatedApp;
 use super::phase::Phase;
-use super::requests::Requests;
 use super::socket::Socket;
 
 #[cfg(not(feature = "http2"))]
@@ -43,7 +43,7 @@ mod http2 {
 /// Serves connections by HTTP/1, and by HTTP/2 if the gate allows it.
 pub(super) struct Protocols {
     gate: Arc<dyn Gate>,
-    requests: Arc<Requests>,
+    app: Arc<GatedApp>,
     counts: Arc<Counts>,
     stopping: watch::Receiver<bool>,
     #[cfg(feature = "http2")]
@@ -59,7 +59,7 @@ impl Protocols {
         stopping: watch::Receiver<bool>,
     ) -> Self {
         Self {
-            requests: Arc::new(Requests { app, gate: gate.clone() }),
+            app: Arc::new(GatedApp { app, gate: gate.clone() }),
             gate,
             counts,
             stopping,
@@ -91,8 +91,8 @@ impl Protocols {
         phase.handshake_done();
         let AcceptedConnection { transport, http2 } = accepted;
         let transport = transport.watched(phase.clone());
-        let requests = self.requests.clone();
-        let service = service_fn(move |request| requests.clone().respond(request, client, &phase));
+        let app = self.app.clone();
+        let service = service_fn(move |request| app.clone().respond(request, client, &phase));
         #[cfg(feature = "http2")]
         let protocol = if http2 { &self.any } else { &self.http1 };
         #[cfg(not(feature = "http2"))]

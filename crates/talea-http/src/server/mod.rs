@@ -3,27 +3,27 @@
 //! [`Server`] serves any [`Router`]. [`MetricsServer`](crate::MetricsServer) and the agent use
 //! it. Each connection has an entry in the table of `connections`; the number of entries is
 //! limited. The task in `connection` serves it: after the [`Gate`] has accepted it (TLS, for
-//! example), hyper reads requests from its `transport` and gets responses from `requests`. Both
+//! example), hyper reads requests from its `transport` and gets responses from `gated_app`. Both
 //! note the connection's state in its `phase`. A watch reads all phases and closes connections that
 //! exceed one of the [`Limits`]. [`Counts`] has the numbers of connections, also by the reason for
 //! which they were closed.
 
 mod address;
-mod body;
 mod connection;
 mod connections;
 mod counts;
 mod gate;
+mod gated_app;
 mod head_progress;
 mod host;
 mod limits;
 mod listener;
 mod phase;
-mod requests;
 mod socket;
 mod transport;
 #[cfg(unix)]
 mod unix;
+mod watched_body;
 
 pub use self::address::Address;
 #[cfg(unix)]

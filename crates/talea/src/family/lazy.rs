@@ -73,8 +73,7 @@ impl<L: Labels<Static = L>, M: Metric + Clone> Lazy<L, M> {
     #[inline(never)]
     fn look_up(&self) -> &M {
         if self.family.bound().is_none() {
-            let early = || M::holding(Slot::late(self.family.late.origin()));
-            return self.early.get_or_init(early);
+            return self.early.get_or_init(|| M::holding(Slot::late(self.family.late.origin())));
         }
         let found = match self.family.try_with(&self.labels) {
             Ok(found) => self.kept.get_or_init(|| found.keep()),

@@ -329,8 +329,10 @@ mod tests {
     fn threads_that_fix_at_once_agree() {
         crate::label_set! { struct Raced; }
         let won: usize = std::thread::scope(|scope| {
-            let fix = |n: usize| move || usize::from(Raced::fix([format!("{}", n % 2)]).is_ok());
-            let threads: Vec<_> = (0..4).map(|n| scope.spawn(fix(n))).collect();
+            let threads = (0..4).map(|n| {
+                scope.spawn(move || usize::from(Raced::fix([format!("{}", n % 2)]).is_ok()))
+            });
+            let threads: Vec<_> = threads.collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).sum()
         });
         assert_eq!((won, Raced::all().len()), (2, 1), "those with the same list");

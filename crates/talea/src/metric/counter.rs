@@ -84,12 +84,14 @@ impl FloatCounter {
     /// infinite for good; after a wipe it is 0, whatever is added.
     #[inline]
     pub fn add(&self, x: f64) {
-        let add = |cell: &Cell| {
-            if x > 0.0 {
-                cell.add_float(x);
-            }
-        };
-        self.cell.update(add, move || self.add(x));
+        self.cell.update(
+            |cell| {
+                if x > 0.0 {
+                    cell.add_float(x);
+                }
+            },
+            move || self.add(x),
+        );
     }
 
     /// As [`Counter::add_with_exemplar`]. An `x` that [`add`](Self::add) ignores is no exemplar.

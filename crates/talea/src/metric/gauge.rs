@@ -58,19 +58,23 @@ impl Gauge {
     /// ([`Opts::combine`](crate::Opts::combine)), its first call sets it.
     #[inline]
     pub fn set_max(&self, value: i64) {
-        let update = |cell: &Cell| {
-            cell.update_or_set(value as u64, |now| (value > now as i64).then_some(value as u64))
-        };
-        self.cell.update(update, move || self.set_max(value));
+        self.cell.update(
+            |cell| {
+                cell.update_or_set(value as u64, |now| (value > now as i64).then_some(value as u64))
+            },
+            move || self.set_max(value),
+        );
     }
 
     /// Lowers the value to at most `value`; its first call as in [`set_max`](Self::set_max).
     #[inline]
     pub fn set_min(&self, value: i64) {
-        let update = |cell: &Cell| {
-            cell.update_or_set(value as u64, |now| (value < now as i64).then_some(value as u64))
-        };
-        self.cell.update(update, move || self.set_min(value));
+        self.cell.update(
+            |cell| {
+                cell.update_or_set(value as u64, |now| (value < now as i64).then_some(value as u64))
+            },
+            move || self.set_min(value),
+        );
     }
 
     /// The value, of this process where each has its own; 0 if it is not installed.
@@ -115,26 +119,30 @@ impl FloatGauge {
     pub fn set_max(&self, value: f64) {
         // −0.0 has the bits of the smallest integer.
         let bits = (value + 0.0).to_bits();
-        let update = |cell: &Cell| {
-            cell.update_or_set(bits, |now| {
-                let now = f64::from_bits(now);
-                (value > now || now.is_nan()).then_some(bits)
-            })
-        };
-        self.cell.update(update, move || self.set_max(value));
+        self.cell.update(
+            |cell| {
+                cell.update_or_set(bits, |now| {
+                    let now = f64::from_bits(now);
+                    (value > now || now.is_nan()).then_some(bits)
+                })
+            },
+            move || self.set_max(value),
+        );
     }
 
     /// Lowers the value to at most `value`; its first call, and NaN, as in [`set_max`](Self::set_max).
     #[inline]
     pub fn set_min(&self, value: f64) {
         let bits = (value + 0.0).to_bits();
-        let update = |cell: &Cell| {
-            cell.update_or_set(bits, |now| {
-                let now = f64::from_bits(now);
-                (value < now || now.is_nan()).then_some(bits)
-            })
-        };
-        self.cell.update(update, move || self.set_min(value));
+        self.cell.update(
+            |cell| {
+                cell.update_or_set(bits, |now| {
+                    let now = f64::from_bits(now);
+                    (value < now || now.is_nan()).then_some(bits)
+                })
+            },
+            move || self.set_min(value),
+        );
     }
 
     /// Takes this process's value out; false if the process has one nevertheless, as [`Cell::unset`] says.

@@ -258,10 +258,10 @@ impl Native {
     #[inline(never)]
     fn make_segment(&self, octave: Octave) -> Option<Segment> {
         let Self { segments, octaves } = *self;
-        let made = || segments.made().map(|(n, segment)| (n, segment.tag()));
         loop {
             let level = segments.level();
-            match octaves.segment(octave, made(), level) {
+            let made = segments.made().map(|(n, segment)| (n, segment.tag()));
+            match octaves.segment(octave, made, level) {
                 Ok((cells, tag)) => return segments.make(octaves.segment_of(octave), cells, tag),
                 Err(coarser) => segments.set_level(level, coarser),
             }

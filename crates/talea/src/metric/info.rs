@@ -155,7 +155,9 @@ impl Info<DynamicLabels> {
 
 /// A name that can be a label's, in quotes.
 fn usable(name: &str) -> Cow<'_, str> {
-    let is_unusable = |c: char| matches!(c, '"' | '\\') || c.is_control();
+    fn is_unusable(c: char) -> bool {
+        matches!(c, '"' | '\\') || c.is_control()
+    }
     match name {
         "__name__" => Cow::Borrowed("_name__"),
         _ if name.contains(is_unusable) => Cow::Owned(name.replace(is_unusable, "_")),

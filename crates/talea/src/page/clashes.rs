@@ -92,11 +92,11 @@ pub(super) fn settle(
     parts: &[Part],
     conflicts: &mut Vec<Conflict>,
 ) {
-    let of = |range: &Range<usize>| {
+    let groups = groups.iter().map(|range| {
         let first = entries[range.start];
         Group { entries: range.clone(), kind: first.kind(parts), name: first.name(parts) }
-    };
-    let groups: Vec<Group<'_>> = groups.iter().map(of).collect();
+    });
+    let groups: Vec<Group<'_>> = groups.collect();
     let mut taken = TakenNames::default();
     // The names in OpenMetrics include those of the other format.
     if !groups.iter().any(|group| taken.take(group.kind, group.name, 0).is_some()) {
@@ -108,8 +108,7 @@ pub(super) fn settle(
     }
     let mut by_rank: Vec<usize> = (0..groups.len()).collect();
     by_rank.sort_by_key(|n| std::cmp::Reverse(rank(&entries[groups[*n].entries.clone()], parts)));
-    let is_shown = |n: &usize| entries[groups[*n].entries.clone()].iter().any(|it| it.is_shown);
-    by_rank.retain(is_shown);
+    by_rank.retain(|n| entries[groups[*n].entries.clone()].iter().any(|it| it.is_shown));
     let rivals = TextFormat::ALL.map(|format| untyped(format, &groups, &by_rank));
     for n in by_rank {
         let Group { entries: range, kind, name } = &groups[n];

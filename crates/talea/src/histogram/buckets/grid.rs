@@ -169,8 +169,7 @@ impl Grid {
                 Some((false, bucket_of(bound as f64 / self.layout.per_unit, COARSEST)))
             }
             Numbers::Floats => {
-                let largest = |bound: Option<&u64>| bound.map_or(f64::MAX, |&bound| float(bound));
-                let upper = largest(self.bounds.get(n));
+                let upper = self.bounds.get(n).map_or(f64::MAX, |&bound| float(bound));
                 if upper.abs() <= FLOAT_ZERO {
                     return None;
                 }

@@ -13,20 +13,22 @@ use ::http::{HeaderValue, Request, Response, StatusCode, Version};
 use hyper::body::{Body as _, Incoming};
 use tower_service::Service;
 
-use super::body::WatchedBody;
 use super::gate::Gate;
 use super::host::fault_of_host;
 use super::phase::{Phase, ResponseGuard};
+use super::watched_body::WatchedBody;
 
+/// An application behind a gate.
 #[derive(Debug)]
-pub(super) struct Requests {
+pub(super) struct GatedApp {
     pub(super) app: Router,
     pub(super) gate: Arc<dyn Gate>,
 }
 
-impl Requests {
-    /// Responds to one request. The request's body is dropped unread, so that it takes no memory. Over HTTP/1 it is
-    /// the last request of its connection then: where the next one begins would depend on that body.
+impl GatedApp {
+    /// Responds to one request. The request's body is dropped unread, so that it takes no memory. Over
+    /// HTTP/1 such a request is the last one of its connection: the place where the next one begins
+    /// would depend on that body.
     pub(super) fn respond(
         self: Arc<Self>,
         request: Request<Incoming>,
