@@ -136,6 +136,8 @@ pub struct Changes {
 struct Endpoint {
     /// In the order of [`Quantity::ALL`].
     watches: [Watch; Quantity::ALL.len()],
+    /// When each changed, by the wall clock of then: that clock and the one of the watches drift apart.
+    since: [i64; Quantity::ALL.len()],
     window: Window,
     missed: u32,
 }
@@ -184,11 +186,16 @@ impl Changes {
             let endpoint =
                 self.endpoints.entry(name.clone()).or_insert_with(|| Endpoint::new(began));
             let found = endpoint.add(began, step.length, Observed::of(requests), threshold);
+            for (quantity, turn) in &found {
+                if let Turn::Changed(since) = turn {
+                    endpoint.since[*quantity as usize] = unix_millis - (ended - since);
+                }
+            }
             turns.extend(found.into_iter().map(|(quantity, turn)| (name, quantity, turn)));
         }
         let before = std::mem::take(&mut self.current);
         for (name, endpoint) in &self.endpoints {
-            self.current.extend(endpoint.changes(name, ended, unix_millis));
+            self.current.extend(endpoint.changes(name, ended));
         }
         let mut events = Vec::new();
         for (name, quantity, turn) in turns {
@@ -224,7 +231,7 @@ fn threshold(endpoints: usize) -> f64 {
 impl Endpoint {
     fn new(now: Millis) -> Self {
         let watches = [LATENCY, ERRORS, RATE, RATE].map(|settings| Watch::new(settings, now));
-        Self { watches, window: Window::new(now), missed: 0 }
+        Self { watches, since: [0; Quantity::ALL.len()], window: Window::new(now), missed: 0 }
     }
 
     fn add(
@@ -253,14 +260,14 @@ impl Endpoint {
         turns.into_iter().filter_map(|(quantity, turn)| Some((quantity, turn?))).collect()
     }
 
-    fn changes(&self, name: &str, now: Millis, unix_millis: i64) -> Vec<Change> {
+    fn changes(&self, name: &str, now: Millis) -> Vec<Change> {
         let mut changes = Vec::new();
         for (quantity, watch) in Quantity::ALL.into_iter().zip(&self.watches) {
             let Some(since) = watch.since() else { continue };
             changes.push(Change {
                 endpoint: name.to_owned(),
                 quantity,
-                since_unix_millis: unix_millis - (now - since),
+                since_unix_millis: self.since[quantity as usize],
                 text: self.text(quantity, now - since),
             });
         }

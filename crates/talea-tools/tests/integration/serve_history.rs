@@ -12,6 +12,7 @@ use flate2::write::DeflateEncoder;
 use rustix::process::geteuid;
 
 use crate::support::agent::Agent;
+use crate::support::event_stream::EventStream;
 use crate::support::region_folder::{RegionFolder, count_orders};
 use crate::support::{TALEA, assert_refused, sample, stderr, stdout, talea};
 
@@ -130,6 +131,33 @@ fn a_history_that_cannot_be_opened_keeps_no_agent_from_serving() {
         agent.until("/postmortem", |answer| answer.status == 200);
     }
     assert!(!folder.at("elsewhere").exists());
+}
+
+#[test]
+fn a_full_disk_keeps_no_agent_from_serving() {
+    let folder = RegionFolder::new();
+    let (_registry, _counter) = count_orders(&folder.region(), 5);
+    // Seen by this agent alone, and gone with it.
+    let script = "mount -t tmpfs -o size=8k none \"$0\" && ! head -c 9k /dev/zero >\"$0/filler\" && exec \"$@\"";
+    let disk = folder.at("disk");
+    fs::create_dir(&disk).unwrap();
+    let can_mount = Command::new("unshare").args(["--mount", "true"]).status();
+    if !can_mount.is_ok_and(|status| status.success()) {
+        println!("ignored: no file system can be mounted here");
+        return;
+    }
+    let mut command = Command::new("unshare");
+    command.args(["--mount", "sh", "-c", script]).arg(&disk).args([TALEA, "serve"]);
+    let agent =
+        Agent::by(command.arg(folder.region()).arg("--history").arg(disk.join("shop.history")));
+    let agent = agent.unwrap();
+    let line = agent.says("memory has the history");
+    assert!(line.contains("No space left on device"), "{line}");
+    assert_serves(&agent, 0);
+    agent.until("/postmortem", |answer| answer.status == 200);
+    let hello = EventStream::open(&agent.address, "/live/events").next().unwrap().1;
+    let fault = hello["agentFaults"][0].as_str().unwrap();
+    assert!(fault.contains("No space left on device"), "{hello}");
 }
 
 #[test]
