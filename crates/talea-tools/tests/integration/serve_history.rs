@@ -9,7 +9,6 @@ use std::process::{Command, Output};
 
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
-use rustix::process::geteuid;
 
 use crate::support::agent::Agent;
 use crate::support::event_stream::EventStream;
@@ -134,7 +133,8 @@ fn a_history_that_cannot_be_opened_keeps_no_agent_from_serving() {
 }
 
 #[test]
-fn a_full_disk_keeps_no_agent_from_serving() {
+#[ignore = "needs root: a full disk"]
+fn as_root_a_full_disk_keeps_no_agent_from_serving() {
     let folder = RegionFolder::new();
     let (_registry, _counter) = count_orders(&folder.region(), 5);
     // Seen by this agent alone, and gone with it.
@@ -161,10 +161,8 @@ fn a_full_disk_keeps_no_agent_from_serving() {
 }
 
 #[test]
-fn neither_a_root_agent_nor_roots_postmortem_uses_the_history_of_another_user() {
-    if !geteuid().is_root() {
-        return;
-    }
+#[ignore = "needs root: a history of another user"]
+fn as_root_neither_agent_nor_postmortem_uses_the_history_of_another_user() {
     let folder = RegionFolder::new();
     let (registry, _counter) = count_orders(&folder.region(), 5);
     // Where `postmortem` looks by itself.
