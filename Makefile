@@ -28,7 +28,7 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 .PHONY: help demo study-postgres study-overhead study-agent build
 .PHONY: lint docs deny-advisories test test-api test-quick test-rust test-models test-php test-python test-web test-packages test-long
 .PHONY: dist test-dist
-.PHONY: bench bench-build bench-http bench-live bench-load bench-php bench-python bench-python-http bench-scale php setup setup-docs setup-lint setup-test
+.PHONY: bench bench-build bench-http bench-live bench-load bench-push bench-php bench-python bench-python-http bench-scale php setup setup-docs setup-lint setup-test
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -141,6 +141,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-tools --test everything_at_once
 	$(CARGO) build --release --locked -p items-api
 	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-tools --test integration study_of_databases
+	TALEA_KILLS=50 $(CARGO) test --release --locked -p talea-tools --test integration -- push_by_agent::
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
 		-- check:: current:: dashboard::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
@@ -183,6 +184,9 @@ bench-load: setup ## Compare the load generator with wrk (short: ROUNDS=2 SECOND
 	@scripts/setup --wrk
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-tools
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
+
+bench-push: setup ## Measure a push of a million series beside Prometheus in agent mode (SERIES=100000; TALEA_PROMETHEUS=$(scripts/prometheus) for 2.0)
+	scripts/bench-push $(if $(SERIES),--series $(SERIES))
 
 # Without rustup it leaves out the subject with musl.
 bench-scale: setup ## Measure one counter that more and more threads add to (THREADS=1,2,64 ROUNDS=5)
