@@ -141,7 +141,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	TALEA_MINUTES=10 $(CARGO) test --release --locked -p talea-tools --test everything_at_once
 	$(CARGO) build --release --locked -p items-api
 	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-tools --test integration study_of_databases
-	TALEA_KILLS=50 $(CARGO) test --release --locked -p talea-tools --test integration -- push_by_agent::
+	TALEA_KILLS=50 $(CARGO) test --release --locked -p talea-tests -- push_by_agent::
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
 		-- check:: current:: dashboard::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
