@@ -398,3 +398,15 @@ test('a span is asked for in bins that cover it', () => {
 test('a range has 480 bins at most', () => {
   expect([60, 300, 480, 900, 3600, 21_600, 86_400, 1e7].map(widthOf)).toEqual([0, 0, 0, 2, 10, 60, 180, 86_400]);
 });
+
+test('a death is one mark, with how the process ended if that is known', () => {
+  const service = new Service(() => undefined);
+  service.start(START);
+  const died = (text: string) => ({ t: NOW - 1000, kind: 'died' as const, of: 'shop', text });
+  const changed = (text: string) => ({ t: NOW - 1000, kind: 'changed' as const, of: 'GET /a', text });
+  const [short, long] = [died('1 gone'), died('1 gone; process 7 was killed by SIGKILL')];
+  for (const marks of [[short], [long], [short], [changed('slower')], [changed('errors')]]) {
+    Events.last.send('point', { ...point(0), marks });
+  }
+  expect(service.marks).toEqual([long, changed('slower'), changed('errors')]);
+});

@@ -268,10 +268,14 @@ export class Service {
   private learn(endpoints: EndpointName[], buckets: Range['buckets'], marks: Mark[]): void {
     for (const [id, name, family] of endpoints) this.names.set(id, { name, family });
     this.buckets.add(buckets);
-    const key = ({ t, kind, of, text }: Mark): string => JSON.stringify([t, kind, of, text]);
-    const known = new Set(this.marks.map(key));
-    const fresh = marks.filter((mark) => !known.has(key(mark)));
-    if (fresh.length) this.marks = [...this.marks, ...fresh].sort((a, b) => a.t - b.t).slice(-MOST_MARKS);
+    // The past does not say how a process ended, so its mark of a death is the shorter one of two.
+    const key = ({ t, kind, of, text }: Mark): string =>
+      JSON.stringify(kind === 'died' || kind === 'replaced' ? [t, kind, of] : [t, kind, of, text]);
+    const known = new Map(this.marks.map((mark) => [key(mark), mark]));
+    const fresh = marks.filter((mark) => mark.text.length > (known.get(key(mark))?.text.length ?? -1));
+    if (!fresh.length) return;
+    for (const mark of fresh) known.set(key(mark), mark);
+    this.marks = [...known.values()].sort((a, b) => a.t - b.t).slice(-MOST_MARKS);
   }
 
   private take(point: Point): void {

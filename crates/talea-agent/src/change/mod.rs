@@ -136,8 +136,9 @@ pub struct Changes {
 struct Endpoint {
     /// In the order of [`Quantity::ALL`].
     watches: [Watch; Quantity::ALL.len()],
-    /// When each changed, by the wall clock of then: that clock and the one of the watches drift apart.
-    since: [i64; Quantity::ALL.len()],
+    /// When each changed, by the wall clock of then, since that and the clock of the watches drift apart; and what it was
+    /// and is, as of the last requests.
+    said: [(i64, String); Quantity::ALL.len()],
     window: Window,
     missed: u32,
 }
@@ -188,13 +189,13 @@ impl Changes {
             let found = endpoint.add(began, step.length, Observed::of(requests), threshold);
             for (quantity, turn) in &found {
                 if let Turn::Changed(since) = turn {
-                    endpoint.since[*quantity as usize] = unix_millis - (ended - since);
+                    endpoint.said[*quantity as usize].0 = unix_millis - (ended - since);
                 }
             }
             turns.extend(found.into_iter().map(|(quantity, turn)| (name, quantity, turn)));
         }
         let before = std::mem::take(&mut self.current);
-        for (name, endpoint) in &self.endpoints {
+        for (name, endpoint) in &mut self.endpoints {
             self.current.extend(endpoint.changes(name, ended));
         }
         let mut events = Vec::new();
@@ -231,7 +232,7 @@ fn threshold(endpoints: usize) -> f64 {
 impl Endpoint {
     fn new(now: Millis) -> Self {
         let watches = [LATENCY, ERRORS, RATE, RATE].map(|settings| Watch::new(settings, now));
-        Self { watches, since: [0; Quantity::ALL.len()], window: Window::new(now), missed: 0 }
+        Self { watches, said: Default::default(), window: Window::new(now), missed: 0 }
     }
 
     fn add(
@@ -260,22 +261,25 @@ impl Endpoint {
         turns.into_iter().filter_map(|(quantity, turn)| Some((quantity, turn?))).collect()
     }
 
-    fn changes(&self, name: &str, now: Millis) -> Vec<Change> {
+    fn changes(&mut self, name: &str, now: Millis) -> Vec<Change> {
         let mut changes = Vec::new();
-        for (quantity, watch) in Quantity::ALL.into_iter().zip(&self.watches) {
-            let Some(since) = watch.since() else { continue };
+        for quantity in Quantity::ALL {
+            let Some(since) = self.watches[quantity as usize].since() else { continue };
+            let text = self.text(quantity, now - since);
+            let (since_unix_millis, said) = &mut self.said[quantity as usize];
+            text.into_iter().for_each(|text| *said = text);
             changes.push(Change {
                 endpoint: name.to_owned(),
                 quantity,
-                since_unix_millis: self.since[quantity as usize],
-                text: self.text(quantity, now - since),
+                since_unix_millis: *since_unix_millis,
+                text: said.clone(),
             });
         }
         changes
     }
 
-    /// What it was and what it is.
-    fn text(&self, quantity: Quantity, lasts: Millis) -> String {
+    /// What it was and what it is; `None` if nothing is known of the last minute.
+    fn text(&self, quantity: Quantity, lasts: Millis) -> Option<String> {
         let [slower, errors, more, _] = &self.watches;
         let seconds = lasts.clamp(1_000, watch::RECENT) as f64 / 1e3;
         let recent = slower.recent(watch::RECENT.min(lasts));
@@ -285,15 +289,15 @@ impl Endpoint {
             true => "requests as before".to_owned(),
             false => format!("requests {}/s → {}/s", words::rate(usual), words::rate(now)),
         };
-        match quantity {
-            Quantity::Slower => format!("{}, {requests}", slowed(slower.usual(), &recent)),
+        Some(match quantity {
+            Quantity::Slower => format!("{}, {requests}", slowed(slower.usual(), &recent)?),
             Quantity::Errors => {
-                let [usual, now] = [errors.usual(), &errors.recent(watch::RECENT.min(lasts))]
-                    .map(|counts| share(failed(counts)));
-                format!("errors {usual} → {now}, {requests}")
+                let now = failed(&errors.recent(watch::RECENT.min(lasts)))?;
+                let usual = share(failed(errors.usual()));
+                format!("errors {usual} → {}, {requests}", share(Some(now)))
             }
             Quantity::More | Quantity::Fewer => requests,
-        }
+        })
     }
 }
 
@@ -327,15 +331,15 @@ fn mean(counts: &Counts) -> f64 {
 }
 
 /// The quantile that says most of how much slower it is.
-fn slowed(usual: &Counts, now: &Counts) -> String {
+fn slowed(usual: &Counts, now: &Counts) -> Option<String> {
     let of = |level: f64| Some((quantile(usual, level)?, quantile(now, level)?));
     let (p50, p99) = (of(0.5), of(0.99));
     let has_grown = p99.is_some_and(|(usual, now)| now > LATENCY.factor * usual);
     let (name, found) = if has_grown { ("p99", p99) } else { ("p50", p50) };
-    let Some((usual, now)) = found else { return name.to_owned() };
-    let usual = in_unit(usual, Some("seconds"));
-    match now.is_finite() {
-        true => format!("{name} {usual} → {}", in_unit(now, Some("seconds"))),
-        false => format!("{name} {usual} → beyond the last bucket"),
-    }
+    let (usual, now) = found?;
+    let now = match now.is_finite() {
+        true => in_unit(now, Some("seconds")),
+        false => "beyond the last bucket".to_owned(),
+    };
+    Some(format!("{name} {} → {now}", in_unit(usual, Some("seconds"))))
 }

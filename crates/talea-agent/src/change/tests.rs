@@ -354,6 +354,19 @@ fn a_service_that_becomes_slow_is_a_change_with_its_second_and_its_numbers() {
     };
     let [usual, now] = [usual, now].map(|it| it.parse::<f64>().unwrap());
     assert!((22.0..30.0).contains(&usual) && (220.0..300.0).contains(&now), "{}", change.text);
-    assert_eq!(changes.current().len(), 1);
     assert_eq!(changes.begun(), [1, 0, 0, 0]);
+    // When no more requests come, what is said of the last ones stays.
+    let Some(before) = last else { panic!() };
+    let mut texts = Vec::new();
+    for second in 200..300 {
+        let step = Step {
+            ended: before.ended + Duration::from_secs(second - 199),
+            length: Duration::from_secs(1),
+            ..Step::between(&before, &before)
+        };
+        changes.add(1_000_000 + second as i64 * 1_000, &step);
+        texts.extend(changes.current().iter().map(|it| it.text.clone()));
+    }
+    assert_eq!(texts.len(), 100);
+    assert!(texts.iter().all(|text| text.starts_with("p99 ") && text.contains('→')), "{texts:?}");
 }

@@ -346,11 +346,10 @@ fn in_words((process, reason): (Process, Reason)) -> (Process, String) {
 
 /// Says in the marks of deaths how processes ended. An end that is known later is a mark of its own.
 fn explain(marks: &mut Vec<Mark>, ends: &[(Process, String)], unix_millis: i64) {
-    let found = marks.len();
     for (process, reason) in ends {
         let text = format!("process {} {reason}", process.pid);
         let is_its = |mark: &&mut Mark| mark.kind.is_death() && mark.of == process.region;
-        match marks[..found].iter_mut().find(is_its) {
+        match marks.iter_mut().find(is_its) {
             Some(mark) => mark.add(&text),
             None => {
                 marks.push(Mark::new(unix_millis, Kind::Died, process.region.clone(), text));
