@@ -9,7 +9,7 @@
 //! | `tokio_global_queue_depth` | tasks that wait in the queue that all workers share |
 //! | `tokio_busy_seconds_total` | time the workers spent awake, all together |
 //! | `tokio_worker_parks_total` | times that a worker ran out of work and went to sleep |
-//! | `tokio_tasks_spawned_total` | tasks spawned on the runtime, everybody's; only in a program that is built with `--cfg tokio_unstable`, where tokio reports it |
+//! | `tokio_tasks_spawned_total` | tasks spawned on the runtime by any code; only in a program that is built with `--cfg tokio_unstable`, where tokio reports it |
 //!
 //! These are the values that stable tokio reports. A worker adds to its busy time when it goes to
 //! sleep, so a long busy time shows only afterwards. The queue of each worker is not reported, so

@@ -69,7 +69,7 @@
 //! | `zstd` | no | scrapes compressed by zstd; needs a C compiler |
 //! | `server` | yes | [`MetricsServer`] and [`server`], on axum and hyper |
 //! | `http2` | no | HTTP/2 for [`server::Server`] |
-//! | `tsc` | yes | durations by the CPU's time stamp counter where that is invariant; it is calibrated for 20 ms as the program starts. Without it, the system's clock, which takes longer to read |
+//! | `tsc` | yes | durations by the CPU's time stamp counter if that is invariant; it is calibrated for 20 ms as the program starts. Without it, the system's clock, which takes longer to read |
 //! | `tracing` | no | exemplars: the OpenTelemetry trace of a request, beside its latency |
 //!
 //! A service on hyper or another tower stack needs none of them: [`Endpoints::layer`] meters it,

@@ -190,7 +190,7 @@ impl State {
     }
 
     /// The waiting client that is refused for a new one: the newest of the source with the most
-    /// waiting clients, if these are at least two more than those of the new client's source; or,
+    /// waiting clients, if these are at least two more than the waiting clients of the new client's source; or,
     /// within that source, of a name by the same rule.
     fn refused_for(&self, client: &Client) -> Option<usize> {
         let clients = || self.waiting.iter().map(|waiting| &waiting.client);

@@ -36,7 +36,7 @@ pub(super) struct Fault {
     pub(super) at: usize,
 }
 
-/// A column in characters, from 1, where the line begins at `start`.
+/// A column in characters, from 1, in the line that begins at `start`.
 pub(super) fn column(text: &str, start: usize, at: usize) -> usize {
     text.get(start..at).map_or(0, |before| before.chars().count()) + 1
 }

@@ -52,7 +52,7 @@ impl<'a> LabelsRef<'a> {
     }
 }
 
-/// A label and where it stands, in bytes from the opening brace.
+/// A label and its place, in bytes from the opening brace.
 pub(super) struct Placed<'a> {
     pub(super) at: usize,
     pub(super) value_at: usize,
@@ -100,7 +100,7 @@ fn next(text: &str) -> Option<Label<'_>> {
         };
         at += scan::blanks(bytes.get(at..)?);
         if bytes.get(at) != Some(&b'=') {
-            // The metric's name, where that is in quotes.
+            // The metric's name, if that is in quotes.
             if name.quoted {
                 continue;
             }

@@ -13,7 +13,7 @@ use super::{ParseError, Syntax};
 /// are more than the formats allow: [`check`](super::check()) reports the difference. So a line can
 /// have label values with line feeds, and then stands in several lines of the text.
 ///
-/// After a line that Prometheus refuses it continues with the next one, where Prometheus drops the
+/// After a line that Prometheus refuses it continues with the next one; Prometheus drops the
 /// whole text. In OpenMetrics the last thing is [`Line::End`], or an error that says that it is
 /// missing.
 ///

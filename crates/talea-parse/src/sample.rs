@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::labels::LabelsRef;
 use super::plain::Plain;
 
-/// A sample that borrows from the text where it can.
+/// A sample that borrows from the text if it can.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampleRef<'a> {
     /// Its name, such as `x_seconds_bucket`.

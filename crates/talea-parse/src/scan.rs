@@ -1,4 +1,4 @@
-//! Finding the end of things, eight bytes at a time where they are long.
+//! Finds the ends of names and values, eight bytes at a time if they are long.
 
 const LOW: u64 = u64::from_le_bytes([1; 8]);
 const HIGH: u64 = u64::from_le_bytes([0x80; 8]);

@@ -1,4 +1,4 @@
-//! The clock of requests: the CPU's time stamp counter where that is invariant, with the feature `tsc`,
+//! The clock of requests: the CPU's time stamp counter if that is invariant, with the feature `tsc`,
 //! or else the system's monotonic clock.
 
 #[cfg(feature = "tsc")]

@@ -25,7 +25,7 @@ pub struct UnixAddress {
     pub path: PathBuf,
     /// The mode. Who may write to it may connect.
     pub mode: u32,
-    /// The number of its group; `None` for that of the process.
+    /// The number of its group; `None` for the group of the process.
     pub group: Option<u32>,
 }
 

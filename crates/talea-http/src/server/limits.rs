@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The number of connections that are open at once. A further one takes the place of the
-    /// connection that was idle the longest, among those of the client address that has the
+    /// connection that was idle the longest, among the connections of the client address that has the
     /// most. Default: 64.
     pub connections: usize,
     /// The time from the first to the last byte of a request's head, and for a TLS handshake.

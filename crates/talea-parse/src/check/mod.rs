@@ -1,7 +1,7 @@
 //! Checks a text against its format, and gives advice.
 //!
 //! Sources: the OpenMetrics specification 1.0.0; "Exposition formats" and "Metric and
-//! label naming" in the Prometheus documentation; the advice is that of
+//! label naming" in the Prometheus documentation; the advice follows
 //! `promtool check metrics`.
 
 mod advice;

@@ -82,7 +82,7 @@ impl<'a> Lexer<'a> {
         self.text
     }
 
-    /// The next line where that is a plain sample. None leaves everything as it is, and
+    /// The next line if that is a plain sample. `None` leaves everything as it is, and
     /// [`Self::line`] finds out what is there. Of its places only the line is known.
     #[inline(always)]
     pub(super) fn plain(&mut self) -> Option<Plain<'a>> {
@@ -296,7 +296,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Behind the blanks at a place where there is one.
+    /// Behind the blanks at a place that has one blank.
     #[inline]
     fn gap(&mut self, at: usize) -> usize {
         if let (Some(b' '), Some(b'!'..)) = (self.byte(at), self.byte(at + 1)) {
@@ -316,7 +316,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Behind the blanks at a place where there should be none.
+    /// Behind the blanks at a place that should have no blanks.
     #[inline]
     fn stray(&mut self, at: usize) -> usize {
         if !matches!(self.byte(at), Some(b' ' | b'\t')) {

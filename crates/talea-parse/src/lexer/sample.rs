@@ -58,7 +58,7 @@ impl<'a> Lexer<'a> {
         Ok(sample)
     }
 
-    /// A timestamp and an exemplar, where there are any.
+    /// A timestamp and an exemplar, if there are any.
     fn rest_of_sample(&mut self, sample: &mut SampleRef<'a>, end: usize) -> Result<(), Fault> {
         let strict = self.syntax == Syntax::OpenMetrics;
         let Some(mut at) = self.more(end) else { return Ok(()) };
@@ -94,7 +94,7 @@ impl<'a> Lexer<'a> {
     }
 
     /// The labels behind an opening brace, and the place behind the closing one. `own` takes the
-    /// metric's name and its place, where that may stand among the labels.
+    /// metric's name and its place, if the name may stand among the labels.
     fn labels(
         &mut self,
         from: usize,

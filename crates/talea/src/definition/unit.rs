@@ -64,7 +64,7 @@ impl Unit for Seconds {
     #[inline]
     fn kept(value: Duration) -> u64 {
         match value.as_secs() {
-            // One comparison, where checks of both steps would be three.
+            // One comparison; checks of both steps would be three.
             secs @ 0..FOREVER => secs * 1_000_000_000 + u64::from(value.subsec_nanos()),
             _ => u64::MAX,
         }

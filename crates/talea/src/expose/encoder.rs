@@ -137,7 +137,7 @@ impl Encoder {
 }
 
 impl Place {
-    /// Writes the families with their types, then those of unknown type.
+    /// Writes the families with their types, then the families of unknown type.
     fn go_on(
         &mut self,
         (pages, names): (&dyn Pages, &ShownNames),

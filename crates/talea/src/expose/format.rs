@@ -32,7 +32,7 @@ impl Format {
     /// all the same, and no error.
     ///
     /// Beyond that it is as in Prometheus' own Go library: an entry must name the version that
-    /// it is for, where text without one is 0.0.4 and OpenMetrics without one is 0.0.1, and an
+    /// it is for, while text without one is 0.0.4 and OpenMetrics without one is 0.0.1, and an
     /// `escaping` that is known counts from its entry on. Types, parameters and their values
     /// are compared without case, and values may stand in quotes. A `q` that is no number
     /// counts as 0.

@@ -195,7 +195,7 @@ impl Lines {
     }
 
     /// Writes a line for each of some numbers, which differ in the value of a label of their
-    /// own. They are put together as those of [`easy`](Self::easy), and what is before that
+    /// own. They are put together as the lines of [`easy`](Self::easy), and what is before that
     /// value is put together once.
     pub(crate) fn each(
         &mut self,
@@ -399,7 +399,7 @@ fn write_label_name(out: &mut Vec<u8>, name: &str) {
 pub(crate) fn escaped(out: &mut Vec<u8>, text: &str, quotes: bool) {
     let mut rest = text.as_bytes();
     let is_special = |byte: &u8| matches!(byte, b'\\' | b'\n') || *byte == b'"' && quotes;
-    // Most have none, which is seen sooner where all bytes are looked at.
+    // Most have no such byte, which is seen sooner if all bytes are looked at.
     if !rest.iter().fold(false, |any, byte| any | is_special(byte)) {
         return out.extend_from_slice(rest);
     }

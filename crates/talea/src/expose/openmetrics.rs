@@ -10,7 +10,7 @@
 //!   series has a quantile or a sum that its type cannot hold (below zero, or a sum that is NaN),
 //!   or has counted something below zero, all of the family is written as families of unknown type,
 //!   one for each sample name: `x`, `x_count`, `x_sum`, `x_created`. So a scraper finds the same
-//!   samples all the time, and those of the other formats. They lose their type, and a
+//!   samples all the time, the samples of the other formats. They lose their type, and a
 //!   histogram's exemplars, which OpenMetrics has with histograms and counters alone.
 
 use talea_region::Exemplar;

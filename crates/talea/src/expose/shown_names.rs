@@ -175,7 +175,7 @@ fn candidates(
 ) -> impl Iterator<Item = String> + use<> {
     let short = escape(escaping, name).into_owned();
     let long = escape(Escaping::Values, name).into_owned();
-    // A name that begins so can itself be that of a metric.
+    // A name that begins so can itself be the name of a metric.
     std::iter::once(short).chain((0..).map(move |n| match long.strip_prefix("U__") {
         Some(rest) => "U__".to_owned() + &"_".repeat(n) + rest,
         None => long.clone() + &"_".repeat(n),

@@ -450,7 +450,7 @@ impl<L: 'static, M: Metric> Family<L, M> {
 }
 
 impl<L, M: Metric> Family<L, M> {
-    /// Its family in the region, and those of other versions of the service that are shown with it in
+    /// Its family in the region, and the families of other versions of the service that are shown with it in
     /// one sum, which would fall if a part of it went.
     pub(crate) fn each_added(&self) -> impl Iterator<Item = talea_region::Family> {
         let all = self.bound().map(|bound| bound.family.with_added(Definition::relation));

@@ -238,7 +238,7 @@ impl HistogramCells {
 }
 
 impl Native {
-    /// The segment of a whole number that is not 0, and the cell in it, where they are found
+    /// The segment of a whole number that is not 0, and the cell in it, if they are found
     /// as nearly all are: so it calls nothing.
     #[inline(always)]
     fn usual_cell(&self, kept: u64) -> Option<(UsualSegment, usize)> {

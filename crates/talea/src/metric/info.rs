@@ -138,7 +138,7 @@ impl Info<DynamicLabels> {
         let Ok(looked) = bound.family.series(group) else { return };
         looked.at(0).set(1);
         drop(looked);
-        // Another call makes its series before it removes those of the group, so it is there if it did not
+        // Another call makes its series before it removes the series of the group, so it is there if it did not
         // remove this one.
         if is_any(&|other| other != group) {
             bound.family.remove(group);

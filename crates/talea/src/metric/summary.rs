@@ -19,7 +19,7 @@ use crate::histogram::buckets::Grid;
 /// An observation is recorded as in a histogram with native buckets, at the same cost. The process
 /// that takes snapshots stores the counts every ten seconds for the length of the window, and shows
 /// the difference. A quantile is within 4.33 % of the exact one at the default [`Opts::schema`], as
-/// long as the values of the series use no more buckets than [`Opts::max_buckets`]: those of 20
+/// long as the values of the series use no more buckets than [`Opts::max_buckets`]: the buckets of 20
 /// octaves. Beyond that the series gets coarser, and the bound doubles with each step. If nothing
 /// was observed in that time it is NaN, as Prometheus expects. Quantiles of several series or
 /// services cannot be aggregated: if you need that, use a histogram.

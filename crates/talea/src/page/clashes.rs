@@ -98,7 +98,7 @@ pub(super) fn settle(
     });
     let groups: Vec<Group<'_>> = groups.collect();
     let mut taken = TakenNames::default();
-    // The names in OpenMetrics include those of the other format.
+    // The names in OpenMetrics include the names in the other format.
     if !groups.iter().any(|group| taken.take(group.kind, group.name, 0).is_some()) {
         return;
     }

@@ -38,13 +38,13 @@ impl Scrapable for Registry {
 /// Two families of one name and different types, or of which one, or one of its samples, would have
 /// a name of the other, are both shown too. (In OpenMetrics a counter's name goes without `_total`,
 /// so it clashes with a gauge of that name.) A text format names each type once, so there as many
-/// of them as possible keep their types: first those of parts that are not from outside, then those
+/// of them as possible keep their types: first families of parts that are not from outside, then those
 /// that most parts have, then the newest. The samples of the others are shown as families of unknown
 /// type, one for each name of a sample, and that is a [conflict](Self::conflicts). Protobuf shows
 /// all of them with their types.
 ///
 /// A family is left out only if its label text cannot be read, or if its series could be the same as
-/// those of another part, because one of the two has no label: then a part that is read from outside,
+/// families of another part, because one of the two has no label: then a part that is read from outside,
 /// with [`try_add`](Self::try_add), never displaces one that is not. These are conflicts too.
 ///
 /// It reuses its memory when it is filled again.

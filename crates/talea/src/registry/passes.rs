@@ -44,7 +44,7 @@ pub(super) trait Functions: Send + Sync {
     fn call(&self, n: usize);
 }
 
-/// The passes of a process, and those of its child made by `fork`, which has none of its threads and may
+/// The passes of a process, and the passes of its child made by `fork`, which has none of its threads and may
 /// have been made while its lock was held.
 #[derive(Debug)]
 pub(super) struct Passes {

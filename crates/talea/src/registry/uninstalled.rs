@@ -2,7 +2,7 @@
 //!
 //! To update a metric before it is installed is no fault, for example at the start of a program.
 //! So [`discarded`] counts the updates by the place in the program where their metric was made, and
-//! forgets those of a place when a metric of it is installed. The rest is reported when a registry
+//! forgets the counts of a place when a metric of it is installed. The rest is reported when a registry
 //! of the process next refreshes its values (before a snapshot, or in the thread that keeps them
 //! fresh): it is added to [`NAME`] there, and each place is named once on standard error.
 

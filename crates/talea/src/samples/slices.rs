@@ -140,7 +140,7 @@ enum Bucket {
     Native(Octave, usize),
 }
 
-/// The values of the marks that are no octave's, behind that of what was lost.
+/// The values of the marks that are no octave's, behind the mark of lost observations.
 const MARKED: [f64; KINDS - 1] = [0.0, f64::NEG_INFINITY, f64::INFINITY];
 
 impl Bucket {

@@ -102,7 +102,7 @@ impl Ages {
     }
 
     fn note(&mut self, family: String, at_millis: u64) {
-        // A time to come is that of another thread just now, or damage.
+        // A time to come was written by another thread just now, or is damage.
         let age = Duration::from_millis((boot_nanos() / 1_000_000).saturating_sub(at_millis));
         if age > OLDEST {
             self.hidden.push(family);

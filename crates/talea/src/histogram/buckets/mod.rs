@@ -5,7 +5,7 @@
 //! so one count serves both, and both are always the same observations.
 //!
 //! A series has *base cells* from the start, and a *segment* of cells for an octave of values when
-//! the first of them comes. The base cells are those of the series itself, up to zero and the values
+//! the first of them comes. The base cells belong to the series itself, up to zero and the values
 //! that are not finite if it has native buckets, then those of a segment that it is made with. A segment has a cell for each native bucket of its octave and for each
 //! threshold that cuts one. Base cells count zero, values that are not finite and, if the region
 //! has no room for a segment, all others; they are divided by the thresholds and the buckets of the

@@ -108,7 +108,7 @@ impl Octaves {
     }
 
     /// The number of the segment of base cells. A region finds it as fast as those before it, which are
-    /// of nearly all octaves that are observed; those of further octaves are behind it.
+    /// of nearly all octaves that are observed; the segments of further octaves are behind it.
     #[inline]
     pub(crate) fn base_segment(&self) -> usize {
         match self.numbers {
@@ -178,7 +178,7 @@ impl Octaves {
         Some(starts.below(*shift, shifted)? + cuts.within(kept))
     }
 
-    /// The cell of a float in a segment that may be that of its octave, if it is.
+    /// The cell of a float in a segment, if the segment belongs to its octave.
     pub(crate) fn cell_of_float(&self, x: f64, octave: Octave, tag: u16) -> Option<usize> {
         let bits = x.abs().to_bits();
         let shift = Starts::shift(schema_of(tag));
@@ -189,7 +189,7 @@ impl Octaves {
 
     /// With what an octave's segment is made, for a series that has these segments, each
     /// with what is said of it, and whose own number is `level`: how many cells and what is
-    /// said of them; or the next number of the series, where it would have too many cells.
+    /// said of them; or the next number of the series, if it would have too many cells.
     pub(crate) fn segment(
         &self,
         octave: Octave,

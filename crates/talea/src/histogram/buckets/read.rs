@@ -92,7 +92,7 @@ impl Grid {
         true
     }
 
-    /// The coarsest schema among `finest` and those of all segments with counts: all can be shown
+    /// The coarsest schema among `finest` and the schemas of all segments with counts: all can be shown
     /// in it.
     fn coarsest_found(&self, series: &SeriesView<'_>, finest: i8) -> i8 {
         let mut schema = finest;
@@ -146,7 +146,7 @@ impl Grid {
             series.segments().find(|segment| usize::from(segment.n) == octaves.base_segment())
         });
         let made = made.map_or(&[][..], |segment| segment.values);
-        // Mostly all is in other segments, which is seen sooner where all are looked at.
+        // Mostly all is in other segments, which is seen sooner if all are looked at.
         if own.iter().chain(made).fold(0, |any, count| any | count) == 0 {
             return;
         }
