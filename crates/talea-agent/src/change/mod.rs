@@ -23,7 +23,7 @@ use crate::live::words::{self, share};
 use crate::live::{Counts as Requests, Step, UP};
 use talea_page::Family;
 
-/// Further endpoints are not watched, which bounds the memory: an endpoint takes some 20 KiB.
+/// Further endpoints are not watched, which bounds the memory: an endpoint takes 10 to 45 KiB.
 const MOST_ENDPOINTS: usize = 1_000;
 /// An endpoint that is missing for so many steps is forgotten.
 const MISSED: u32 = 3_600;

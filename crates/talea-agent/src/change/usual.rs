@@ -12,6 +12,13 @@ const ZERO: i16 = -i16::MAX;
 /// What was observed in a step, or is usual: counts by bucket.
 pub(super) type Counts = BTreeMap<i16, f64>;
 
+/// Counts of a step as they are kept, in little memory.
+pub(super) type Packed = Box<[(i16, f32)]>;
+
+pub(super) fn packed(counts: Counts) -> Packed {
+    counts.into_iter().map(|(bucket, count)| (bucket, count as f32)).collect()
+}
+
 /// The bucket of a value.
 pub(super) fn bucket_of(value: f64) -> i16 {
     // As a cast saturates, what is beyond is in the last one.
@@ -64,10 +71,10 @@ impl Usual {
         self.counts
     }
 
-    pub(super) fn add(&mut self, counts: &Counts) {
+    pub(super) fn add(&mut self, counts: &Packed) {
         for (bucket, count) in counts {
-            *self.counts.entry(*bucket).or_default() += count;
-            self.total += count;
+            *self.counts.entry(*bucket).or_default() += f64::from(*count);
+            self.total += f64::from(*count);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::cusum::{Alarm, Cusum, Recovery};
-use super::usual::{Classes, Counts, Usual};
+use super::usual::{Classes, Counts, Packed, Usual, packed};
 
 /// In milliseconds by a clock that is never set.
 pub(super) type Millis = i64;
@@ -36,7 +36,7 @@ pub(super) struct Watch {
     settings: Settings,
     usual: Usual,
     /// What is not usual yet: the last minute.
-    recent: VecDeque<(Millis, Counts)>,
+    recent: VecDeque<(Millis, Packed)>,
     classes: Classes,
     cusum: Cusum,
     changed: Option<Changed>,
@@ -81,7 +81,7 @@ impl Watch {
     /// Adds what was observed in a step that began then.
     pub(super) fn add(&mut self, time: Millis, counts: Counts, threshold: f64) -> Option<Turn> {
         let turn = self.test(time, &counts, threshold);
-        self.recent.push_back((time, counts));
+        self.recent.push_back((time, packed(counts)));
         while self.recent.front().is_some_and(|first| time - first.0 >= RECENT) {
             let Some((_, counts)) = self.recent.pop_front() else { break };
             match &mut self.changed {
