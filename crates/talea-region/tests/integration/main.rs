@@ -36,6 +36,8 @@ mod reader;
 #[cfg(target_os = "linux")]
 mod refused;
 mod region;
+#[cfg(target_os = "linux")]
+mod removed;
 mod reuse;
 mod segments;
 #[cfg(target_os = "linux")]

@@ -116,19 +116,17 @@ fn the_region_of_a_dead_job_is_served_for_its_time_and_then_goes() {
     let named = RegionFolder::new();
     let named_dir = named.0.path().display().to_string();
     assert_ends(&talea(["run", "--region", &named_dir, "true"]), 0, &[]);
-    let agent = Agent::start([
-        "--dir".to_owned(),
-        dir,
-        named.at("true.talea").display().to_string(),
-        "--keep-dead".to_owned(),
-        "2s".to_owned(),
-    ]);
+    let named_file = named.at("true.talea").display().to_string();
+    let agent = Agent::start(["--dir", &dir, &named_file]);
     agent.until("/metrics", |answer| {
         let page = answer.text();
         sample(&page, "talea_job_exit_code{region=\"sh\"}") == Some(7)
             && sample::<f64>(&page, "talea_region_dead_since_timestamp_seconds{region=\"sh\"}")
                 .is_some_and(|since| since > 1e9)
     });
+    assert!(folder.at("sh.talea").exists(), "it stays where no time is set");
+    drop(agent);
+    let agent = Agent::start(["--dir", &dir, &named_file, "--keep-dead", "1ms"]);
     agent.says("sh: gone");
     assert!(!folder.at("sh.talea").exists());
     let left: Vec<_> = fs::read_dir(folder.0.path()).unwrap().collect();
