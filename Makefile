@@ -70,7 +70,7 @@ MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p tal
 # that `test-rust` built by then. PHP comes after Rust: both build the library of the C ABI in one place,
 # and a test that links it must not find it half written.
 test: setup-test lint ## Run everything that CI runs
-	scripts/beside '$(MAKE) test-models test-packages test-web test-python' '$(MAKE) test-rust test-php'
+	scripts/beside 'test-models test-packages test-web test-python' 'test-rust test-php'
 
 lint: setup-lint ## Check format, circles of imports, closures, clippy, rustdoc, the book, and dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
