@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 use async_channel::Receiver;
 use tokio::task::JoinHandle;
 
+use crate::dry_run::capture;
 use crate::meters::Meters;
 use crate::model::Until;
 use crate::plan::Plan;
 use crate::samples::{Sample, SampleEnd};
-use crate::scenario::{CapturedValue, Step, Values};
-use crate::session::{Answer, Session};
+use crate::scenario::{Step, Values};
+use crate::session::Session;
 use crate::stop::Stop;
 use crate::tally::{Failure, Tally};
 use crate::threads::ThreadPlan;
@@ -178,7 +179,7 @@ impl Client {
                 let response = intended.map_or(answer.took, |intended| answer.at - intended);
                 self.meters.answered(n, answer.head, response, answer.bytes);
                 let result = match step.expected.includes(answer.status) {
-                    true => self.capture(n, step, &answer),
+                    true => capture(n, step, &answer, &mut self.values),
                     false => Err(Failure::Status(n, answer.status)),
                 };
                 let end = SampleEnd::Answered(answer.status, result.err());
@@ -238,17 +239,5 @@ impl Client {
     fn fail(&mut self, failure: Failure) {
         self.meters.failed.inc();
         self.tally.fail(failure);
-    }
-
-    /// The failure is that of the first value that is not there: a request fails once.
-    fn capture(&mut self, n: usize, step: &Step, answer: &Answer) -> Result<(), Failure> {
-        let mut result = Ok(());
-        for (nth, capture) in step.captures.iter().enumerate() {
-            match CapturedValue::at(&answer.body, &capture.pointer) {
-                Some(value) => self.values.set(capture.variable, value),
-                None => result = result.and(Err(Failure::NotCaptured(n, nth))),
-            }
-        }
-        result
     }
 }

@@ -15,6 +15,7 @@ pub mod connect;
 mod connection;
 pub mod descriptors;
 mod dispatch;
+mod dry_run;
 mod duration;
 mod fetch;
 mod health;
@@ -38,6 +39,7 @@ mod time_limit;
 mod times;
 
 pub use self::connection::Protocol;
+pub use self::dry_run::dry_run;
 pub use self::duration::parse_duration;
 pub use self::fetch::fetch;
 pub use self::meters::{Meters, Window};

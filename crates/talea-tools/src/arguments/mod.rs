@@ -161,6 +161,9 @@ pub(crate) struct LoadArguments {
     pub samples: Option<PathBuf>,
     #[command(flatten)]
     pub live: Live,
+    /// Send the requests once, by one client, and print each with its response; no load
+    #[arg(long, conflicts_with_all = ["json", "live", "samples", "fail_if", "warm_up"])]
+    pub dry_run: bool,
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,

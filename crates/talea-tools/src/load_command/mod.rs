@@ -2,11 +2,11 @@
 
 mod rounds;
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Error, Result, anyhow, bail};
 use talea_load::samples::SamplesFile;
 use talea_load::stop::Stop;
 use talea_load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window};
@@ -36,6 +36,9 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     };
     let target = reached.map_err(|error| unreachable(&arguments.url, &error))?;
     let plan = Plan { target, ..plan };
+    if arguments.dry_run {
+        return dry_run(&plan, &mut stop).await;
+    }
 
     let meters = Meters::new(plan.scenario.steps.len())?;
     let live = LivePage::start(arguments.live.live, "load")?;
@@ -103,6 +106,19 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     Ok(if is_clean { Ending::Clean } else { Ending::Failures })
 }
 
+async fn dry_run(plan: &Plan, stop: &mut Stop) -> Result<Ending> {
+    let failed = tokio::select! {
+        failed = talea_load::dry_run(plan, show) => failed.map_err(Error::msg)?,
+        () = stop.requested() => return Ok(Ending::Interrupted),
+    };
+    Ok(if failed == 0 { Ending::Clean } else { Ending::Failures })
+}
+
+/// Nobody reads the rest of a pipe that is closed.
+fn show(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
 async fn one(plan: &Plan, window: &Window, stop: &Stop) -> Result<Outcome> {
     let progress = Progress::begin(&plan.model.to_string(), plan.requests(), window.clone());
     let outcome = talea_load::run(plan, window, stop.clone()).await;
@@ -140,6 +156,9 @@ fn plan(arguments: &LoadArguments) -> Result<Plan> {
 
 fn model(arguments: &LoadArguments) -> Result<Model> {
     let time = arguments.during;
+    if arguments.dry_run {
+        return Ok(Model::Closed { clients: 1, until: Until::Iterations(1) });
+    }
     if let Some(rate) = &arguments.rate {
         let stages = rate.stages(time).map_err(|error| anyhow!(error))?;
         let arrivals = Arrivals { stages, poisson: arguments.poisson };

@@ -313,3 +313,43 @@ fn ctrl_c_ends_a_load_and_counts_what_was_under_way() {
         assert!(if plan == CLOSED { sent == 3 } else { sent >= requests }, "{plan:?}: {summary}");
     }
 }
+
+#[test]
+fn a_dry_run_sends_each_request_once_and_shows_it_with_its_response() {
+    let server = StandIn::well_behaved();
+    let output = talea(["load", &server.url(), "--dry-run", "--scenario", "crud"]);
+    let shown = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{shown}");
+    assert_eq!(server.requests(), 5);
+    for part in [
+        "> POST /",
+        "< 201 Created, ",
+        "> GET /",
+        "< 200 OK, ",
+        "> DELETE /",
+        "< 204 No Content, 0 bytes",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
+fn a_dry_run_shows_no_credentials() {
+    let server = StandIn::start(|_| Reply::Answer(200, "{}".to_owned()));
+    let header = "Authorization: Bearer hidden";
+    let output = talea(["load", &server.url(), "--dry-run", "-H", header, "-H", "X-Tenant: shown"]);
+    let shown = stdout(&output);
+    assert!(shown.contains("> authorization: …\n") && !shown.contains("hidden"), "{shown}");
+    assert!(shown.contains("> x-tenant: shown\n"), "{shown}");
+}
+
+#[test]
+fn a_dry_run_says_what_fails_and_goes_on() {
+    let server = StandIn::start(|_| Reply::Answer(200, "\u{1b}[2J{}".to_owned()));
+    let output = talea(["load", &server.url(), "--dry-run", "--scenario", "crud"]);
+    let shown = stdout(&output);
+    assert_eq!(output.status.code(), Some(1), "{shown}");
+    assert!(shown.contains("failed: create: 200 OK, expected 201 Created"), "{shown}");
+    assert!(shown.contains("failed: delete: not sent: there is no {id}"), "{shown}");
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+}
