@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use ::axum::response::Html;
 use ::axum::routing::get;
 use talea::Registry;
+use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 
 use crate::exposition::Exposition;
@@ -212,15 +213,9 @@ impl MetricsServerBuilder {
         let (stop, stopped) = oneshot::channel::<()>();
         let (started, starts) = mpsc::channel();
         // The runtime lives and ends on this thread: the caller may be in another runtime, where
-        // none may be dropped.
+        // no runtime may be dropped.
         let thread = thread::Builder::new().name("talea-metrics".to_owned()).spawn(move || {
-            let bind = || {
-                let runtime = runtime()?;
-                let bind = async { Server::bind(address, self.limits, Arc::new(OpenGate)) };
-                let server = runtime.block_on(bind)?;
-                io::Result::Ok((runtime, server))
-            };
-            let (runtime, server) = match bind() {
+            let (runtime, server) = match bind(address, self.limits) {
                 Ok(bound) => bound,
                 Err(error) => return drop(started.send(Err(error))),
             };
@@ -252,8 +247,12 @@ impl MetricsServerBuilder {
 const INDEX: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Metrics</title>\
     <h1>Metrics</h1><p><a href=metrics>/metrics</a></html>\n";
 
-fn runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().enable_all().thread_name("talea-scrape").build()
+/// A server, and the runtime in which it serves.
+fn bind(address: Address, limits: Limits) -> io::Result<(Runtime, Server)> {
+    let mut runtime = Builder::new_current_thread();
+    let runtime = runtime.enable_all().thread_name("talea-scrape").build()?;
+    let server = runtime.block_on(async { Server::bind(address, limits, Arc::new(OpenGate)) })?;
+    Ok((runtime, server))
 }
 
 impl Drop for MetricsServer {

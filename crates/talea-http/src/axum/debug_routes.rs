@@ -53,8 +53,8 @@ fn routes_in(text: &str) -> Option<Vec<RouteSpec>> {
 /// Gives all paths of a nested service one template, as Talea's own router does. axum adds the
 /// prefix itself too, with and without a slash.
 fn name_nested(routes: &mut [RouteSpec]) {
-    let prefix = |route: &RouteSpec| route.path.strip_suffix(NESTED).map(str::to_owned);
-    let prefixes: Vec<String> = routes.iter().filter_map(prefix).collect();
+    let prefixes = routes.iter().filter_map(|route| route.path.strip_suffix(NESTED));
+    let prefixes: Vec<String> = prefixes.map(str::to_owned).collect();
     for route in routes.iter_mut().filter(|route| route.handles_each) {
         let path = route.path.strip_suffix(NESTED).unwrap_or(&route.path);
         let path = path.strip_suffix('/').unwrap_or(path);

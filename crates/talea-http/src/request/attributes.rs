@@ -82,30 +82,36 @@ impl AttributeIndex {
             methods: opts.methods.clone(),
             labels: opts.request_labels.clone(),
         };
-        let refused = |reason| Err(Error::Register { name: set.in_flight.name.to_owned(), reason });
-        if let Some(host) = index.hosts.iter().find(|host| !is_host(host)) {
-            return refused(format!(
+        match index.fault(opts) {
+            Some(reason) => Err(Error::Register { name: set.in_flight.name.to_owned(), reason }),
+            None => Ok(index),
+        }
+    }
+
+    /// The reason for which the options cannot be used, if there is one.
+    fn fault(&self, opts: &Opts) -> Option<String> {
+        if let Some(host) = self.hosts.iter().find(|host| !is_host(host)) {
+            return Some(format!(
                 "{host:?} is not a valid host; expected a name or an address without a port, such as \
                  \"example.org\" or \"[::1]\""
             ));
         }
-        if let Some(method) = index.methods.iter().find(|method| method.parse::<Method>().is_err())
-        {
-            return refused(format!(
+        if let Some(method) = self.methods.iter().find(|method| method.parse::<Method>().is_err()) {
+            return Some(format!(
                 "{method:?} is not a valid method; expected a name without spaces, such as \
                  \"PROPFIND\""
             ));
         }
         let responses = combinations(&opts.response_labels);
-        for (whose, count) in [("a request", index.count(true)), ("a response", responses)] {
+        for (whose, count) in [("a request", self.count(true)), ("a response", responses)] {
             if count > AT_MOST {
-                return refused(format!(
+                return Some(format!(
                     "the labels of {whose} have {count} combinations of values; the maximum is \
                      {AT_MOST}; leave out labels or hosts"
                 ));
             }
         }
-        Ok(index)
+        None
     }
 
     /// The number of combinations, with the method as an attribute or without.
