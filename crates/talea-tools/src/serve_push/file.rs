@@ -257,7 +257,7 @@ fn fault<T>(at: &Spanned<T>, error: impl Display) -> Fault {
 
 fn time(text: &Spanned<String>) -> Result<Duration, Fault> {
     duration(text.get_ref())
-        .map_err(|error| fault(text, format!("found {:?}: {error}", text.get_ref())))
+        .map_err(|error| fault(text, format!("{:?} cannot be used: {error}", text.get_ref())))
 }
 
 fn positive(number: &Spanned<u64>) -> Result<u64, Fault> {
