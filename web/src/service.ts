@@ -14,6 +14,8 @@ const MOST_MARKS = 500;
 const SILENCE = 10_000;
 /** A server that does not answer for so long is said to have stopped. */
 const GIVE_UP = 20_000;
+/** How often a range is asked for again. */
+const RETRIES = 5;
 /** A page that nobody saw for so long gives its connection back: a browser has six for a server. */
 const REST = 10_000;
 
@@ -358,9 +360,11 @@ export class Service {
     this.changed();
   }
 
-  /** Asks for a range until there is an answer or an error that asking again does not help. */
+  /** Asks for a range, and again if the server is not to be reached or has no time; says why it has none in the end. */
   private async load(query: string): Promise<Range | null> {
-    for (let attempt = 0; ; attempt += 1) {
+    let reason = '';
+    for (let attempt = 0; attempt <= RETRIES; attempt += 1) {
+      let wait = 1;
       try {
         const response = await fetch(`live/range?${query}`);
         if (response.ok) {
@@ -370,17 +374,16 @@ export class Service {
           this.trouble = null;
           return range;
         }
-        if (response.status !== 503 || attempt === 5) {
-          const reason = (await response.text()).trim().slice(0, 300) || `status ${response.status}`;
-          this.trouble = `The range could not be loaded: ${reason}`;
-          return null;
-        }
-        const wait = Number(response.headers.get('Retry-After'));
-        await new Promise((resolve) => setTimeout(resolve, 1000 * (wait > 0 && wait < 30 ? wait : 1)));
+        reason = (await response.text()).trim().slice(0, 300) || `status ${response.status}`;
+        if (response.status !== 503) break;
+        const asked = Number(response.headers.get('Retry-After'));
+        if (asked > 0 && asked < 30) wait = asked;
       } catch {
-        this.trouble = null;
-        return null;
+        reason = 'the server cannot be reached';
       }
+      if (attempt < RETRIES) await new Promise((resolve) => setTimeout(resolve, 1000 * wait));
     }
+    this.trouble = `The range could not be loaded: ${reason}`;
+    return null;
   }
 }

@@ -1,12 +1,12 @@
 //! Untrusted text, escaped for a terminal.
 
-/// Escapes characters that a terminal would obey: a writer to a region could otherwise control
-/// the terminal of a user who inspects it.
+/// Escapes characters that cannot be seen or that turn the direction of what follows: a writer to a region could
+/// otherwise control the terminal of a user who inspects it. `web/src/printable.ts` does the same for the live page.
 pub fn printable(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
-            character if character.is_control() || turns(character) => {
+            character if character.is_control() || hides(character) => {
                 shown.extend(character.escape_default());
             }
             character => shown.push(character),
@@ -15,18 +15,27 @@ pub fn printable(text: &str) -> String {
     shown
 }
 
-/// Whether a character turns the direction of what follows.
-fn turns(character: char) -> bool {
-    matches!(character, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+/// Whether a character cannot be seen, or turns the direction of what follows.
+fn hides(character: char) -> bool {
+    matches!(
+        character,
+        '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}' | '\u{2060}'..='\u{2069}' | '\u{FEFF}'
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    /// Texts and what is shown of them, which the live page's tests read too.
+    const CASES: &str = include_str!("printable.json");
+
     #[test]
-    fn terminal_control_characters_are_escaped() {
-        assert_eq!(printable("a\u{1B}[2Jb\r\nc\u{202E}"), "a\\u{1b}[2Jb\\r\\nc\\u{202e}");
-        assert_eq!(printable("größe=\"1\\n\""), "größe=\"1\\n\"");
+    fn what_a_terminal_would_obey_or_hide_is_escaped() {
+        let cases: Vec<(String, String)> = serde_json::from_str(CASES).unwrap();
+        assert!(cases.len() >= 5);
+        for (text, shown) in cases {
+            assert_eq!(printable(&text), shown);
+        }
     }
 }
