@@ -118,7 +118,7 @@ async fn rules_do_what_they_do_in_prometheus() {
         .enumerate()
         .map(|(n, lines)| {
             let rules = lines.replace('\n', "\n  ");
-            // A label that tells the case, beside those that it has anyway.
+            // A label that names the case, beside those that it has anyway.
             format!("metric_relabel_configs:\n  {rules}\nrelabel_configs:\n  - {{target_label: case, replacement: '{n}'}}")
         })
         .collect();

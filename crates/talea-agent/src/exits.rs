@@ -44,7 +44,7 @@ pub(crate) enum Unknown {
 }
 
 impl Reason {
-    /// Its kind, and what tells it from others of that kind, as labels of a metric.
+    /// Its kind, and what distinguishes it from others of that kind, as labels of a metric.
     pub(crate) fn labels(self) -> (&'static str, String) {
         match self {
             Self::Ended(ProcessEnd::Code(code)) => ("exit_code", code.to_string()),

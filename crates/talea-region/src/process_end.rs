@@ -1,4 +1,4 @@
-//! How a process ended, as the kernel tells others than its parent since Linux 6.15.
+//! How a process ended, as the kernel reports it to others than the parent since Linux 6.15.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
