@@ -46,15 +46,19 @@ pub struct Config {
     pub(crate) sends_native: bool,
     pub(crate) sends_classic: bool,
     pub(crate) ends_series: bool,
+    pub(crate) temporality: Temporality,
 }
 
 /// Headers without which, or with another value of which, no request would be understood.
-const OWN_HEADERS: [&str; 7] = [
+const OWN_HEADERS: [&str; 10] = [
     "connection",
     "content-encoding",
     "content-length",
     "content-type",
+    "grpc-encoding",
+    "grpc-timeout",
     "host",
+    "te",
     "transfer-encoding",
     "x-prometheus-remote-write-version",
 ];
@@ -64,6 +68,21 @@ const OWN_HEADERS: [&str; 7] = [
 pub(crate) enum Protocol {
     RemoteWrite,
     Otlp,
+    #[cfg(feature = "grpc")]
+    OtlpGrpc,
+}
+
+/// What the values of counters and histograms hold, in OTLP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Temporality {
+    /// All since the start of their series. A request that is repeated changes nothing, and one that is lost is made up
+    /// by the next.
+    #[default]
+    Cumulative,
+    /// What came since the collection before, for receivers that know no other. A request is delivered at least once:
+    /// if its response is lost it is repeated, byte for byte with the same times, and a receiver that does not see
+    /// that by the times counts it twice. What is dropped or refused is missing for good.
+    Delta,
 }
 
 /// What a request is authenticated by. Files are read for each request, so they may change.
@@ -93,6 +112,21 @@ impl Config {
         Self::new(Protocol::Otlp, url)
     }
 
+    /// OpenTelemetry's protocol over gRPC, with cumulative values, such as `http://localhost:4317`; as
+    /// [`otlp`](Self::otlp) in all else. With the feature `grpc`.
+    ///
+    /// # Errors
+    /// The URL is not valid, neither `http` nor `https`, or has a path.
+    #[cfg(feature = "grpc")]
+    pub fn otlp_grpc(url: &str) -> Result<Self, Error> {
+        let config = Self::new(Protocol::OtlpGrpc, url)?;
+        // A receiver has one path for gRPC.
+        match config.url.path_and_query().is_none_or(|path| path == "/") {
+            true => Ok(config),
+            false => Err(Error::Url(url.to_owned())),
+        }
+    }
+
     fn new(protocol: Protocol, url: &str) -> Result<Self, Error> {
         Ok(Self {
             protocol,
@@ -114,6 +148,7 @@ impl Config {
             sends_native: true,
             sends_classic: true,
             ends_series: true,
+            temporality: Temporality::Cumulative,
         })
     }
 
@@ -266,6 +301,16 @@ impl Config {
         self
     }
 
+    /// What counters and histograms hold, in OTLP; other protocols know cumulative values alone. Default: cumulative.
+    ///
+    /// Deltas begin when the pusher starts: what was counted before is in none of them. With [a folder](Self::queue_in)
+    /// they go on where the last pusher that used it ended. They take memory for all values, once more.
+    #[must_use]
+    pub fn temporality(mut self, temporality: Temporality) -> Self {
+        self.temporality = temporality;
+        self
+    }
+
     /// Whether all series are marked as ended when the pusher stops. Turn it off for a pusher whose source lives on,
     /// such as the regions of an agent. Default: true. OTLP has no such mark.
     #[must_use]
@@ -277,7 +322,7 @@ impl Config {
     /// Checks what can be known before a pusher starts: the labels.
     ///
     /// # Errors
-    /// A label's name cannot be used, or is there twice.
+    /// A label's name cannot be used, or is there twice; deltas are to be sent by remote-write.
     pub fn check(&self) -> Result<(), Error> {
         for (n, Label { name, .. }) in self.labels.iter().enumerate() {
             let is_twice = self.labels[..n].iter().any(|other| other.name == *name);
@@ -285,7 +330,10 @@ impl Config {
                 return Err(Error::Label(name.clone()));
             }
         }
-        Ok(())
+        match (self.protocol, self.temporality) {
+            (Protocol::RemoteWrite, Temporality::Delta) => Err(Error::Deltas),
+            _ => Ok(()),
+        }
     }
 
     /// The folder of the queue, if it has one.
@@ -310,6 +358,8 @@ impl Protocol {
         match self {
             Self::RemoteWrite => "remote-write",
             Self::Otlp => "otlp",
+            #[cfg(feature = "grpc")]
+            Self::OtlpGrpc => "otlp",
         }
     }
 }

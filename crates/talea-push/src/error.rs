@@ -17,6 +17,8 @@ pub enum Error {
     Header(String),
     /// A request has this header anyway.
     OwnHeader(String),
+    /// Deltas cannot be sent by remote-write.
+    Deltas,
     /// A file or a folder cannot be used.
     File(PathBuf, std::io::Error),
     /// A variable of the environment has a value that cannot be used.
@@ -41,7 +43,7 @@ impl fmt::Display for Error {
             Self::Url(found) => write!(
                 f,
                 "cannot push to {found:?}: expected a URL such as \
-                 https://prometheus.example/api/v1/write, without a user and a password in it"
+                 https://prometheus.example/api/v1/write, without a user and a password in it, and without a path for gRPC"
             ),
             Self::Label(name) => write!(
                 f,
@@ -61,6 +63,10 @@ impl fmt::Display for Error {
                     "cannot send the header {name:?}: the pusher sets it itself; leave it out"
                 )
             }
+            Self::Deltas => write!(
+                f,
+                "cannot push deltas by remote-write, which knows cumulative values alone; push by OTLP"
+            ),
             Self::File(path, error) => write!(f, "cannot use {}: {error}", path.display()),
             Self::Environment(reason) => {
                 write!(f, "cannot push as the environment describes it: {reason}")

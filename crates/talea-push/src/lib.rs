@@ -42,7 +42,7 @@ mod tests;
 mod tls;
 mod verdict;
 
-pub use config::Config;
+pub use config::{Config, Temporality};
 pub use error::Error;
 pub use pusher::Pusher;
 pub use relabel::{Action, Rule};

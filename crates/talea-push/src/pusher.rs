@@ -1,20 +1,22 @@
 //! The pusher: a thread that collects and sends.
 
+use std::io;
 use std::process;
 use std::sync::mpsc as std_mpsc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 
 use talea::{Registry, Scrapable, Scraper};
+use talea_page::Family;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::client::Client;
 use crate::clock::Clock;
-use crate::config::{Config, Protocol};
+use crate::config::{Config, Protocol, Temporality};
 use crate::error::Error;
 use crate::metrics::Metrics;
-use crate::otlp;
+use crate::otlp::{self, Deltas};
 use crate::queue::Queue;
 use crate::record::{Collection, Record};
 use crate::relabel::{Rule, Twice, relabelled_page};
@@ -94,8 +96,14 @@ impl Pusher {
             .build()
             .map_err(Error::Thread)?;
         let (commands, receiver) = mpsc::unbounded_channel();
-        let scraper = Scraper::new(source);
-        let work = Work { scraper, config, queue, metrics, clock: Clock::new() };
+        let mut scraper = Scraper::new(source);
+        let mut collector = Collector::new(&config);
+        let mut last = i64::MIN;
+        if collector.needs_start() {
+            last = millis(SystemTime::now());
+            drop(collector.collect(scraper.families(), last));
+        }
+        let work = Work { scraper, collector, last, config, queue, metrics, clock: Clock::new() };
         let thread = thread::Builder::new()
             .name("talea-push".to_owned())
             .spawn(move || {
@@ -151,6 +159,9 @@ impl Drop for Pusher {
 /// What the thread works with.
 struct Work<S: Scrapable> {
     scraper: Scraper<S>,
+    collector: Collector,
+    /// The time of the last collection.
+    last: i64,
     config: Config,
     queue: Queue,
     metrics: Metrics,
@@ -159,7 +170,7 @@ struct Work<S: Scrapable> {
 
 impl<S: Scrapable> Work<S> {
     async fn run(self, client: Client, commands: mpsc::UnboundedReceiver<Command>) {
-        let Self { scraper, config, queue, metrics, clock } = self;
+        let Self { scraper, collector, last, config, queue, metrics, clock } = self;
         let mut sender = Sender {
             client,
             config: &config,
@@ -169,7 +180,6 @@ impl<S: Scrapable> Work<S> {
             version: Version::V2,
             notices: Notices::default(),
         };
-        let collector = Collector::new(&config);
         let mut source = Source {
             scraper,
             collector,
@@ -178,7 +188,7 @@ impl<S: Scrapable> Work<S> {
             clock: &clock,
             ends_series: config.ends_series,
             named_twice: String::new(),
-            last: i64::MIN,
+            last,
         };
         tokio::select! {
             () = sender.run() => {}
@@ -204,12 +214,60 @@ impl Collector {
                 *sends_native,
                 *most_samples,
             ))),
-            Protocol::Otlp => Self::Otlp(
-                otlp::Collector::new(labels, *sends_native, *most_samples),
-                rules.clone(),
-            ),
+            // Over HTTP or gRPC.
+            _ => {
+                let deltas = (config.temporality == Temporality::Delta).then(|| deltas(config));
+                let collector = otlp::Collector::new(labels, *sends_native, *most_samples, deltas);
+                Self::Otlp(collector, rules.clone())
+            }
         }
     }
+
+    /// Whether differences are sent, and it is not known yet what was counted before.
+    fn needs_start(&self) -> bool {
+        match self {
+            Self::RemoteWrite(_) => false,
+            Self::Otlp(collector, _) => collector.deltas.as_ref().is_some_and(Deltas::is_empty),
+        }
+    }
+
+    /// The requests with a page's values, and the series that were left out.
+    fn collect(&mut self, mut families: Vec<Family>, time: i64) -> (Vec<Record>, Twice) {
+        match self {
+            Self::RemoteWrite(collector) => {
+                let records = collector.collect(&families, time);
+                (records, collector.twice())
+            }
+            Self::Otlp(collector, rules) => {
+                let mut twice = Twice::default();
+                if !rules.is_empty() {
+                    (families, twice) = relabelled_page(rules, &families);
+                }
+                (collector.collect(&families, time), twice)
+            }
+        }
+    }
+
+    /// Keeps what the next differences are made from.
+    fn save(&self) -> io::Result<()> {
+        match self {
+            Self::Otlp(otlp::Collector { deltas: Some(deltas), .. }, _) => deltas.save(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The values that the last pusher with this folder ended with.
+fn deltas(config: &Config) -> Deltas {
+    let longest = u64::try_from(config.max_age.as_nanos()).unwrap_or(u64::MAX);
+    let (deltas, error) = Deltas::open(config.queue_folder().as_deref(), longest);
+    if let Some(error) = error {
+        talea::notice(format_args!(
+            "it is not known where the last deltas to {} ended, so they begin now: {error}",
+            config.target()
+        ));
+    }
+    deltas
 }
 
 /// Collects values at intervals.
@@ -278,24 +336,16 @@ impl<S: Scrapable> Source<'_, S> {
     }
 
     fn collect(&mut self) {
-        let mut families = self.scraper.families();
+        let families = self.scraper.families();
         let time = self.time();
-        let mut twice = Twice::default();
-        let records = match &mut self.collector {
-            Collector::RemoteWrite(collector) => {
-                let records = collector.collect(&families, time);
-                twice = collector.twice();
-                records
-            }
-            Collector::Otlp(collector, rules) => {
-                if !rules.is_empty() {
-                    (families, twice) = relabelled_page(rules, &families);
-                }
-                collector.collect(&families, time)
-            }
-        };
+        let (records, twice) = self.collector.collect(families, time);
         self.note_twice(twice);
         self.push(time, records);
+        // Not before they wait: what is lost between the two would be missing, and so it is sent again.
+        if let Err(error) = self.collector.save() {
+            self.metrics.queue_error();
+            talea::notice(format_args!("where the deltas ended is not on disk: {error}"));
+        }
     }
 
     /// Counts series that were left out, and names the first once until it is another.

@@ -11,6 +11,8 @@ use crate::clock::Clock;
 use crate::config::{Config, Protocol};
 use crate::metrics::{Failure, Metrics};
 use crate::otlp;
+#[cfg(feature = "grpc")]
+use crate::otlp::grpc;
 use crate::queue::{Head, Queue, Reason};
 use crate::record::{Collection, Counts, Record};
 use crate::remote_write::{Version, downgraded, millis, verdict};
@@ -137,9 +139,19 @@ impl Sender<'_> {
         version: Version,
         record: &Record,
     ) -> Result<(Verdict, String), String> {
-        if self.config.protocol == Protocol::Otlp {
-            return self.attempt_otlp(record).await;
+        match self.config.protocol {
+            Protocol::RemoteWrite => self.attempt_remote_write(version, record).await,
+            Protocol::Otlp => self.attempt_otlp(record).await,
+            #[cfg(feature = "grpc")]
+            Protocol::OtlpGrpc => self.attempt_otlp_grpc(record).await,
         }
+    }
+
+    async fn attempt_remote_write(
+        &mut self,
+        version: Version,
+        record: &Record,
+    ) -> Result<(Verdict, String), String> {
         let body = match version {
             Version::V2 => Bytes::from(record.body.clone()),
             Version::V1 => match downgraded(&record.body) {
@@ -164,10 +176,22 @@ impl Sender<'_> {
     async fn attempt_otlp(&mut self, record: &Record) -> Result<(Verdict, String), String> {
         let headers = [(CONTENT_TYPE, otlp::CONTENT_TYPE), (CONTENT_ENCODING, "gzip")];
         let response = self.client.post(&headers, Bytes::from(record.body.clone())).await?;
-        let Response { status, headers, body } = &response;
+        let Response { status, headers, body, is_whole, .. } = &response;
         self.metrics.response(status.as_u16());
+        // What a partial success rejects would stand there.
+        if status.is_success() && !is_whole {
+            return Err(format!("{status}, but its body ended early"));
+        }
         let found = otlp::verdict(record.counts, *status, headers, body, SystemTime::now());
         Ok((found, words(&response)))
+    }
+
+    #[cfg(feature = "grpc")]
+    async fn attempt_otlp_grpc(&mut self, record: &Record) -> Result<(Verdict, String), String> {
+        let headers = [(CONTENT_TYPE, grpc::CONTENT_TYPE), (grpc::ENCODING, "gzip")];
+        let response = self.client.post(&headers, grpc::body(&record.body)).await?;
+        self.metrics.response(response.status.as_u16());
+        grpc::verdict(record.counts, &response)
     }
 
     fn settle_for_v1(&mut self) {

@@ -8,7 +8,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
-use crate::config::Config;
+use crate::config::{Config, Protocol};
 use crate::error::Error;
 
 /// The TLS configuration of connections to a receiver.
@@ -31,7 +31,12 @@ pub(crate) fn config(of: &Config) -> Result<Arc<ClientConfig>, Error> {
             config.map_err(|error| Error::Tls(error.to_string()))?
         }
     };
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    let version = match of.protocol {
+        #[cfg(feature = "grpc")]
+        Protocol::OtlpGrpc => &b"h2"[..],
+        _ => b"http/1.1",
+    };
+    config.alpn_protocols = vec![version.to_vec()];
     Ok(Arc::new(config))
 }
 

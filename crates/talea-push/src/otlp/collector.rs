@@ -8,6 +8,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 use talea_page::{Exemplar, Family, Kind, Label, Native, Series, Value};
 
+use super::deltas::Deltas;
 use super::message::{
     self, Buckets, ExponentialHistogram, ExponentialHistogramDataPoint,
     ExportMetricsServiceRequest, Gauge, Histogram, HistogramDataPoint, KeyValue, Metric,
@@ -32,6 +33,8 @@ pub(crate) struct Collector {
     most: u64,
     /// The time of the newest exemplar that was sent.
     newest: SystemTime,
+    /// If differences are sent.
+    pub(crate) deltas: Option<Deltas>,
 }
 
 /// The data points of one family, which may be in several requests.
@@ -42,10 +45,15 @@ struct Points {
 
 impl Collector {
     /// `attributes` are those of the resource.
-    pub(crate) fn new(attributes: &[Label], sends_native: bool, most: u64) -> Self {
+    pub(crate) fn new(
+        attributes: &[Label],
+        sends_native: bool,
+        most: u64,
+        deltas: Option<Deltas>,
+    ) -> Self {
         let attributes =
             attributes.iter().map(|label| KeyValue::new(&label.name, &label.value)).collect();
-        Self { resource: Resource { attributes }, sends_native, most, newest: UNIX_EPOCH }
+        Self { resource: Resource { attributes }, sends_native, most, newest: UNIX_EPOCH, deltas }
     }
 
     /// The requests with a page's values at a time in milliseconds since 1970.
@@ -59,7 +67,8 @@ impl Collector {
                 // At least one, as the last request would be full else.
                 let room = (self.most - counts.values()).min(series.len() as u64) as usize;
                 let (here, rest) = series.split_at(room);
-                let points = self.points(family, here, now);
+                let mut points = self.points(family, here, now);
+                self.deltas.iter_mut().for_each(|deltas| deltas.apply(&mut points.metric));
                 metrics.push(points.metric);
                 counts += points.counts;
                 series = rest;
@@ -75,6 +84,7 @@ impl Collector {
         let series = families.iter().flat_map(|family| &family.series);
         let times = series.flat_map(|series| series.exemplars()).filter_map(|it| it.time);
         self.newest = times.fold(self.newest, SystemTime::max);
+        self.deltas.iter_mut().for_each(|deltas| deltas.end(nanos(now)));
         records
     }
 

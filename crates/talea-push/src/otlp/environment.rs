@@ -4,15 +4,20 @@ use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
 
-use crate::config::Config;
+use crate::config::{Config, Temporality};
 use crate::error::Error;
 
+/// A protocol of OTLP by its name: how its configuration is made of a URL, and by default.
+type Protocol = (fn(&str) -> Result<Config, Error>, &'static str);
+
 const ENDPOINT: &str = "http://localhost:4318";
+#[cfg(feature = "grpc")]
+const GRPC_ENDPOINT: &str = "http://localhost:4317";
 
 impl Config {
-    /// OpenTelemetry's protocol over HTTP, as the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `…_HEADERS`,
-    /// `…_TIMEOUT`, `…_CERTIFICATE`, `…_CLIENT_CERTIFICATE` and `…_CLIENT_KEY`, those with `…_METRICS_…` before
-    /// them, `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` of this process
+    /// OpenTelemetry's protocol, as the variables `OTEL_EXPORTER_OTLP_ENDPOINT`, `…_PROTOCOL` (`http/protobuf`, and `grpc`
+    /// with the feature of that name), `…_HEADERS`, `…_TIMEOUT`, `…_CERTIFICATE`, `…_CLIENT_CERTIFICATE` and `…_CLIENT_KEY`, those with `…_METRICS_…` before
+    /// them, `OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE` (`cumulative`, `delta`), `OTEL_METRIC_EXPORT_INTERVAL`, `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` of this process
     /// describe it.
     ///
     /// # Errors
@@ -30,22 +35,17 @@ fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Config,
         let for_metrics = variable(&format!("OTEL_EXPORTER_OTLP_METRICS_{name}"));
         for_metrics.or_else(|| variable(&format!("OTEL_EXPORTER_OTLP_{name}")))
     };
-    if let Some(protocol) = of_otlp("PROTOCOL").filter(|it| it != "http/protobuf") {
-        let reason = format!("found the protocol {protocol:?}, expected \"http/protobuf\"");
-        return Err(Error::Environment(reason));
+    let protocol = of_otlp("PROTOCOL");
+    let (new, endpoint) = protocol_of(protocol.as_deref().unwrap_or(HTTP))?;
+    let base = variable("OTEL_EXPORTER_OTLP_ENDPOINT");
+    let base = base.as_deref().unwrap_or(endpoint).trim_end_matches('/');
+    // The endpoint of all signals is a base, the one of metrics is the URL itself. gRPC has no paths.
+    let path = if endpoint == ENDPOINT { "/v1/metrics" } else { "" };
+    let url = variable("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
+    let mut config = new(&url.unwrap_or_else(|| format!("{base}{path}")))?;
+    if let Some(preference) = variable("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE") {
+        config = config.temporality(temporality_of(&preference)?);
     }
-    if let Some(preference) = variable("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE")
-        .filter(|it| !it.eq_ignore_ascii_case("cumulative"))
-    {
-        let reason = format!("found the temporality {preference:?}, expected \"cumulative\"");
-        return Err(Error::Environment(reason));
-    }
-    // The endpoint of all signals is a base, the one of metrics is the URL itself.
-    let url = variable("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT").unwrap_or_else(|| {
-        let base = variable("OTEL_EXPORTER_OTLP_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned());
-        format!("{}/v1/metrics", base.trim_end_matches('/'))
-    });
-    let mut config = Config::otlp(&url)?;
     for (name, value) in pairs(&of_otlp("HEADERS").unwrap_or_default()) {
         config = config.header(&name, &value)?;
     }
@@ -72,6 +72,34 @@ fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Config,
         config = config.label("service.name", service);
     }
     Ok(config)
+}
+
+const HTTP: &str = "http/protobuf";
+
+fn protocol_of(name: &str) -> Result<Protocol, Error> {
+    match name {
+        HTTP => Ok((Config::otlp, ENDPOINT)),
+        #[cfg(feature = "grpc")]
+        "grpc" => Ok((Config::otlp_grpc, GRPC_ENDPOINT)),
+        other => {
+            let expected = match cfg!(feature = "grpc") {
+                true => "\"http/protobuf\" or \"grpc\"",
+                false => "\"http/protobuf\", or \"grpc\" with the feature of that name",
+            };
+            Err(Error::Environment(format!("found the protocol {other:?}, expected {expected}")))
+        }
+    }
+}
+
+fn temporality_of(preference: &str) -> Result<Temporality, Error> {
+    match preference.to_ascii_lowercase().as_str() {
+        "cumulative" => Ok(Temporality::Cumulative),
+        "delta" => Ok(Temporality::Delta),
+        _ => {
+            let expected = "expected \"cumulative\" or \"delta\"";
+            Err(Error::Environment(format!("found the temporality {preference:?}, {expected}")))
+        }
+    }
 }
 
 /// Names and values as W3C's baggage has them: `a=b,c=d`, the values with percent signs.
@@ -119,6 +147,35 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "grpc")]
+    #[test]
+    fn grpc_has_a_port_of_its_own_and_no_path() {
+        const PROTOCOL: (&str, &str) = ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc");
+        const ALL: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+        const METRICS: &str = "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT";
+        for (variables, expected) in [
+            (&[PROTOCOL][..], Some("http://localhost:4317/")),
+            (&[PROTOCOL, (ALL, "https://a.example/")], Some("https://a.example/")),
+            (&[PROTOCOL, (METRICS, "http://a.example:1")], Some("http://a.example:1/")),
+            (&[PROTOCOL, (METRICS, "http://a.example/v1/metrics")], None),
+        ] {
+            let found = config(variables).ok().map(|config| config.url.to_string());
+            assert_eq!(found.as_deref(), expected, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn deltas_are_a_choice() {
+        const NAME: &str = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+        for (value, expected) in [
+            ("", Temporality::Cumulative),
+            ("Cumulative", Temporality::Cumulative),
+            ("DELTA", Temporality::Delta),
+        ] {
+            assert_eq!(config(&[(NAME, value)]).unwrap().temporality, expected, "{value}");
+        }
+    }
+
     #[test]
     fn variables_for_metrics_go_before_those_for_all() {
         let config = config(&[
@@ -145,11 +202,10 @@ mod tests {
     #[test]
     fn what_is_not_supported_is_an_error_that_says_so() {
         for (name, value, expected) in [
-            ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "expected \"http/protobuf\""),
             ("OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "http/json", "expected \"http/protobuf\""),
             (
                 "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE",
-                "delta",
+                "lowmemory",
                 "expected \"cumulative\"",
             ),
             ("OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "expected whole milliseconds"),

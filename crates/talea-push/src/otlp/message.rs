@@ -37,7 +37,7 @@ pub(crate) struct Resource {
     pub(crate) attributes: Vec<KeyValue>,
 }
 
-#[derive(Clone, PartialEq, Eq, Message)]
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub(crate) struct KeyValue {
     #[prost(string, tag = "1")]
     pub(crate) key: String,
@@ -45,7 +45,7 @@ pub(crate) struct KeyValue {
     pub(crate) value: Option<AnyValue>,
 }
 
-#[derive(Clone, PartialEq, Eq, Message)]
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub(crate) struct AnyValue {
     #[prost(string, optional, tag = "1")]
     pub(crate) string_value: Option<String>,

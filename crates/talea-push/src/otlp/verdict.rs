@@ -27,7 +27,7 @@ pub(crate) fn verdict(
 }
 
 /// The values that were taken. What is rejected of a partial success is not repeated.
-fn written(sent: Counts, body: &[u8]) -> Counts {
+pub(super) fn written(sent: Counts, body: &[u8]) -> Counts {
     let response = ExportMetricsServiceResponse::decode(body).unwrap_or_default();
     let rejected = response.partial_success.unwrap_or_default().rejected_data_points;
     let rejected = u64::try_from(rejected).unwrap_or_default().min(sent.values());

@@ -18,6 +18,9 @@
 //! | `combined_test` | talea-tests, `push` and `push_by_agent`, with a real Prometheus |
 
 mod delivery;
+mod deltas;
+#[cfg(feature = "grpc")]
+mod grpc;
 mod otlp;
 mod receiver;
 mod registry;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use flate2::read::GzDecoder;
 use prost::Message;
 
-use super::receiver::Answer::{Status, Take};
+use super::receiver::Answer::{Body, Status, Take};
 use super::receiver::{LONGEST, Received, Receiver};
 use super::registry::one_of_each;
 use crate::otlp::message::{ExportMetricsServiceRequest, KeyValue, Metric};
@@ -98,6 +98,9 @@ fn responses_have_the_end_that_otlp_says_and_requests_are_repeated_byte_for_byte
         (&[Take][..], 1, true),
         (&[Status(503, "Retry-After: 0\r\n"), Status(429, ""), Status(504, ""), Take], 4, true),
         (&[Status(502, ""), Take], 2, true),
+        // What a partial success rejects may have stood in the rest.
+        (&[Body(200, "", 100, 10), Take], 2, true),
+        (&[Body(400, "", 100, 10)], 1, false),
         (&[Status(500, "")], 1, false),
         (&[Status(400, "")], 1, false),
         (&[Status(307, "Location: http://127.0.0.1:1/\r\n")], 1, false),
@@ -121,7 +124,7 @@ fn requests_are_as_full_as_they_may_be() {
     let families = one_of_each().snapshot().to_families();
     let points: u64 = families.iter().map(|family| family.series.len() as u64).sum();
     for most in [1, 2, 3, 1_000] {
-        let mut collector = crate::otlp::Collector::new(&[], true, most);
+        let mut collector = crate::otlp::Collector::new(&[], true, most, None);
         let records = collector.collect(&families, 1);
         let counts: Vec<u64> = records.iter().map(|record| record.counts.values()).collect();
         assert_eq!(counts.iter().sum::<u64>(), points, "{most}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use serde::Deserialize;
-use talea_push::{Config, Rule};
+use talea_push::{Config, Rule, Temporality};
 use toml::Spanned;
 
 use crate::arguments::quantity::duration;
@@ -16,8 +16,12 @@ use crate::arguments::quantity::duration;
 /// Where a fault stands in the text, and what it is.
 type Fault = (Range<usize>, String);
 
-/// Makes the configuration of a receiver of its URL.
-type Protocol = fn(&str) -> Result<Config, talea_push::Error>;
+/// The tables of receivers.
+#[derive(Clone, Copy)]
+enum Table {
+    RemoteWrite,
+    Otlp,
+}
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,6 +37,8 @@ struct File {
 #[serde(deny_unknown_fields)]
 struct Receiver {
     url: Spanned<String>,
+    protocol: Option<Spanned<OtlpProtocol>>,
+    temporality: Option<Spanned<OtlpTemporality>>,
     name: Option<String>,
     #[serde(default)]
     labels: BTreeMap<Spanned<String>, String>,
@@ -54,6 +60,22 @@ struct Receiver {
     classic_beside_native: Option<bool>,
     #[serde(default)]
     relabel: Vec<Spanned<Relabel>>,
+}
+
+/// As OpenTelemetry's variables name them.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+enum OtlpProtocol {
+    #[serde(rename = "http/protobuf")]
+    Http,
+    #[serde(rename = "grpc")]
+    Grpc,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum OtlpTemporality {
+    Cumulative,
+    Delta,
 }
 
 /// A rule as Prometheus' `write_relabel_configs` have it.
@@ -109,15 +131,14 @@ fn parse(text: &str, folder: &Path) -> Result<Vec<Config>, Fault> {
         .map_err(|error| (error.span().unwrap_or(0..0), error.message().to_owned()))?;
     let (mut names, mut queues) = (BTreeSet::new(), BTreeSet::new());
     let mut configs = Vec::new();
-    let protocols: [(Protocol, Vec<Spanned<Receiver>>); 2] =
-        [(Config::remote_write, file.remote_write), (Config::otlp, file.otlp)];
-    for (protocol, receivers) in protocols {
+    let protocols = [(Table::RemoteWrite, file.remote_write), (Table::Otlp, file.otlp)];
+    for (table, receivers) in protocols {
         for receiver in receivers {
             let at = receiver.span();
             let receiver = receiver.into_inner();
             let queue =
                 receiver.queue.as_ref().map(|queue| (queue.span(), queue.get_ref().clone()));
-            let config = config(protocol, receiver, at.clone(), folder)?;
+            let config = config(table, receiver, at.clone(), folder)?;
             let name = config.target();
             if !names.insert(name.clone()) {
                 let message = format!(
@@ -147,15 +168,20 @@ fn parse(text: &str, folder: &Path) -> Result<Vec<Config>, Fault> {
 }
 
 fn config(
-    protocol: Protocol,
+    table: Table,
     receiver: Receiver,
     at: Range<usize>,
     folder: &Path,
 ) -> Result<Config, Fault> {
     // The regions go on when the agent stops.
-    let mut config = protocol(receiver.url.get_ref())
-        .map_err(|error| fault(&receiver.url, error))?
-        .end_series_at_stop(false);
+    let mut config = new(table, &receiver)?.end_series_at_stop(false);
+    if let Some(temporality) = &receiver.temporality {
+        config = config.temporality(match temporality.get_ref() {
+            OtlpTemporality::Cumulative => Temporality::Cumulative,
+            OtlpTemporality::Delta => Temporality::Delta,
+        });
+        config.check().map_err(|error| fault(temporality, error))?;
+    }
     if let Some(name) = receiver.name {
         config = config.name(name);
     }
@@ -224,6 +250,24 @@ fn config(
         config = config.classic_beside_native(sends);
     }
     Ok(config)
+}
+
+fn new(table: Table, receiver: &Receiver) -> Result<Config, Fault> {
+    let url = receiver.url.get_ref();
+    let config = match (table, &receiver.protocol) {
+        (Table::RemoteWrite, None) => Config::remote_write(url),
+        (Table::RemoteWrite, Some(protocol)) => {
+            return Err(fault(
+                protocol,
+                "found protocol in [[remote_write]]; expected it in [[otlp]]",
+            ));
+        }
+        (Table::Otlp, Some(protocol)) if *protocol.get_ref() == OtlpProtocol::Grpc => {
+            Config::otlp_grpc(url)
+        }
+        (Table::Otlp, _) => Config::otlp(url),
+    };
+    config.map_err(|error| fault(&receiver.url, error))
 }
 
 fn rule(text: Relabel) -> Result<Rule, Fault> {

@@ -110,6 +110,10 @@ fn a_fault_of_the_push_configuration_names_its_line() {
             &["bearer_token_file and basic_auth"],
         ),
         ("@cert_file = \"c\"", 1, &["cert_file and key_file"]),
+        ("@protocol = \"grpc\"", 3, &["found protocol", "[[otlp]]"]),
+        ("@temporality = \"delta\"", 3, &["deltas by remote-write", "push by OTLP"]),
+        ("[[otlp]]\nurl = \"http://a/\"\nprotocol = \"http/json\"", 3, &["`http/json`", "`grpc`"]),
+        ("[[otlp]]\nprotocol = \"grpc\"\nurl = \"http://a/b\"", 3, &["without a path"]),
         ("@[[remote_write]]\nurl = \"http://a/\"", 3, &["a second receiver \"a/\"", "`name`"]),
         (
             "@queue = \"q\"\n[[remote_write]]\nurl = \"http://b/\"\nqueue = \"q\"",
