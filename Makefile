@@ -96,8 +96,11 @@ deny-advisories: setup-lint ## Check the dependencies against the RustSec adviso
 
 # Many tests wait for other processes, so more of them run at once than there are cores.
 TEST_THREADS := $(shell echo $$((2 * $$(nproc))))
+# A current Prometheus takes part in tests if `scripts/prometheus` has built it.
+PROMETHEUS := $(lastword $(sort $(wildcard $(TARGET)/prometheus/*/prometheus)))
 test-rust: setup-test ## Test the Rust crates, with Prometheus and Python's client (CRATE=name: one crate)
-	RUST_TEST_THREADS=$(TEST_THREADS) $(CARGO) test --locked --no-fail-fast $(CRATES)
+	$(if $(PROMETHEUS),TALEA_PROMETHEUS=$(abspath $(PROMETHEUS))) RUST_TEST_THREADS=$(TEST_THREADS) \
+		$(CARGO) test --locked --no-fail-fast $(CRATES)
 	@$(if $(CRATE),,[ "$$(id -u)" != 0 ] || $(CARGO) test --locked $(CRATES) --test integration -- --ignored as_root)
 	$(if $(CRATE),,$(CARGO) test --locked $(CRATES) $(TRACING) --test traces)
 
@@ -143,7 +146,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-tools --test integration study_of_databases
 	TALEA_KILLS=50 $(CARGO) test --release --locked -p talea-tests -- push_by_agent::
 	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
-		-- check:: current:: dashboard::
+		-- check:: current:: dashboard:: first_event:: push::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	TALEA_WORKERS=20000 scripts/python -k replaced
 	scripts/python sdist

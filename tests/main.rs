@@ -5,6 +5,7 @@ mod check;
 mod contrib;
 mod current;
 mod dashboard;
+mod first_event;
 mod members;
 mod native;
 mod promtool;
