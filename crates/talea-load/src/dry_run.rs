@@ -5,6 +5,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, COOKIE};
 
+use crate::connect::EXPECTS_TLS;
 use crate::plan::Plan;
 use crate::request::Requests;
 use crate::scenario::{CapturedValue, Step, Values, status_text};
@@ -42,6 +43,9 @@ pub async fn dry_run(plan: &Plan, mut show: impl FnMut(&str)) -> Result<u64, Str
             failed += 1;
             show(&format!("failed: {}\n", failure.describe(&plan.scenario)));
         }
+    }
+    if failed > 0 && plan.target.expects_tls().await {
+        show(&format!("{EXPECTS_TLS}\n"));
     }
     Ok(failed)
 }

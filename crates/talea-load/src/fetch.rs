@@ -10,7 +10,7 @@ use hyper::header::{ACCEPT, CONTENT_TYPE, HOST};
 use hyper::{Request, StatusCode};
 use hyper_util::rt::TokioIo;
 
-use crate::connect::MOST_KEPT;
+use crate::connect::{EXPECTS_TLS, MOST_KEPT};
 use crate::target::Target;
 
 /// How long connecting and answering may take together.
@@ -34,10 +34,7 @@ async fn get(target: &Target, accept: &str) -> Result<Answer> {
         "cannot be reached; check that the service runs and that the URL \
         is right",
     )?;
-    let stream = target.secured(stream).await.context(
-        "no TLS: name the issuer of its certificate with --ca FILE, or accept any certificate with \
-         --insecure",
-    )?;
+    let stream = target.secured(stream).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     // It ends with the answer; an error is returned there too.
     tokio::spawn(connection);
@@ -45,7 +42,11 @@ async fn get(target: &Target, accept: &str) -> Result<Answer> {
         .header(HOST, target.host_header())
         .header(ACCEPT, accept)
         .body(Empty::<Bytes>::new())?;
-    let answer = sender.send_request(request).await.context("no response")?;
+    let answer = match sender.send_request(request).await {
+        Ok(answer) => answer,
+        Err(_) if target.expects_tls().await => bail!("{EXPECTS_TLS}"),
+        Err(error) => return Err(anyhow!(error).context("no response")),
+    };
     if answer.status() != StatusCode::OK {
         bail!("found the status {}, expected {}", answer.status(), StatusCode::OK);
     }

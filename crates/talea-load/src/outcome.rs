@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use talea::HistogramSnapshot;
 
+use crate::connect::EXPECTS_TLS;
 use crate::connection::Protocol;
 use crate::health::Health;
 use crate::samples::Sample;
@@ -60,6 +61,8 @@ pub struct Outcome {
     pub protocol: Protocol,
     /// Whether a signal stopped the clients before they were done.
     pub interrupted: bool,
+    /// Whether no request succeeded, and the server speaks TLS though the URL has `http`.
+    pub expects_tls: bool,
     /// How the generator itself fared.
     pub health: Health,
     /// A sample of each request, if the plan asks for them.
@@ -88,6 +91,10 @@ impl Outcome {
     /// Why numbers may not be the server's, in words.
     pub fn limits(&self) -> Vec<String> {
         let mut limits = self.health.limits();
+        if self.expects_tls {
+            limits.push(EXPECTS_TLS.to_owned());
+            return limits;
+        }
         let none_answered = self.tally.answered() == 0 && self.tally.failed() > 0;
         if none_answered && self.protocol == Protocol::Http2 {
             limits.push(

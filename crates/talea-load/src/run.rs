@@ -56,7 +56,10 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
     };
     let planned = plan.requests().is_none_or(|planned| tally.requests() >= planned);
     let interrupted = stop.is_requested() && (!planned || tally.cut_off + tally.not_begun > 0);
+    // A server that speaks TLS answers a plain request with an alert, or with the status 400.
+    let is_refused = tally.failed() > 0 && tally.answers.keys().all(|status| *status == 400);
     Ok(Outcome {
+        expects_tls: is_refused && !stop.is_requested() && plan.target.expects_tls().await,
         interrupted,
         // The last arrival of an even schedule comes a gap before its end.
         sending: schedule

@@ -14,7 +14,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::connect::{Stream, port};
+use crate::connect::{Stream, Trust, config, in_words, port};
 
 /// An `http://` or `https://` URL, taken apart once.
 #[derive(Clone, Debug)]
@@ -103,7 +103,18 @@ impl Target {
         let Some(tls) = &self.tls else { return Ok(Box::new(stream)) };
         let name = ServerName::try_from(self.host.clone());
         let name = name.map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-        Ok(Box::new(TlsConnector::from(tls.clone()).connect(name, stream).await?))
+        match TlsConnector::from(tls.clone()).connect(name, stream).await {
+            Ok(stream) => Ok(Box::new(stream)),
+            Err(error) => Err(in_words(error, &self.host, self.port)),
+        }
+    }
+
+    /// Whether the server speaks TLS though the URL has `http`. It tries a handshake.
+    pub(crate) async fn expects_tls(&self) -> bool {
+        const WITHIN: Duration = Duration::from_secs(5);
+        let Ok(tls) = config(Trust::Any, "http/1.1") else { return false };
+        let tls = self.clone().over(tls);
+        !self.is_https && matches!(tokio::time::timeout(WITHIN, tls.connect()).await, Ok(Ok(_)))
     }
 
     pub(crate) async fn connect_tcp(&self) -> io::Result<TcpStream> {

@@ -1,6 +1,6 @@
 //! Numbers, times and addresses as arguments.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
@@ -23,10 +23,26 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// An address to listen on. `:9465` is each address of the machine; of a name an address of IPv4 is preferred.
 pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        "expected an IP address and a port, such as 127.0.0.1:9465 or [::1]:9465".to_owned()
-    })
+    const EXPECTED: &str = "expected an address and a port, such as 127.0.0.1:9465, [::1]:9465, localhost:9465, or \
+        :9465 for each address of the machine";
+    if let Some(port) = text.strip_prefix(':') {
+        let port: u16 = port.parse().map_err(|_| EXPECTED.to_owned())?;
+        let all = SocketAddr::from((Ipv6Addr::UNSPECIFIED, port));
+        // A machine may have no IPv6.
+        let has_ipv6 = UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0)).is_ok();
+        return Ok(if has_ipv6 { all } else { (Ipv4Addr::UNSPECIFIED, port).into() });
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let named = text.rsplit_once(':').and_then(|(name, port)| Some((name, port.parse().ok()?)));
+    let (name, port): (&str, u16) = named.ok_or_else(|| EXPECTED.to_owned())?;
+    let found = (name, port).to_socket_addrs();
+    let found: Vec<_> = found.map_err(|error| format!("{name}: {error}; {EXPECTED}"))?.collect();
+    let preferred = found.iter().find(|address| address.is_ipv4()).or(found.first());
+    preferred.copied().ok_or_else(|| format!("{name} has no address; {EXPECTED}"))
 }
 
 /// An address, or a Unix socket with its default mode.
@@ -46,4 +62,26 @@ pub(super) fn listen_address(text: &str) -> Result<Address, String> {
 pub(super) fn mode(text: &str) -> Result<u32, String> {
     let mode = u32::from_str_radix(text, 8).ok().filter(|mode| *mode <= 0o777);
     mode.ok_or_else(|| "expected a mode in octal, such as 660".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_to_listen_on_may_be_a_name_or_a_port_alone() {
+        for (text, expected) in
+            [("127.0.0.1:1", "127.0.0.1:1"), ("[::1]:2", "[::1]:2"), ("localhost:3", "127.0.0.1:3")]
+        {
+            assert_eq!(address(text).unwrap().to_string(), expected);
+        }
+        let all = address(":4").unwrap();
+        assert!(all.ip().is_unspecified() && all.port() == 4, "{all}");
+        for text in ["", "9465", ":", ":70000", "localhost", "localhost:", "localhost:x", "::1"] {
+            assert!(
+                address(text).unwrap_err().contains("expected an address and a port"),
+                "{text}"
+            );
+        }
+    }
 }

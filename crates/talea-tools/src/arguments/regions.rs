@@ -124,7 +124,7 @@ pub(crate) struct ServeArguments {
     /// A process whose region is in its memory; the region is served also after the process has died
     #[arg(long, value_name = "PID")]
     pub pid: Vec<u32>,
-    /// The address to listen on, or a Unix socket as unix:/run/talea/metrics.sock
+    /// The address to listen on, such as 127.0.0.1:9465 or :9465, or a Unix socket as unix:/run/talea/metrics.sock
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9465", value_parser = listen_address)]
     pub listen: Address,
     /// The mode of the Unix socket: who may write to it may connect [default: 600, or 660 with --socket-group]

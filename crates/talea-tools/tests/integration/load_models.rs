@@ -93,14 +93,58 @@ fn every_protocol_sends_each_request_once() {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_refused_with_what_to_do() {
-    let certificate = Certificate::new();
+fn a_certificate_that_signs_itself_as_an_authority_is_trusted_if_it_is_named() {
+    let certificate = Certificate::authority("127.0.0.1");
     let hello = Hello::new(Some(&certificate));
-    let other = Certificate::new();
-    let ca = other.pem.to_str().unwrap();
-    let output = hello.load(&["--clients", "1", "--iterations", "1", "--ca", ca]);
-    assert_ends(&output, 2, &["--ca FILE", "--insecure"]);
-    assert_eq!(hello.server.requests(), 0);
+    let ca = certificate.pem.to_str().unwrap();
+    hello.loaded(&["--clients", "1", "--iterations", "1", "--ca", ca]);
+    let dry_run = talea(["load", &hello.url, "--ca", ca, "--dry-run"]);
+    assert_ends(&dry_run, 0, &[]);
+}
+
+#[test]
+fn tls_that_fails_is_said_in_words_with_what_to_do() {
+    let [usual, other, elsewhere] = [
+        Certificate::new(),
+        Certificate::authority("127.0.0.1"),
+        Certificate::authority("elsewhere"),
+    ];
+    for (certificate, ca, parts) in [
+        (None, &usual, &["127.0.0.1:", " speaks no TLS; write http:// in the URL"][..]),
+        (Some(&usual), &other, &["an issuer that is not trusted", "--ca FILE", "--insecure"]),
+        (
+            Some(&elsewhere),
+            &elsewhere,
+            &["is for another name", "a name of the certificate in the URL"],
+        ),
+        // One authority vouches for no other.
+        (Some(&other), &elsewhere, &["--ca FILE", "--insecure"]),
+    ] {
+        let hello = Hello::new(certificate);
+        let url = hello.url.replace("http:", "https:");
+        let ca = ca.pem.to_str().unwrap();
+        let output = load(&url, &["--clients", "1", "--iterations", "1", "--ca", ca]);
+        assert_ends(&output, 2, parts);
+        assert_ends(&talea(["check", &url, "--ca", ca]), 2, parts);
+        assert_eq!(hello.server.requests(), 0);
+    }
+}
+
+#[test]
+fn a_url_with_http_of_a_port_that_expects_tls_is_said_in_words() {
+    const WORDS: &str = "this port expects TLS; write https:// in the URL";
+    let hello = Hello::new(Some(&Certificate::new()));
+    let url = hello.url.replace("https:", "http:");
+    let output = load(&url, &["--clients", "2", "--iterations", "1"]);
+    let summary = summary(&output);
+    assert_eq!(output.status.code(), Some(1), "{summary}");
+    assert_eq!(summary["limits"], serde_json::json!([WORDS]), "{summary}");
+    let dry_run = talea(["load", &url, "--dry-run"]);
+    assert!(
+        String::from_utf8_lossy(&dry_run.stdout).ends_with(&format!("{WORDS}\n")),
+        "{dry_run:?}"
+    );
+    assert_ends(&talea(["check", &url]), 2, &[WORDS]);
 }
 
 #[test]

@@ -13,6 +13,7 @@ use hyper::service::service_fn;
 use hyper::{Request, Response, Version};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -43,16 +44,28 @@ pub(crate) struct Certificate {
 
 impl Certificate {
     pub(crate) fn new() -> Self {
-        let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+        Self::of(CertificateParams::new(["127.0.0.1".to_owned()]).unwrap())
+    }
+
+    /// One that says that it is a certificate authority, as `openssl req -x509` makes it.
+    pub(crate) fn authority(name: &str) -> Self {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self::of(params)
+    }
+
+    fn of(params: CertificateParams) -> Self {
+        let key = KeyPair::generate().unwrap();
+        let made = params.self_signed(&key).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let pem = folder.path().join("ca.pem");
-        std::fs::write(&pem, made.cert.pem()).unwrap();
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        std::fs::write(&pem, made.pem()).unwrap();
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .with_no_client_auth()
-            .with_single_cert(vec![made.cert.der().clone()], key)
+            .with_single_cert(vec![made.der().clone()], key)
             .unwrap();
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         Self { pem, config: Arc::new(config), _folder: folder }
