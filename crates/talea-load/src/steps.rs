@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::outcome::Outcome;
 use crate::scenario::Scenario;
-use crate::times::LowerBounds;
+use crate::times::{LowerBounds, Times};
 
 /// The requests of one step. Response times are of its answers, whatever their status, and of its requests that
 /// timed out or were cut off, by the clients' clock.
@@ -19,6 +19,8 @@ pub struct StepSummary {
     pub answers: u64,
     /// Requests that failed, those that could not be sent among them.
     pub failed: u64,
+    /// Those of them that have no answer.
+    pub failed_without_answer: u64,
     /// Mean response time, in milliseconds.
     pub mean_ms: Option<f64>,
     /// Median.
@@ -32,26 +34,37 @@ pub struct StepSummary {
     /// Those of these times that are lower bounds.
     #[serde(skip_serializing_if = "LowerBounds::is_empty")]
     pub at_least: LowerBounds,
+    /// The distribution of these times.
+    #[serde(skip)]
+    pub times: Option<Times>,
 }
 
 impl StepSummary {
+    /// Requests with an answer, those that failed without one, and those that could not be sent.
+    pub fn requests(&self) -> u64 {
+        self.answers + self.failed_without_answer
+    }
+
     /// Those of a scenario, in its order.
     pub fn all_of(scenario: &Scenario, outcome: &Outcome) -> Vec<Self> {
         let steps = scenario.steps.iter().zip(&outcome.step_times).enumerate();
         let summary = steps.map(|(n, (step, times))| {
-            let failures = outcome.tally.failures.iter();
+            let failures = outcome.tally.failures.iter().filter(|(kind, _)| kind.step() == n);
+            let unanswered = failures.clone().filter(|(kind, _)| !kind.is_answered());
             let mut at_least = LowerBounds::default();
             Self {
                 name: step.name.clone(),
                 method: step.method.to_string(),
                 answers: times.known(),
-                failed: failures.filter(|(kind, _)| kind.step() == n).map(|(_, count)| count).sum(),
+                failed: failures.map(|(_, count)| count).sum(),
+                failed_without_answer: unanswered.map(|(_, count)| count).sum(),
                 mean_ms: at_least.note("mean_ms", times.mean()),
                 p50_ms: at_least.note("p50_ms", times.quantile(0.5)),
                 p90_ms: at_least.note("p90_ms", times.quantile(0.9)),
                 p99_ms: at_least.note("p99_ms", times.quantile(0.99)),
                 max_ms: at_least.note("max_ms", times.quantile(1.0)),
                 at_least,
+                times: Some(times.clone()),
             }
         });
         summary.collect()

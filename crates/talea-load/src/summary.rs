@@ -72,6 +72,8 @@ pub struct Summary {
     pub client_p50_ms: Option<f64>,
     /// 90th percentile.
     pub client_p90_ms: Option<f64>,
+    /// 95th percentile.
+    pub client_p95_ms: Option<f64>,
     /// 99th percentile.
     pub client_p99_ms: Option<f64>,
     /// 99.9th percentile.
@@ -140,6 +142,7 @@ impl Summary {
             client_mean_ms: at_least.note("client_mean_ms", times.mean()),
             client_p50_ms: at_least.note("client_p50_ms", times.quantile(0.5)),
             client_p90_ms: at_least.note("client_p90_ms", times.quantile(0.9)),
+            client_p95_ms: at_least.note("client_p95_ms", times.quantile(0.95)),
             client_p99_ms: at_least.note("client_p99_ms", times.quantile(0.99)),
             client_p999_ms: at_least.note("client_p999_ms", times.quantile(0.999)),
             client_p9999_ms: at_least.note("client_p9999_ms", times.quantile(0.9999)),
@@ -200,10 +203,11 @@ impl fmt::Display for Summary {
         let shown = |field, ms| self.at_least.shown(field, ms);
         writeln!(
             f,
-            "  response time  mean {} ms, p50 {}, p90 {}, p99 {}, p99.9 {}, p99.99 {}",
+            "  response time  mean {} ms, p50 {}, p90 {}, p95 {}, p99 {}, p99.9 {}, p99.99 {}",
             shown("client_mean_ms", self.client_mean_ms),
             shown("client_p50_ms", self.client_p50_ms),
             shown("client_p90_ms", self.client_p90_ms),
+            shown("client_p95_ms", self.client_p95_ms),
             shown("client_p99_ms", self.client_p99_ms),
             shown("client_p999_ms", self.client_p999_ms),
             shown("client_p9999_ms", self.client_p9999_ms),

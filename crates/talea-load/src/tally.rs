@@ -101,12 +101,17 @@ impl Failure {
         }
     }
 
+    /// Whether there was an answer, which was not the expected one.
+    pub(super) fn is_answered(self) -> bool {
+        matches!(self, Self::Status(..) | Self::NotCaptured(..))
+    }
+
     fn is_timeout(self) -> bool {
         matches!(self, Self::RequestError(_, error) if error.is_timeout())
     }
 
     fn is_untimed(self) -> bool {
-        matches!(self, Self::RequestError(..) | Self::NoRequest(..)) && !self.is_timeout()
+        !self.is_answered() && !self.is_timeout()
     }
 
     pub fn describe(self, scenario: &Scenario) -> String {

@@ -9,15 +9,59 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use talea::HistogramSnapshot;
+use talea::{HistogramSnapshot, NativeBuckets};
 
 use talea_statistics::figures::{NONE, measured};
 
-/// Times, and lower bounds of others.
-#[derive(Clone, Debug)]
+/// Times, and lower bounds of others. In a file each is a histogram: loads add up exactly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(into = "[Buckets; 2]", from = "[Buckets; 2]")]
 pub struct Times {
     pub(super) known: HistogramSnapshot,
     pub(super) censored: HistogramSnapshot,
+}
+
+/// A histogram of times in a file, in seconds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Buckets {
+    schema: i8,
+    zero_threshold: f64,
+    zero: u64,
+    sum: f64,
+    /// Native buckets and their counts, as Prometheus numbers them.
+    buckets: Vec<(i32, u64)>,
+}
+
+impl From<&HistogramSnapshot> for Buckets {
+    fn from(times: &HistogramSnapshot) -> Self {
+        let Some(native) = times.native() else { return Self::default() };
+        Self {
+            schema: native.schema(),
+            zero_threshold: native.zero_threshold(),
+            zero: native.zero_count(),
+            sum: times.sum(),
+            buckets: native.positive().to_vec(),
+        }
+    }
+}
+
+impl From<Buckets> for HistogramSnapshot {
+    fn from(Buckets { schema, zero_threshold, zero, sum, buckets }: Buckets) -> Self {
+        Self::of_native(NativeBuckets::new(schema, zero_threshold, zero, buckets), sum)
+    }
+}
+
+impl From<Times> for [Buckets; 2] {
+    fn from(times: Times) -> Self {
+        [&times.known, &times.censored].map(Buckets::from)
+    }
+}
+
+impl From<[Buckets; 2]> for Times {
+    fn from(buckets: [Buckets; 2]) -> Self {
+        let [known, censored] = buckets.map(HistogramSnapshot::from);
+        Self { known, censored }
+    }
 }
 
 /// A number of milliseconds, or a lower bound of one.

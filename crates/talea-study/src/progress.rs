@@ -1,4 +1,4 @@
-//! Progress on standard error: a bar on a terminal, a plain line every few seconds otherwise.
+//! Progress on standard error: a bar on a terminal, a plain line a minute otherwise.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
@@ -13,23 +13,27 @@ use talea_statistics::figures::{counted, whole};
 use talea_view::screen::note;
 
 const BAR_EVERY: Duration = Duration::from_millis(100);
-const LINE_EVERY: Duration = Duration::from_secs(3);
+const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// The progress of one load; it ends with [`Progress::end`] or when it is dropped.
 pub struct Progress {
-    task: JoinHandle<()>,
+    /// None if nothing is shown.
+    task: Option<JoinHandle<()>>,
     bar: Option<ProgressBar>,
 }
 
 impl Progress {
-    /// Shows how many of `total` requests are done, if that is known, until it ends. Needs a
+    /// Shows how many of `total` requests are done, if that is known, until it ends; nothing if `quiet`. Needs a
     /// tokio runtime.
-    pub fn begin(label: &str, total: Option<u64>, window: Window) -> Self {
+    pub fn begin(label: &str, total: Option<u64>, window: Window, quiet: bool) -> Self {
+        if quiet {
+            return Self { task: None, bar: None };
+        }
         if std::io::stderr().is_terminal() {
             let bar = bar(label, total);
             let shown = bar.clone();
             let task = every(BAR_EVERY, move || shown.set_position(window.requests_done()));
-            return Self { task, bar: Some(bar) };
+            return Self { task: Some(task), bar: Some(bar) };
         }
         let (label, begun) = (label.to_owned(), Instant::now());
         let task = every(LINE_EVERY, move || {
@@ -41,7 +45,7 @@ impl Progress {
             };
             note(format_args!("{label}: {done} after {seconds} s"));
         });
-        Self { task, bar: None }
+        Self { task: Some(task), bar: None }
     }
 
     /// Takes the bar away.
@@ -50,7 +54,9 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = &self.task {
+            task.abort();
+        }
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -7,6 +7,7 @@
 //! - `inspect`: the region that a service counts in, read from outside.
 //! - `upkeep`: `wipe` and `expire`, for such a region.
 //! - `run_command`: a job with a region of its own.
+//! - `results`: figures and conditions in files for other programs.
 //! - `serve_push`: the receivers that the agent pushes to.
 //! - `top`: the endpoints of a service in a terminal.
 //! - `live_page`: the agent's live page for a study or a load while it runs.
@@ -29,6 +30,7 @@ mod page_source;
 mod postmortem_command;
 #[cfg(target_os = "linux")]
 mod region_command;
+mod results;
 #[cfg(target_os = "linux")]
 mod run_command;
 #[cfg(target_os = "linux")]

@@ -99,7 +99,7 @@ impl VariantComparison {
 }
 
 fn compared(base: &CaseResult, study: &Study, paired: bool) -> CaseComparison {
-    let other = study.cases.iter().find(|case| case.id == base.id && case.model == base.model);
+    let other = study.case_like(base);
     let lines = Measure::ALL.into_iter().filter_map(|(measure, ..)| {
         if measure == Measure::Time && base.iterations.is_none() {
             // It is that of the case.

@@ -6,20 +6,21 @@ use std::str::FromStr;
 use anyhow::{Result, bail};
 use serde::Serialize;
 
-use super::comparison::{Comparison, MeasureComparison};
-use super::words::{bounded, ratio as times, value};
-use crate::study::{Case, CaseResult, Measure, Measures};
+use super::words::value;
+use crate::study::{Case, CaseResult, Figure, Measures, Study, Values};
+use talea_statistics::figures::measured;
 use talea_statistics::mean;
 use talea_view::printable;
 use talea_view::screen::note;
 
-/// A measure and a limit.
+/// A figure and a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
-    /// The one case that it is about; all, where there is none.
-    case: Option<String>,
-    measure: Measure,
+    /// The case, the step, or the step of a case (`A: order`) that it is about; all requests of all cases if it
+    /// names none.
+    subject: Option<String>,
+    figure: Figure,
     above: bool,
     limit: Limit,
 }
@@ -28,46 +29,69 @@ pub struct Condition {
 enum Limit {
     /// A multiple of the first variant's number.
     Times(f64),
-    /// In the measure's own unit.
+    /// In the figure's own unit.
     Value(f64),
+}
+
+/// What became of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finding {
+    /// It does not hold: the number, with all of its interval if it has one, lies within the limit.
+    Passed,
+    /// The interval has the limit in it, or the number is a lower bound below the limit.
+    NotDecided,
+    /// It holds: the number, with all of its interval if it has one, lies beyond the limit.
+    Failed,
+    /// There is no such number.
+    Unknown,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Passed => "passed",
+            Self::NotDecided => "not decided",
+            Self::Failed => "FAILED",
+            Self::Unknown => "no figure",
+        })
+    }
 }
 
 /// The result of a condition in one case.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// Whether it holds: the number lies beyond the limit, with all of its interval if it has one.
-    pub holds: bool,
-    /// Whether the case has no such number, so that nothing is known.
-    pub lacks_number: bool,
-    /// Whether the number is a lower bound from which it does not follow whether it lies beyond the limit.
-    pub undecided: bool,
+    /// Whether it passed or failed.
+    pub result: Finding,
+    /// The condition, and the number that was found.
     pub words: String,
 }
 
-/// Judges each condition, prints the results to standard error, and returns whether one holds.
+/// Judges each condition, prints the results to standard error (if `quiet`, those that did not pass), and returns the worst of them: [`Finding::Passed`]
+/// only if each passed.
 /// Fails if a condition is about nothing that there is: it would otherwise seem not to hold.
 pub fn report_conditions(
     conditions: &[Condition],
+    quiet: bool,
     judge: impl Fn(&Condition) -> Vec<Judgement>,
-) -> Result<bool> {
+) -> Result<Finding> {
     let judged: Vec<_> = conditions.iter().map(judge).collect();
     let judgements = judged.iter().flatten();
-    for judgement in judgements.clone() {
-        let failed = if judgement.holds { "FAILED: " } else { "" };
-        note(format_args!("{failed}{}", printable(&judgement.words)));
+    for Judgement { result, words } in judgements.clone() {
+        if quiet && *result == Finding::Passed {
+            continue;
+        }
+        note(format_args!("{result}: {}", printable(words)));
     }
-    if let Some(unjudged) =
-        judged.iter().position(|of| of.is_empty() || of.iter().any(|it| it.lacks_number))
-    {
+    let lacks =
+        |of: &Vec<Judgement>| of.is_empty() || of.iter().any(|it| it.result == Finding::Unknown);
+    if let Some(unjudged) = judged.iter().position(lacks) {
         bail!(
-            "--fail-if {}: the study has no such case, or did not measure this",
+            "--fail-if {}: there is no such case or step, or this was not measured",
             conditions[unjudged]
         );
     }
-    if let Some(undecided) = judgements.clone().find(|judgement| judgement.undecided) {
-        bail!("--fail-if cannot be judged: {}", printable(&undecided.words));
-    }
-    Ok(judgements.into_iter().any(|judgement| judgement.holds))
+    Ok(judgements.map(|it| it.result).max().unwrap_or(Finding::Passed))
 }
 
 impl Condition {
@@ -76,69 +100,80 @@ impl Condition {
         matches!(self.limit, Limit::Times(_))
     }
 
-    /// Fails if it is about none of a study's cases.
-    pub fn ensure_is_about(&self, cases: &[Case]) -> Result<()> {
-        if cases.iter().any(|case| self.is_about(&case.id)) {
+    /// Fails if it is about none of a load's cases and steps.
+    pub fn ensure_is_about(&self, cases: &[Case], steps: &[&str]) -> Result<()> {
+        let ids: Vec<&str> = cases.iter().map(|case| &*case.id).collect();
+        let Some(subject) = &self.subject else { return Ok(()) };
+        let is_step = |name: &str| steps.contains(&name);
+        let of_case = ids.iter().any(|id| {
+            let step = subject.strip_prefix(id).and_then(|rest| rest.strip_prefix(": "));
+            subject == id || step.is_some_and(is_step)
+        });
+        if of_case || is_step(subject) {
             return Ok(());
         }
-        let ids: Vec<&str> = cases.iter().map(|case| &*case.id).collect();
-        bail!("--fail-if {self} names a case that this study lacks; it has {}", ids.join(", "))
+        let cases =
+            if ids.is_empty() { String::new() } else { format!("the cases {}, ", ids.join(", ")) };
+        bail!(
+            "--fail-if {self} names no case or step; there are {cases}the steps {}",
+            steps.join(", ")
+        )
     }
 
-    /// Judges all variants but the first.
-    pub fn judge_comparison(&self, comparison: &Comparison) -> Vec<Judgement> {
+    /// Judges all variants but the first, which were run side by side if they are `paired`.
+    pub fn judge_comparison(&self, studies: &[(String, Study)], paired: bool) -> Vec<Judgement> {
         let Limit::Times(limit) = self.limit else { return Vec::new() };
+        let Some(((_, base), others)) = studies.split_first() else { return Vec::new() };
         let mut judgements = Vec::new();
-        for other in &comparison.others {
-            for case in other.cases.iter().filter(|case| self.is_about(&case.id)) {
-                let line = case.lines.iter().find(|line| line.measure == self.measure);
-                let judged = line.map(|line| self.judge_line(line, limit));
-                let of = format!("{}, case {}", other.name, case.id);
+        for (name, other) in others {
+            for case in &base.cases {
+                let Some(to) = self.rounds_of(&case.id, &case.rounds) else { continue };
+                let there = other.case_like(case).and_then(|it| self.rounds_of(&it.id, &it.rounds));
+                let judged = there.and_then(|of| self.judge_ratio(&of, &to, limit, paired));
+                let of = format!("{name}, case {}", case.id);
                 judgements.push(judged.unwrap_or_else(|| self.without_number()).of(&of));
             }
         }
         judgements
     }
 
-    fn judge_line(&self, line: &MeasureComparison, limit: f64) -> Judgement {
-        let Some(ratio) = line.ratio else {
+    fn judge_ratio(
+        &self,
+        of: &[Measures],
+        to: &[Measures],
+        limit: f64,
+        paired: bool,
+    ) -> Option<Judgement> {
+        let (of, to) = (self.figure.of(of)?, self.figure.of(to)?);
+        let Some(ratio) = self.figure.ratio(&of, &to, paired) else {
             // A round has none of it. From nothing to something is more than any number of times.
-            let ratio = line.other / line.base;
-            let holds = self.is_beyond(ratio, ratio, limit);
-            let (base, other) = (value(self.measure, line.base), value(self.measure, line.other));
-            return self.judgement(holds, &format!("{other} after {base}"));
+            let (other, base) = (mean(&of.numbers), mean(&to.numbers));
+            let number = format!("{} after {}", self.shown(other), self.shown(base));
+            let ratio = if base == other { 1.0 } else { other / base };
+            return Some(self.judgement(ratio, ratio, limit, &number, ""));
         };
         let (low, high) = ratio.interval.unwrap_or((ratio.ratio, ratio.ratio));
-        match (line.base_at_least, line.other_at_least) {
-            (false, false) => {
-                self.judgement(self.is_beyond(low, high, limit), &format!("{ratio} times"))
-            }
-            (base, other) => {
-                let low = if base { 0.0 } else { low };
-                let high = if other { f64::INFINITY } else { high };
-                self.judgement_of_bound(low, high, limit, &format!("{} times", times(line)))
-            }
+        if !of.at_least && !to.at_least {
+            return Some(self.judgement(low, high, limit, &format!("{ratio} times"), MORE_ROUNDS));
         }
+        let low = if to.at_least { 0.0 } else { low };
+        let high = if of.at_least { f64::INFINITY } else { high };
+        let sign = match (to.at_least, of.at_least) {
+            (true, true) => "about",
+            (true, false) => "≤",
+            (false, _) => "≥",
+        };
+        let number = format!("{sign} {} times", measured(ratio.ratio));
+        Some(self.judgement(low, high, limit, &number, LONGER_TIMEOUT))
     }
 
-    /// Judges a number of which the bounds are known that this interval has.
-    fn judgement_of_bound(&self, low: f64, high: f64, limit: f64, number: &str) -> Judgement {
-        let holds = self.is_beyond(low, high, limit);
-        let cannot_hold = if self.above { high <= limit } else { low >= limit };
-        if holds || cannot_hold {
-            return self.judgement(holds, number);
-        }
-        let words = format!(
-            "{self} is not decided: {number}, since requests timed out or were cut off; use a longer --timeout"
-        );
-        Judgement { holds: false, lacks_number: false, undecided: true, words }
-    }
-
+    /// Judges each case that it is about.
     pub fn judge(&self, cases: &[CaseResult]) -> Vec<Judgement> {
         let Limit::Value(limit) = self.limit else { return Vec::new() };
         let mut judgements = Vec::new();
-        for case in cases.iter().filter(|case| self.is_about(&case.id)) {
-            let judged = self.judge_rounds(&case.rounds, limit);
+        for case in cases {
+            let Some(rounds) = self.rounds_of(&case.id, &case.rounds) else { continue };
+            let judged = self.judge_rounds(&rounds, limit);
             let of = format!("case {}", case.id);
             judgements.push(judged.unwrap_or_else(|| self.without_number()).of(&of));
         }
@@ -148,50 +183,94 @@ impl Condition {
         judgements
     }
 
-    /// Judges the rounds of a load; none if they have no such number.
-    pub fn judge_load(&self, rounds: &[Measures]) -> Option<Judgement> {
-        let Limit::Value(limit) = self.limit else { return None };
-        self.judge_rounds(rounds, limit).filter(|_| self.case.is_none())
+    /// Judges the rounds of a load.
+    pub fn judge_load(&self, rounds: &[Measures]) -> Judgement {
+        let Limit::Value(limit) = self.limit else { return self.without_number() };
+        let rounds = self.rounds_of("", rounds);
+        let judged = rounds.and_then(|rounds| self.judge_rounds(&rounds, limit));
+        judged.unwrap_or_else(|| self.without_number())
     }
 
     fn judge_rounds(&self, rounds: &[Measures], limit: f64) -> Option<Judgement> {
-        let values = self.measure.of(rounds)?;
+        let values = self.figure.of(rounds)?;
         let mean = mean(&values.numbers);
-        let interval = self.measure.mean(&values.numbers).map(|mean| (mean.low, mean.high));
+        let interval = self.figure.mean(&values.numbers).map(|mean| (mean.low, mean.high));
         let (low, high) = interval.unwrap_or((mean, mean));
         if values.at_least {
-            let number = bounded(self.measure, mean, true);
-            return Some(self.judgement_of_bound(low, f64::INFINITY, limit, &number));
+            let number = format!("≥ {}", self.shown(mean));
+            return Some(self.judgement(low, f64::INFINITY, limit, &number, LONGER_TIMEOUT));
         }
-        let holds = self.is_beyond(low, high, limit);
-        let show = |number| value(self.measure, number);
         let number = match interval {
-            Some((low, high)) => format!("{} ({} to {})", show(mean), show(low), show(high)),
-            None => show(mean),
+            Some((low, high)) => {
+                format!("{} ({} to {})", self.shown(mean), self.shown(low), self.shown(high))
+            }
+            None => self.shown(mean),
         };
-        Some(self.judgement(holds, &number))
+        let judgement = self.judgement(low, high, limit, &number, MORE_ROUNDS);
+        Some(if self.above { self.doubted(judgement, &values) } else { judgement })
     }
 
-    fn is_about(&self, case: &str) -> bool {
-        self.case.as_ref().is_none_or(|only| only == case)
+    /// A time that passed is not decided if it may lie among requests that failed without a response.
+    fn doubted(&self, judgement: Judgement, values: &Values) -> Judgement {
+        let share = self.figure.share_of_requests();
+        let is_of_survivors =
+            values.untimed > 0.0 && share.is_some_and(|it| values.untimed > 1.0 - it - 1e-9);
+        if judgement.result != Finding::Passed || !is_of_survivors {
+            return judgement;
+        }
+        let untimed = measured(values.untimed * 100.0);
+        let words = judgement.words;
+        let words = format!(
+            "{words}, but {untimed} % of the requests failed without a response and count in no time"
+        );
+        Judgement { result: Finding::NotDecided, words }
     }
 
-    /// Whether all of an interval lies beyond the limit.
-    fn is_beyond(&self, low: f64, high: f64, limit: f64) -> bool {
-        if self.above { low > limit } else { high < limit }
+    /// The rounds of a case, or of the step of it that this is about; none if it is about another.
+    fn rounds_of(&self, case: &str, rounds: &[Measures]) -> Option<Vec<Measures>> {
+        let Some(subject) = self.subject.as_deref().filter(|subject| *subject != case) else {
+            return Some(rounds.to_vec());
+        };
+        let of_case = subject.strip_prefix(case).and_then(|rest| rest.strip_prefix(": "));
+        let of = |step: &str| rounds.iter().map(|round| round.of_step(step).cloned()).collect();
+        of_case.and_then(of).or_else(|| of(subject))
     }
 
-    fn judgement(&self, holds: bool, number: &str) -> Judgement {
-        let found = if holds { "holds" } else { "is not shown" };
-        let words = format!("{self} {found}: {number}");
-        Judgement { holds, lacks_number: false, undecided: false, words }
+    fn shown(&self, number: f64) -> String {
+        let measure = match self.figure {
+            Figure::Measure(measure) => measure,
+            Figure::Quantile(_) => Figure::MS,
+            Figure::Share(_) if number == 0.0 => return "0 %".to_owned(),
+            Figure::Share(_) => return format!("{} %", measured(number * 100.0)),
+        };
+        match measure.unit() {
+            // It is shown with a prefix.
+            "" | "bytes" => value(measure, number),
+            unit => format!("{} {unit}", value(measure, number)),
+        }
+    }
+
+    /// What follows from a number that lies in an interval.
+    fn judgement(&self, low: f64, high: f64, limit: f64, number: &str, advice: &str) -> Judgement {
+        let (holds, cannot_hold) = match self.above {
+            true => (low > limit, high <= limit),
+            false => (high < limit, low >= limit),
+        };
+        let (result, advice) = match (holds, cannot_hold) {
+            (true, _) => (Finding::Failed, ""),
+            (false, true) => (Finding::Passed, ""),
+            (false, false) => (Finding::NotDecided, advice),
+        };
+        Judgement { result, words: format!("{self}: found {number}{advice}") }
     }
 
     fn without_number(&self) -> Judgement {
-        let words = format!("no figure to judge {self} by");
-        Judgement { holds: false, lacks_number: true, undecided: false, words }
+        Judgement { result: Finding::Unknown, words: format!("{self}: there is no such figure") }
     }
 }
+
+const MORE_ROUNDS: &str = ", an interval with the limit in it; more rounds narrow it";
+const LONGER_TIMEOUT: &str = ", since requests timed out or were cut off; use a longer --timeout";
 
 impl Judgement {
     /// With what it is about before its words.
@@ -211,27 +290,28 @@ impl FromStr for Condition {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected a figure, > or <, and a limit: 'p99 > 1.1x' (times the \
-            first variant's), 'p99 > 50ms', or for one case, 'C: failed > 0'";
-        let (case, rest) = match text.rsplit_once(": ") {
-            Some((case, rest)) => (Some(case.trim().to_owned()), rest),
+            first variant's), 'p99 > 50ms', 'failed > 1%', or for one case or step, 'C: failed > 0'";
+        let (subject, rest) = match text.rsplit_once(": ") {
+            Some((subject, rest)) => (Some(subject.trim().to_owned()), rest),
             None => (None, text),
         };
         let at = rest.find(['<', '>']).ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
-        let measure: Measure =
-            rest[..at].trim().parse().map_err(|error| format!("{error}; {EXPECTED}"))?;
-        let limit = limit(rest[at + 1..].trim(), measure);
+        let limit_text = rest[at + 1..].trim();
+        let figure = Figure::parse(rest[..at].trim(), limit_text.ends_with('%'));
+        let figure = figure.map_err(|error| format!("{error}; {EXPECTED}"))?;
+        let limit = limit(limit_text, figure);
         Ok(Self {
             text: text.trim().to_owned(),
-            case,
-            measure,
+            subject,
+            figure,
             above: rest[at..].starts_with('>'),
             limit: limit.ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?,
         })
     }
 }
 
-/// `1.1x`, or a number with a unit of the measure's kind.
-fn limit(text: &str, measure: Measure) -> Option<Limit> {
+/// `1.1x`, or a number with a unit of the figure's kind.
+fn limit(text: &str, figure: Figure) -> Option<Limit> {
     let ends = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..ends].parse().ok()?;
     let unit = text[ends..].trim();
@@ -244,9 +324,10 @@ fn limit(text: &str, measure: Measure) -> Option<Limit> {
         "s" => Some(1.0),
         _ => None,
     };
-    let scale = match (measure.unit(), unit) {
+    let scale = match (figure.unit(), unit) {
+        ("%", "%") => 0.01,
         ("bytes", "" | "bytes") | ("", "") => 1.0,
-        ("", "/s") if measure == Measure::Rate => 1.0,
+        ("", "/s") if figure == Figure::RATE => 1.0,
         ("bytes", "KiB") => 1024.0,
         ("bytes", "MiB") => 1024.0 * 1024.0,
         ("bytes", "GiB") => 1024.0 * 1024.0 * 1024.0,
@@ -260,9 +341,10 @@ fn limit(text: &str, measure: Measure) -> Option<Limit> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::comparison::tests::{of, study};
+    use super::super::comparison::tests::{of_rounds, study};
+    use super::Finding::{Failed, NotDecided, Passed, Unknown};
     use super::*;
-    use crate::study::Study;
+    use crate::study::Measure;
 
     fn condition(text: &str) -> Condition {
         text.parse().unwrap()
@@ -278,6 +360,9 @@ mod tests {
             ("memory > 64MiB", Limit::Value(67_108_864.0)),
             ("cpu > 100us", Limit::Value(100.0)),
             ("failed > 0", Limit::Value(0.0)),
+            ("failed > 1%", Limit::Value(0.01)),
+            ("p95 > 5ms", Limit::Value(5.0)),
+            ("p12.5 > 5ms", Limit::Value(5.0)),
         ] {
             let found = condition(text);
             let (Limit::Times(close) | Limit::Value(close)) = found.limit;
@@ -286,37 +371,53 @@ mod tests {
             assert_eq!(found.compares(), matches!(limit, Limit::Times(_)), "{text}");
             assert_eq!(found.above, !text.contains('<'));
         }
-        assert_eq!(condition("C: p99 > 1x").case.as_deref(), Some("C"));
-        assert_eq!(condition("200/s:10s: p99 > 1x").case.as_deref(), Some("200/s:10s"));
-        for text in
-            ["", "p99", "p98 > 1x", "p99 > x", "p99 > 5", "p99 = 5ms", "rate > 5ms", "p99 > 1y"]
-        {
+        let subject = |text| condition(text).subject;
+        assert_eq!(subject("C: p99 > 1x").as_deref(), Some("C"));
+        assert_eq!(subject("200/s:10s: p99 > 1x").as_deref(), Some("200/s:10s"));
+        assert_eq!(subject("C: GET /a: p99 > 1x").as_deref(), Some("C: GET /a"));
+        for text in [
+            "",
+            "p99",
+            "p0 > 1x",
+            "p100.1 > 1x",
+            "px > 1x",
+            "p99 > x",
+            "p99 > 5",
+            "p99 = 5ms",
+            "rate > 5ms",
+            "rate > 5%",
+            "p99 > 1y",
+        ] {
             assert!(text.parse::<Condition>().unwrap_err().contains("expected"), "{text}");
         }
     }
 
     #[test]
-    fn a_proven_slowdown_fails_and_noise_does_not() {
-        for (text, measure, base, other, holds, words) in [
+    fn a_proven_slowdown_fails_and_noise_is_not_decided() {
+        for (text, measure, base, other, result, words) in [
             (
                 "p99 > 1.1x",
                 Measure::P99,
                 &[1.0, 1.1, 0.9][..],
                 &[1.5, 1.66, 1.34][..],
-                true,
-                "p99 > 1.1x holds: 1.49",
+                Failed,
+                "p99 > 1.1x: found 1.49",
             ),
-            ("p99 > 1.1x", Measure::P99, &[1.0, 1.1, 0.9], &[0.8, 2.5, 1.0], false, "is not shown"),
+            ("p99 > 1.1x", Measure::P99, &[1.0, 1.1, 0.9], &[0.8, 2.5, 1.0], NotDecided, "rounds"),
+            ("p99 > 1.5x", Measure::P99, &[1.0, 1.0, 1.0], &[1.1, 1.1, 1.1], Passed, "found 1.10"),
             // Without an interval the ratio itself decides.
-            ("p99 > 1.1x", Measure::P99, &[1.0], &[1.2], true, "holds"),
+            ("p99 > 1.1x", Measure::P99, &[1.0], &[1.2], Failed, "found 1.20"),
             // From none to some is more than any number of times.
-            ("failed > 2x", Measure::Failed, &[0.0, 0.0], &[0.0, 1.0], true, "holds"),
-            ("failed > 2x", Measure::Failed, &[0.0, 1.0], &[8.0, 9.0], true, "8.50 after 0.500"),
-            ("failed > 2x", Measure::Failed, &[0.0, 0.0], &[0.0, 0.0], false, "0 after 0"),
-            ("failed < 0.5x", Measure::Failed, &[1.0, 2.0], &[0.0, 0.0], true, "0 after 1.50"),
+            ("failed > 2x", Measure::Failed, &[0.0, 0.0], &[0.0, 1.0], Failed, "0.500 after 0"),
+            ("failed > 2x", Measure::Failed, &[0.0, 1.0], &[8.0, 9.0], Failed, "8.50 after 0.500"),
+            ("failed > 2x", Measure::Failed, &[0.0, 0.0], &[0.0, 0.0], Passed, "0 after 0"),
+            ("failed < 0.5x", Measure::Failed, &[1.0, 2.0], &[0.0, 0.0], Failed, "0 after 1.50"),
         ] {
-            let judged = &condition(text).judge_comparison(&of(measure, base, other, true))[0];
-            assert!(judged.holds == holds && judged.words.contains(words), "{other:?}: {judged:?}");
+            let studies =
+                [("a".to_owned(), study(measure, base)), ("b".to_owned(), study(measure, other))];
+            let judged = &condition(text).judge_comparison(&studies, true)[0];
+            let is_as_expected = judged.result == result && judged.words.contains(words);
+            assert!(is_as_expected, "{other:?}: {judged:?}");
         }
     }
 
@@ -332,14 +433,13 @@ mod tests {
         before.cases.push(named("B", good()));
         after.cases.push(broken);
         let studies = [("a".to_owned(), before), ("b".to_owned(), after)];
-        let comparison = Comparison::of(&studies, false).unwrap();
         let (times, value) = (condition("p99 > 1.1x"), condition("p99 > 2ms"));
-        let judge = |it: &Condition| it.judge_comparison(&comparison);
-        let error = report_conditions(&[times], judge).unwrap_err().to_string();
-        assert!(error.contains("--fail-if p99 > 1.1x: the study has no such case"), "{error}");
+        let judge = |it: &Condition| it.judge_comparison(&studies, false);
+        let error = report_conditions(&[times], false, judge).unwrap_err().to_string();
+        assert!(error.contains("--fail-if p99 > 1.1x: there is no such case"), "{error}");
         let judge = |it: &Condition| it.judge(&studies[1].1.cases);
-        assert!(report_conditions(&[value], judge).is_err());
-        assert!(!report_conditions(&[condition("A: p99 > 2ms")], judge).unwrap());
+        assert!(report_conditions(&[value], false, judge).is_err());
+        assert_eq!(report_conditions(&[condition("A: p99 > 2ms")], false, judge).unwrap(), Passed);
 
         // Nor does another variant have it, or any case, though one has.
         let [(_, both), _] = studies;
@@ -347,68 +447,92 @@ mod tests {
         empty.cases[1].rounds.clear();
         for other in [good(), Study::default(), empty] {
             let studies = [&both, &both, &other].map(|study| ("x".to_owned(), study.clone()));
-            let comparison = Comparison::of(&studies, false).unwrap();
-            let judge = |it: &Condition| it.judge_comparison(&comparison);
-            assert!(report_conditions(&[condition("p99 > 9x")], judge).is_err());
-            assert!(
-                report_conditions(&[condition("B: p99 > 2ms")], |it| studies
-                    .iter()
-                    .flat_map(|(_, of)| it.judge(&of.cases))
-                    .collect())
-                .is_err()
-            );
+            let judge = |it: &Condition| it.judge_comparison(&studies, false);
+            assert!(report_conditions(&[condition("p99 > 9x")], false, judge).is_err());
+            let judge =
+                |it: &Condition| studies.iter().flat_map(|(_, of)| it.judge(&of.cases)).collect();
+            assert!(report_conditions(&[condition("B: p99 > 2ms")], false, judge).is_err());
         }
     }
 
     #[test]
     fn a_lower_bound_decides_a_condition_only_beyond_its_limit() {
-        use super::super::comparison::tests::of_rounds;
         let bound = of_rounds(Measure::P99, &[1000.0, 1000.0], true, 0.0);
         let known = study(Measure::P99, &[500.0, 500.0]);
-        for (text, base, other, holds, undecided) in [
-            ("p99 > 50ms", &known, &bound, true, false),
-            ("p99 > 5s", &known, &bound, false, true),
-            ("p99 < 50ms", &known, &bound, false, false),
-            ("p99 < 5s", &known, &bound, false, true),
-            ("p99 > 1.5x", &known, &bound, true, false),
-            ("p99 > 3x", &known, &bound, false, true),
-            ("p99 < 1.5x", &known, &bound, false, false),
-            ("p99 < 3x", &known, &bound, false, true),
-            ("p99 > 1.5x", &bound, &known, false, false),
-            ("p99 > 0.1x", &bound, &known, false, true),
-            ("p99 < 0.9x", &bound, &known, true, false),
-            ("p99 < 0.1x", &bound, &known, false, true),
-            ("p99 > 0.1x", &bound, &bound, false, true),
+        for (text, base, other, result) in [
+            ("p99 > 50ms", &known, &bound, Failed),
+            ("p99 > 5s", &known, &bound, NotDecided),
+            ("p99 < 50ms", &known, &bound, Passed),
+            ("p99 < 5s", &known, &bound, NotDecided),
+            ("p99 > 1.5x", &known, &bound, Failed),
+            ("p99 > 3x", &known, &bound, NotDecided),
+            ("p99 < 1.5x", &known, &bound, Passed),
+            ("p99 < 3x", &known, &bound, NotDecided),
+            ("p99 > 1.5x", &bound, &known, Passed),
+            ("p99 > 0.1x", &bound, &known, NotDecided),
+            ("p99 < 0.9x", &bound, &known, Failed),
+            ("p99 < 0.1x", &bound, &known, NotDecided),
+            ("p99 > 0.1x", &bound, &bound, NotDecided),
         ] {
             let condition = condition(text);
             let studies = [("a".to_owned(), base.clone()), ("b".to_owned(), other.clone())];
-            let comparison = Comparison::of(&studies, true).unwrap();
             let judged = match condition.compares() {
-                true => condition.judge_comparison(&comparison),
+                true => condition.judge_comparison(&studies, true),
                 false => condition.judge(&other.cases),
             };
-            assert_eq!((judged[0].holds, judged[0].undecided), (holds, undecided), "{judged:?}");
-            assert_eq!(report_conditions(&[condition], |_| judged.clone()).is_err(), undecided);
+            assert_eq!(judged[0].result, result, "{text}: {judged:?}");
+            assert_eq!(report_conditions(&[condition], false, |_| judged.clone()).unwrap(), result);
         }
     }
 
     #[test]
     fn a_limit_of_its_own_needs_no_other_variant() {
         let (steady, spread) = ([50.4, 50.4, 50.4], [49.0, 50.0, 51.0]);
-        for (text, measure, rounds, holds) in [
+        for (text, measure, rounds, result) in [
             // Within the error of a quantile, and beyond it.
-            ("p50 > 50ms", Measure::P50, steady, false),
-            ("p50 > 49ms", Measure::P50, steady, true),
-            ("p99 > 40ms", Measure::P99, spread, true),
+            ("p50 > 50ms", Measure::P50, &steady[..], NotDecided),
+            ("p50 > 49ms", Measure::P50, &steady, Failed),
+            ("p50 > 52ms", Measure::P50, &steady, Passed),
+            ("p99 > 40ms", Measure::P99, &spread, Failed),
             // It lies in the interval.
-            ("p99 > 50ms", Measure::P99, spread, false),
-            ("p99 < 60ms", Measure::P99, spread, true),
+            ("p99 > 50ms", Measure::P99, &spread, NotDecided),
+            ("p99 < 60ms", Measure::P99, &spread, Failed),
+            // Failures were counted, and are no sample of anything.
+            ("failed > 0", Measure::Failed, &[0.0, 0.0, 1.0], Failed),
+            ("failed > 0", Measure::Failed, &[0.0, 0.0, 0.0], Passed),
         ] {
-            let judged = condition(text).judge(&study(measure, &rounds).cases);
-            assert_eq!(judged[0].holds, holds, "{text}: {judged:?}");
+            let judged = condition(text).judge(&study(measure, rounds).cases);
+            assert_eq!(judged[0].result, result, "{text}: {judged:?}");
         }
         let cases = study(Measure::P99, &spread).cases;
-        assert!(condition("B: p99 > 40ms").judge(&cases)[0].lacks_number);
-        assert!(condition("p50 > 40ms").judge(&cases)[0].lacks_number);
+        assert_eq!(condition("B: p99 > 40ms").judge(&cases)[0].result, Unknown);
+        assert_eq!(condition("p50 > 40ms").judge(&cases)[0].result, Unknown);
+    }
+
+    #[test]
+    fn a_time_of_survivors_passes_no_condition() {
+        for (untimed, result) in
+            [(0.0, Passed), (0.009, Passed), (0.01, NotDecided), (1.0, NotDecided)]
+        {
+            let study = of_rounds(Measure::P99, &[5.0], false, untimed);
+            let judged = condition("p99 > 50ms").judge(&study.cases);
+            assert_eq!(judged[0].result, result, "{untimed}: {judged:?}");
+            assert_eq!(condition("p99 > 1ms").judge(&study.cases)[0].result, Failed);
+        }
+    }
+
+    #[test]
+    fn a_condition_is_about_a_case_a_step_or_a_step_of_a_case() {
+        let cases = ["A", "B"].map(|id| id.parse().unwrap());
+        let steps = ["order", "GET /a"];
+        for subject in ["A", "order", "GET /a", "B: GET /a"] {
+            let condition = condition(&format!("{subject}: p99 > 1ms"));
+            assert!(condition.ensure_is_about(&cases, &steps).is_ok(), "{subject}");
+        }
+        for subject in ["C", "orders", "C: order", "A: B"] {
+            let condition = condition(&format!("{subject}: p99 > 1ms"));
+            let error = condition.ensure_is_about(&cases, &steps).unwrap_err().to_string();
+            assert!(error.contains("the cases A, B, the steps order, GET /a"), "{error}");
+        }
     }
 }

@@ -39,6 +39,7 @@ pub struct Clients {
     pub mean_ms: Option<f64>,
     pub p50_ms: Option<f64>,
     pub p90_ms: Option<f64>,
+    pub p95_ms: Option<f64>,
     pub p99_ms: Option<f64>,
     pub p999_ms: Option<f64>,
     pub p9999_ms: Option<f64>,
@@ -56,6 +57,9 @@ pub struct Clients {
     /// Why the generator, and not the server, may have been the limit.
     pub limits: Vec<String>,
     pub times: Times,
+    /// The distribution of the response times; a report has it with the round's measures.
+    #[serde(skip)]
+    pub distribution: Option<talea_load::Times>,
 }
 
 /// Response times over time: slices of the case, each from the end of the one before. Requests that timed out
@@ -114,6 +118,7 @@ impl Clients {
             mean_ms: at_least.note("mean_ms", all.mean()),
             p50_ms: at_least.note("p50_ms", all.quantile(0.5)),
             p90_ms: at_least.note("p90_ms", all.quantile(0.9)),
+            p95_ms: at_least.note("p95_ms", all.quantile(0.95)),
             p99_ms: at_least.note("p99_ms", all.quantile(0.99)),
             p999_ms: at_least.note("p999_ms", all.quantile(0.999)),
             p9999_ms: at_least.note("p9999_ms", all.quantile(0.9999)),
@@ -126,6 +131,7 @@ impl Clients {
             generator_cores: outcome.health.cores(),
             limits: outcome.limits(),
             times,
+            distribution: Some(all.clone()),
         }
     }
 }

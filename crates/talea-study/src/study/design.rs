@@ -27,6 +27,8 @@ pub struct Design {
     pub prometheus: Option<PrometheusSource>,
     /// Whether the service must count its requests. One variant among others may go without.
     pub must_count: bool,
+    /// Whether no progress is shown.
+    pub quiet: bool,
     /// The command line that does it again.
     pub command: String,
 }

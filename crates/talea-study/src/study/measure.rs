@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use talea_load::Meters;
+use talea_load::{Meters, StepSummary, Times};
 use talea_statistics::{Mean, Ratio, mean};
 
 use super::clients::Clients;
@@ -24,6 +24,7 @@ pub enum Measure {
     P50,
     /// 90th percentile of the response time at the clients.
     P90,
+    P95,
     P99,
     P999,
     P9999,
@@ -44,7 +45,16 @@ pub struct Measures {
     at_least: BTreeSet<Measure>,
     /// The share of the requests that failed without an answer, and count in no time.
     #[serde(default, skip_serializing_if = "is_none")]
-    untimed: f64,
+    pub(crate) untimed: f64,
+    /// Requests that were sent or could not be.
+    #[serde(default)]
+    requests: u64,
+    /// The distribution of the response times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) times: Option<Times>,
+    /// The same of each step, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    steps: BTreeMap<String, Measures>,
 }
 
 fn is_none(share: &f64) -> bool {
@@ -65,6 +75,52 @@ impl Measures {
     pub(crate) fn get(&self, measure: Measure) -> Option<f64> {
         self.values.get(&measure).copied()
     }
+
+    pub(crate) fn of_step(&self, name: &str) -> Option<&Self> {
+        self.steps.get(name)
+    }
+
+    /// The share of the requests that failed.
+    pub(crate) fn failed_share(&self) -> Option<f64> {
+        let failed = self.get(Measure::Failed)?;
+        (self.requests > 0).then(|| failed / self.requests as f64)
+    }
+
+    fn of_one_step(step: &StepSummary, seconds: f64) -> Self {
+        let failed = step.failed as f64;
+        let requests = step.requests();
+        let values = [
+            (Measure::Rate, (seconds > 0.0).then(|| requests as f64 / seconds)),
+            (Measure::Mean, step.mean_ms),
+            (Measure::P50, step.p50_ms),
+            (Measure::P90, step.p90_ms),
+            (Measure::P99, step.p99_ms),
+            (Measure::Failed, Some(failed)),
+        ];
+        let times = step.times.clone();
+        // Those that no field of a step has.
+        let others = [(Measure::P95, 0.95), (Measure::P999, 0.999), (Measure::P9999, 0.9999)];
+        let others = others.map(|(measure, quantile)| {
+            let found = times.as_ref().and_then(|times| times.quantile(quantile));
+            (measure, found)
+        });
+        let mut at_least: BTreeSet<Measure> = others
+            .iter()
+            .filter(|(_, it)| it.is_some_and(|it| it.at_least))
+            .map(|it| it.0)
+            .collect();
+        let bounds = Measure::ALL.into_iter().map(|(measure, ..)| measure);
+        at_least.extend(bounds.filter(|measure| step.at_least.contains(measure.field())));
+        let values = values.into_iter().chain(others.map(|(of, it)| (of, it.map(|it| it.ms))));
+        Self {
+            values: values.filter_map(|(measure, value)| Some((measure, value?))).collect(),
+            at_least,
+            untimed: 0.0,
+            requests,
+            times,
+            steps: BTreeMap::new(),
+        }
+    }
 }
 
 impl Values {
@@ -78,12 +134,13 @@ impl Values {
 
 impl Measure {
     /// All of them, with their names, their titles in a report, and their units.
-    pub(crate) const ALL: [(Self, &'static str, &'static str, &'static str); 11] = [
+    pub(crate) const ALL: [(Self, &'static str, &'static str, &'static str); 12] = [
         (Self::Rate, "rate", "Requests a second", ""),
         (Self::Time, "time", "Client time", "s"),
         (Self::Mean, "mean", "Mean response time", "ms"),
         (Self::P50, "p50", "p50", "ms"),
         (Self::P90, "p90", "p90", "ms"),
+        (Self::P95, "p95", "p95", "ms"),
         (Self::P99, "p99", "p99", "ms"),
         (Self::P999, "p99.9", "p99.9", "ms"),
         (Self::P9999, "p99.99", "p99.99", "ms"),
@@ -110,16 +167,19 @@ impl Measure {
     /// The share of itself by which a value may be wrong, at most: quantiles come from buckets.
     fn error(self) -> f64 {
         match self {
-            Self::P50 | Self::P90 | Self::P99 | Self::P999 | Self::P9999 => Meters::QUANTILE_ERROR,
+            Self::P50 | Self::P90 | Self::P95 | Self::P99 | Self::P999 | Self::P9999 => {
+                Meters::QUANTILE_ERROR
+            }
             Self::Rate | Self::Time | Self::Mean | Self::Cpu | Self::Memory | Self::Failed => 0.0,
         }
     }
 
     /// Of how many of the requests a response time says that they are no slower; all for the mean.
-    fn share(self) -> Option<f64> {
+    pub(super) fn share(self) -> Option<f64> {
         match self {
             Self::P50 => Some(0.5),
             Self::P90 => Some(0.9),
+            Self::P95 => Some(0.95),
             Self::P99 => Some(0.99),
             Self::P999 => Some(0.999),
             Self::P9999 => Some(0.9999),
@@ -165,6 +225,7 @@ impl Measure {
             Self::Mean => client.mean_ms,
             Self::P50 => client.p50_ms,
             Self::P90 => client.p90_ms,
+            Self::P95 => client.p95_ms,
             Self::P99 => client.p99_ms,
             Self::P999 => client.p999_ms,
             Self::P9999 => client.p9999_ms,
@@ -177,10 +238,16 @@ impl Measure {
         let known = Self::ALL.into_iter().filter_map(|(measure, ..)| Some((measure, of(measure)?)));
         let bounds = Self::ALL.into_iter().map(|(measure, ..)| measure);
         let bounds = bounds.filter(|measure| client.at_least.contains(measure.field()));
+        let seconds = client.sending_seconds;
+        let steps = client.steps.iter();
+        let steps = steps.map(|step| (step.name.clone(), Measures::of_one_step(step, seconds)));
         Measures {
             values: known.collect(),
             at_least: bounds.collect(),
             untimed: client.untimed_share(),
+            requests: client.requests_sent + client.requests_not_sent,
+            times: client.distribution.clone(),
+            steps: steps.collect(),
         }
     }
 
@@ -190,6 +257,7 @@ impl Measure {
             Self::Mean => "mean_ms",
             Self::P50 => "p50_ms",
             Self::P90 => "p90_ms",
+            Self::P95 => "p95_ms",
             Self::P99 => "p99_ms",
             Self::P999 => "p999_ms",
             Self::P9999 => "p9999_ms",
@@ -221,7 +289,8 @@ impl Measures {
     /// Of some numbers, or of lower bounds.
     pub(crate) fn of_test(values: &[(Measure, f64)], at_least: bool, untimed: f64) -> Self {
         let bounds = values.iter().filter(|_| at_least).map(|(measure, _)| *measure);
-        Self { values: values.iter().copied().collect(), at_least: bounds.collect(), untimed }
+        let values = values.iter().copied().collect();
+        Self { values, at_least: bounds.collect(), untimed, ..Self::default() }
     }
 }
 

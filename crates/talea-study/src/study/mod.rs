@@ -12,6 +12,7 @@ mod case_result;
 mod clients;
 mod design;
 mod endpoints;
+mod figure;
 mod measure;
 mod outcome;
 mod process_group;
@@ -34,6 +35,7 @@ pub use self::design::{
     AddressSource, Addresses, Design, Program, PrometheusSource, STUDY_ARGUMENTS, Service,
 };
 pub use self::endpoints::EndpointSummary;
+pub use self::figure::{Figure, Share};
 pub use self::measure::{Measure, Measures, Values};
 pub use self::outcome::{RunEnd, Study};
 pub use self::process_group::kill_all;

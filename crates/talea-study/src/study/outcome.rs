@@ -34,6 +34,13 @@ pub struct Study {
     pub sampled_every_ms: u64,
 }
 
+impl Study {
+    /// The same case in this study, if it has it.
+    pub(crate) fn case_like(&self, case: &CaseResult) -> Option<&CaseResult> {
+        self.cases.iter().find(|it| it.id == case.id && it.model == case.model)
+    }
+}
+
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Versions {
     pub talea: String,

@@ -127,7 +127,9 @@ impl<'a> StudyRun<'a> {
             if let Some(watcher) = self.watcher {
                 watcher.end_case(number, &result);
             }
-            note(summary_line(case, &result));
+            if !self.design.quiet {
+                note(summary_line(case, &result));
+            }
             self.under_way = None;
             self.results.push(result);
         }
@@ -258,7 +260,8 @@ impl<'a> StudyRun<'a> {
         let times_before = served.endpoint_times().await;
         let (begun, baseline) = served.baseline().await?;
 
-        let progress = Progress::begin(&case.to_string(), plan.requests(), window.clone());
+        let progress =
+            Progress::begin(&case.to_string(), plan.requests(), window.clone(), self.design.quiet);
         let sampler = Sampler::begin(begun, baseline, window.clone())?;
         let outcome = talea_load::run(&plan, window, Stop::never()).await;
         let outcome = outcome.map_err(|error| anyhow!(error))?;
@@ -412,6 +415,7 @@ mod tests {
             before_case: None,
             prometheus: None,
             must_count: true,
+            quiet: false,
             command: "talea study".to_owned(),
         };
         let meters = Meters::new(1).unwrap();

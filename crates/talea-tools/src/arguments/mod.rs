@@ -15,6 +15,7 @@ use talea_load::{Rate, Target};
 use talea_parse::Syntax;
 
 use crate::check::Source;
+use crate::results::{ResultFile, Results};
 use talea_study::compare::Condition;
 use talea_study::study::{Case, KNOWN, LONG};
 
@@ -114,7 +115,7 @@ const LOAD: &str = "Make load on a service, and count every request and response
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 a request failed or --fail-if holds, 2 wrong usage or the \
-        target cannot be reached, 130 stopped by a signal."
+        target cannot be reached, 3 nothing failed but --fail-if is not decided, 130 stopped by a signal."
 )]
 pub(crate) struct LoadArguments {
     /// The URL to request, or to which the scenario's paths are appended, such as
@@ -145,8 +146,9 @@ pub(crate) struct LoadArguments {
     /// Make load for this time first, without counting it
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub warm_up: Option<Duration>,
-    /// Fail if this holds, such as 'p99 > 50ms', 'rate < 1000' or 'failed > 0'; with several rounds, if the
-    /// whole interval lies beyond the limit. Figures: rate, time, mean, p50, p90, p99, p99.9, p99.99, failed
+    /// Fail if this holds, such as 'p99 > 50ms', 'failed > 1%', or of a step 'order: p95 > 80ms'; with several
+    /// rounds, if the whole interval lies beyond the limit, and not decided if the limit lies in it. Figures: rate,
+    /// time, mean, any quantile such as p99.9, failed
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
     /// Number of rounds of the whole load; from two on, results have intervals over the rounds
@@ -160,6 +162,8 @@ pub(crate) struct LoadArguments {
     #[arg(long, value_name = "FILE")]
     pub samples: Option<PathBuf>,
     #[command(flatten)]
+    pub output: Output,
+    #[command(flatten)]
     pub live: Live,
     /// Send the requests once, by one client, and print each with its response; no load
     #[arg(long, conflicts_with_all = ["json", "live", "samples", "fail_if", "warm_up"])]
@@ -167,6 +171,29 @@ pub(crate) struct LoadArguments {
     /// Print the summary as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Results for other programs, and how much is shown.
+#[derive(Debug, Args)]
+pub(crate) struct Output {
+    /// Write the figures and conditions for another program too: csv=FILE, junit=FILE, or markdown=FILE, which is
+    /// appended to, such as markdown="$GITHUB_STEP_SUMMARY"; may be given more than once
+    #[arg(long, value_name = "FORMAT=FILE")]
+    pub result: Vec<ResultFile>,
+    /// Show no progress, and no condition that passed
+    #[arg(long, short = 'q')]
+    pub quiet: bool,
+}
+
+impl Output {
+    /// Fails if a file cannot be written, so that a load whose results would be lost does not begin.
+    pub(crate) fn prepare(&self) -> anyhow::Result<()> {
+        self.result.iter().try_for_each(ResultFile::prepare)
+    }
+
+    pub(crate) fn write(&self, results: &Results) -> anyhow::Result<()> {
+        self.result.iter().try_for_each(|file| file.write(results))
+    }
 }
 
 /// A live page of a load or a study.
@@ -193,8 +220,8 @@ const STUDY: &str = "Run load cases against a service, sample its metrics, and w
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed and both sides agree, 1 a request failed, they \
-        disagree or --fail-if holds, 2 the study could not run, 130 stopped by a signal (no \
-        report is written).",
+        disagree or --fail-if holds, 2 the study could not run, 3 nothing failed but --fail-if is not decided, 130 \
+        stopped by a signal (no report is written).",
     args_conflicts_with_subcommands = true,
     subcommand_negates_reqs = true
 )]
@@ -260,14 +287,17 @@ pub(crate) struct StudyArguments {
     /// ('http://… http://…')
     #[arg(long, value_name = "VARIANT", num_args = 2..)]
     pub ab: Vec<String>,
-    /// Fail if this holds for a case: 'p99 > 1.1x' (times the first variant's), 'p99 > 50ms', 'C:
-    /// failed > 0'; with an interval, if all of it lies beyond the limit. Figures: rate, time, mean, p50,
-    /// p90, p99, p99.9, p99.99, cpu (for a request), memory, failed
+    /// Fail if this holds for a case: 'p99 > 1.1x' (times the first variant's), 'p99 > 50ms', 'failed > 1%', of
+    /// one case 'C: failed > 0', of a step 'order: p95 > 80ms'; with an interval, if all of it lies beyond the
+    /// limit, and not decided if the limit lies in it. Figures: rate, time, mean, any quantile such as p99.9, cpu
+    /// (for a request), memory, failed
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
     /// Seed for random values: the same seed repeats them
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub seed: u64,
+    #[command(flatten)]
+    pub output: Output,
     #[command(flatten)]
     pub live: Live,
     /// Commands for earlier studies.
@@ -301,8 +331,8 @@ pub(crate) enum StudyCommand {
 
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read, has no case in common \
-                  with the first, or --fail-if cannot be judged."
+    after_help = "Exit status: 0 done, 1 --fail-if holds, 2 a report cannot be read, or has no case in common \
+                  with the first, 3 --fail-if is not decided."
 )]
 pub(crate) struct CompareArguments {
     /// report.json of each study

@@ -15,8 +15,9 @@ use self::rounds::Rounds;
 use crate::arguments::LoadArguments;
 use crate::ending::Ending;
 use crate::live_page::LivePage;
+use crate::results::Results;
 use talea_load::descriptors;
-use talea_study::compare::report_conditions;
+use talea_study::compare::{Condition, report_conditions};
 use talea_study::progress::Progress;
 use talea_study::study::{Case, CaseResult, Clients, Measures, Times};
 use talea_view::screen::{self, note};
@@ -28,6 +29,9 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         bail!("--fail-if {condition} needs something to compare with; give a limit with a unit");
     }
     let plan = plan(arguments)?;
+    let steps: Vec<&str> = plan.scenario.steps.iter().map(|step| step.name.as_str()).collect();
+    arguments.fail_if.iter().try_for_each(|condition| condition.ensure_is_about(&[], &steps))?;
+    arguments.output.prepare()?;
     let samples = arguments.samples.as_deref().map(SamplesFile::prepare).transpose()?;
     descriptors::ensure(plan.model.clients())?;
     let reached = tokio::select! {
@@ -50,7 +54,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     }
     let warmed_up = match arguments.warm_up {
         None => 0,
-        Some(time) => warm_up(&plan, time, &meters, &stop).await?,
+        Some(time) => warm_up(&plan, time, &meters, &stop, arguments.output.quiet).await?,
     };
     let (mut rounds, mut measures) = (Vec::new(), Vec::new());
     let mut kept = Vec::new();
@@ -65,7 +69,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         if let Some(watcher) = live.watcher() {
             watcher.begin_case(number, &window, &plan);
         }
-        let mut outcome = one(&plan, &window, &stop).await?;
+        let mut outcome = one(&plan, &window, &stop, arguments.output.quiet).await?;
         kept.push(std::mem::take(&mut outcome.samples));
         let mut summary = Summary::new(&plan, &outcome);
         summary.requests_of_warm_up = if round == 0 { warmed_up } else { 0 };
@@ -91,9 +95,13 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     if let Some(file) = &samples {
         file.write(&plan.scenario, &mut kept)?;
     }
+    let judge = |condition: &Condition| condition.judge_load(&measures);
+    let judgements: Vec<_> = arguments.fail_if.iter().map(judge).collect();
+    let written = arguments.output.write(&Results::of_load(&rounds, &judgements));
     printed?;
-    let fails = report_conditions(&arguments.fail_if, |condition| {
-        condition.judge_load(&measures).into_iter().collect()
+    written?;
+    let finding = report_conditions(&arguments.fail_if, arguments.output.quiet, |condition| {
+        vec![condition.judge_load(&measures)]
     });
     let interrupted = stop.is_requested() && {
         let all = rounds.len() as u64 == arguments.rounds;
@@ -102,8 +110,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     if interrupted {
         return Ok(Ending::Interrupted);
     }
-    let is_clean = !fails? && rounds.iter().all(|round| round.failed == 0);
-    Ok(if is_clean { Ending::Clean } else { Ending::Failures })
+    Ok(Ending::of(rounds.iter().all(|round| round.failed == 0), finding?))
 }
 
 async fn dry_run(plan: &Plan, stop: &mut Stop) -> Result<Ending> {
@@ -119,17 +126,24 @@ fn show(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-async fn one(plan: &Plan, window: &Window, stop: &Stop) -> Result<Outcome> {
-    let progress = Progress::begin(&plan.model.to_string(), plan.requests(), window.clone());
+async fn one(plan: &Plan, window: &Window, stop: &Stop, quiet: bool) -> Result<Outcome> {
+    let label = plan.model.to_string();
+    let progress = Progress::begin(&label, plan.requests(), window.clone(), quiet);
     let outcome = talea_load::run(plan, window, stop.clone()).await;
     progress.end();
     outcome.map_err(|error| anyhow!(error))
 }
 
-async fn warm_up(plan: &Plan, time: Duration, meters: &Meters, stop: &Stop) -> Result<u64> {
+async fn warm_up(
+    plan: &Plan,
+    time: Duration,
+    meters: &Meters,
+    stop: &Stop,
+    quiet: bool,
+) -> Result<u64> {
     let model = plan.model.only_for(time);
     let plan = Plan { model, samples: false, seed: !plan.seed, ..plan.clone() };
-    let outcome = one(&plan, &meters.window(), stop).await.context("while warming up")?;
+    let outcome = one(&plan, &meters.window(), stop, quiet).await.context("while warming up")?;
     Ok(outcome.tally.sent)
 }
 
@@ -187,10 +201,8 @@ fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
             "No connection in time: check that the host is up and no firewall \
             is in between."
         }
-        ErrorKind::InvalidData => {
-            "Is it served over TLS? Name its certificate's issuer with --ca FILE, or accept any \
-             certificate with --insecure."
-        }
+        // Its words say it.
+        ErrorKind::InvalidData | ErrorKind::UnexpectedEof => return anyhow!("{url}: {error}"),
         _ => "Check the URL's host and port.",
     };
     anyhow!("{url} cannot be reached: {error}.\n{what_to_do}")

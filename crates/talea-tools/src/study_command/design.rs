@@ -37,6 +37,7 @@ pub(super) fn design(arguments: &StudyArguments, service: Service) -> Result<Des
         before_case: arguments.before_case.clone(),
         prometheus: prometheus(arguments)?,
         must_count: arguments.ab.is_empty(),
+        quiet: arguments.output.quiet,
         command: as_typed(std::env::args_os()),
     })
 }

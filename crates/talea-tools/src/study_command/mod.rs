@@ -12,10 +12,11 @@ use talea_load::stop::Stop;
 use crate::arguments::{CompareArguments, StudyArguments, StudyCommand};
 use crate::ending::Ending;
 use crate::live_page::LivePage;
+use crate::results::Results;
 use talea_load::descriptors;
-use talea_study::compare::{self, Comparison, Condition, Judgement, report_conditions};
+use talea_study::compare::{self, Comparison, Condition, Finding, Judgement, report_conditions};
 use talea_study::report::{self, Judged, ReportFolder};
-use talea_study::study::{Case, CaseResult, RunEnd, Study, rounds};
+use talea_study::study::{Case, CaseResult, Design, RunEnd, Study, rounds};
 use talea_view::screen::{note, print, print_json};
 
 /// How often variants are run side by side, where it is not said.
@@ -30,7 +31,6 @@ pub(crate) async fn run(arguments: &StudyArguments, stop: Stop) -> Result<Ending
     }
     let (cases, _) = arguments.chosen_cases();
     Case::all_distinct(&cases)?;
-    arguments.fail_if.iter().try_for_each(|condition| condition.ensure_is_about(&cases))?;
     let most = cases.iter().map(|case| case.model.clients()).max().unwrap_or(0);
     descriptors::ensure(most)?;
     match arguments.ab.is_empty() {
@@ -44,7 +44,9 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
         bail!("--fail-if {condition} needs something to compare with; use --ab");
     }
     let design = design::design(arguments, design::service(arguments)?)?;
+    ensure_are_about(&arguments.fail_if, &design)?;
     let folder = ReportFolder::prepare(&arguments.out)?;
+    arguments.output.prepare()?;
     let live = LivePage::start(arguments.live.live, "study")?;
     let rounds = arguments.rounds.unwrap_or(1);
     let Some(studies) = finished(rounds::run(&[design], rounds, live.watcher(), stop).await?)
@@ -55,17 +57,21 @@ async fn one(arguments: &StudyArguments, stop: Stop) -> Result<Ending> {
     let study = studies.first().context("a study was asked for")?;
     // Of the two neither is lost when the other cannot be written.
     let judge = |condition: &Condition| condition.judge(&study.cases);
-    let written = folder.write(study, &judged(&arguments.fail_if, judge));
+    let judgements = judged(&arguments.fail_if, judge);
+    let written = folder.write(study, &judgements);
+    let results = Results::of_studies(&[(String::new(), study.clone())], &judgements);
+    let results = arguments.output.write(&results);
     print(report::table(&study.cases))?;
     if let (_, Some(words)) = arguments.chosen_cases() {
         print(words)?;
     }
     let written = written?;
+    results?;
     let (html, json) = (written.html.display(), written.json.display());
     print(format_args!("\nReport: {html}\nThe same as JSON: {json}"))?;
     live.end(Some(html.to_string()));
-    let holds = report_conditions(&arguments.fail_if, judge)?;
-    Ok(ending(holds, &studies))
+    let finding = report_conditions(&arguments.fail_if, arguments.output.quiet, judge)?;
+    Ok(ending(finding, &studies))
 }
 
 /// Variants of a service, or services, in turns.
@@ -75,7 +81,9 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         design::design(arguments, service)
     });
     let designs = designs.collect::<Result<Vec<_>>>()?;
+    designs.iter().try_for_each(|design| ensure_are_about(&arguments.fail_if, design))?;
     let folder = ReportFolder::prepare(&arguments.out)?;
+    arguments.output.prepare()?;
     let of_each =
         (1..=designs.len()).map(|n| ReportFolder::prepare(&arguments.out.join(n.to_string())));
     let of_each = of_each.collect::<Result<Vec<_>>>()?;
@@ -93,11 +101,13 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
     let named: Vec<_> = arguments.ab.iter().cloned().zip(studies.iter().cloned()).collect();
     let comparison = Comparison::of(&named, true).context("variants were asked for")?;
     let command = designs.first().map_or("", |design| &design.command);
-    let judge = |condition: &Condition| judge_variants(condition, &comparison, &named);
+    let judge = |condition: &Condition| judge_variants(condition, &named, true);
     let judgements = judged(&arguments.fail_if, judge);
     let written = folder.write_comparison(&comparison, &judgements, command);
+    let results = arguments.output.write(&Results::of_studies(&named, &judgements));
     print(compare::text(&comparison))?;
     let written = each_written.and(written)?;
+    results?;
     print(format_args!(
         "\nReport: {}\nThe same as JSON: {}\nEach variant's own: {} …",
         written.html.display(),
@@ -105,8 +115,8 @@ async fn side_by_side(arguments: &StudyArguments, stop: Stop) -> Result<Ending> 
         arguments.out.join("1/report.html").display(),
     ))?;
     live.end(Some(written.html.display().to_string()));
-    let holds = report_conditions(&arguments.fail_if, judge)?;
-    Ok(ending(holds, &studies))
+    let finding = report_conditions(&arguments.fail_if, arguments.output.quiet, judge)?;
+    Ok(ending(finding, &studies))
 }
 
 fn compare(arguments: &CompareArguments) -> Result<Ending> {
@@ -114,7 +124,7 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
         arguments.reports.iter().map(|path| Ok((path.display().to_string(), read(path)?)));
     let studies = studies.collect::<Result<Vec<(String, Study)>>>()?;
     let comparison = Comparison::of(&studies, false).context("reports were asked for")?;
-    let judge = |condition: &Condition| judge_variants(condition, &comparison, &studies[1..]);
+    let judge = |condition: &Condition| judge_variants(condition, &studies, false);
     match arguments.json {
         true => {
             let conditions = &judged(&arguments.fail_if, judge);
@@ -125,8 +135,7 @@ fn compare(arguments: &CompareArguments) -> Result<Ending> {
     if let Some(other) = comparison.others.iter().find(|other| other.is_empty()) {
         bail!("{} has no case of {}: nothing was compared", other.name, comparison.base);
     }
-    let holds = report_conditions(&arguments.fail_if, judge)?;
-    Ok(if holds { Ending::Failures } else { Ending::Clean })
+    Ok(Ending::of(true, report_conditions(&arguments.fail_if, false, judge)?))
 }
 
 fn judged(
@@ -136,17 +145,22 @@ fn judged(
     conditions.iter().flat_map(judge).collect()
 }
 
-/// Judges a comparison, and each of some variants by itself.
+/// Judges variants beside the first, and each by itself. Of reports from files the first is only compared with.
 fn judge_variants(
     condition: &Condition,
-    comparison: &Comparison,
     variants: &[(String, Study)],
+    are_side_by_side: bool,
 ) -> Vec<Judgement> {
-    let mut judgements = condition.judge_comparison(comparison);
-    for (name, study) in variants {
+    let mut judgements = condition.judge_comparison(variants, are_side_by_side);
+    for (name, study) in variants.iter().skip(usize::from(!are_side_by_side)) {
         judgements.extend(condition.judge(&study.cases).into_iter().map(|it| it.of(name)));
     }
     judgements
+}
+
+fn ensure_are_about(conditions: &[Condition], design: &Design) -> Result<()> {
+    let steps: Vec<&str> = design.scenario.steps.iter().map(|step| step.name.as_str()).collect();
+    conditions.iter().try_for_each(|condition| condition.ensure_is_about(&design.cases, &steps))
 }
 
 fn read(path: &Path) -> Result<Study> {
@@ -169,7 +183,7 @@ fn finished(ended: RunEnd<Vec<Study>>) -> Option<Vec<Study>> {
     }
 }
 
-fn ending(holds: bool, studies: &[Study]) -> Ending {
+fn ending(finding: Finding, studies: &[Study]) -> Ending {
     let clean = studies.iter().flat_map(|study| &study.cases).all(CaseResult::is_clean);
-    if clean && !holds { Ending::Clean } else { Ending::Failures }
+    Ending::of(clean, finding)
 }

@@ -69,7 +69,8 @@ fn a_service_that_fails_more_often_is_shown_to_do_so() {
         let json = study(&[&arguments[..], &["--json"]].concat(), None);
         let json: serde_json::Value = serde_json::from_str(&stdout(&json)).unwrap();
         assert_eq!(json["rounds"], 4);
-        assert_eq!(json["conditions"][0]["holds"], status == 1, "{json}");
+        let result = ["passed", "failed"][status as usize];
+        assert_eq!(json["conditions"][0]["result"], result, "{json}");
     }
 
     // A comparison of no case is no success.
@@ -169,12 +170,12 @@ fn a_study_fails_where_its_condition_holds() {
     let folder = tempfile::tempdir().unwrap();
     let service = failing(&[]);
     for (condition, status, message) in [
-        ("p50 > 0us", 1, "FAILED: case 1x5: p50 > 0us holds"),
-        ("p50 > 60s", 0, "p50 > 60s is not shown"),
-        ("failed > 0", 0, "failed > 0 is not shown: 0"),
+        ("p50 > 0us", 1, "FAILED: case 1x5: p50 > 0us: found"),
+        ("p50 > 60s", 0, "passed: case 1x5: p50 > 60s: found"),
+        ("failed > 0", 0, "passed: case 1x5: failed > 0: found 0"),
         ("p99 > 1.1x", 2, "needs something to compare with; use --ab"),
-        ("B: p99 > 1s", 2, "B: p99 > 1s names a case that this study lacks; it has 1x5"),
-        ("p98 > 1s", 2, "expected one of rate, time"),
+        ("B: p99 > 1s", 2, "B: p99 > 1s names no case or step; there are the cases 1x5"),
+        ("px > 1s", 2, "expected one of rate, time"),
     ] {
         let url = service.url();
         let arguments =
@@ -199,15 +200,16 @@ fn reports_show_which_conditions_passed_and_which_failed() {
     {
         let file = |ending| folder.path().join(format!("{name}.{ending}"));
         let page = fs::read_to_string(file("html")).unwrap();
-        for shown in
-            ["<b>Failed:</b> WHERE: failed &gt; 4 holds", "<b>Passed:</b> WHERE: failed &gt; 5 is"]
-        {
+        for shown in [
+            "<b>Failed:</b> WHERE: failed &gt; 4: found 5",
+            "<b>Passed:</b> WHERE: failed &gt; 5: found",
+        ] {
             let shown = shown.replace("WHERE", &format!("{variant}case 1x5"));
             assert!(page.contains(&shown), "{name}: {shown}: {page}");
         }
         let found = json_file(&file("json"))["conditions"].take();
         let found = found.as_array().unwrap();
-        let holds = found.iter().filter(|one| one["holds"] == true).count();
+        let holds = found.iter().filter(|one| one["result"] == "failed").count();
         assert_eq!((found.len(), holds), (judgements, judgements / 2), "{name}: {found:?}");
     }
 }

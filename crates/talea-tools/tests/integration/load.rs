@@ -73,20 +73,26 @@ fn the_summary_is_also_for_people() {
 }
 
 #[test]
-fn a_load_fails_where_its_condition_holds() {
+fn a_load_passes_or_fails_by_its_conditions() {
     let server = StandIn::well_behaved();
     for (conditions, status, messages) in [
-        (&["p50 > 0us"][..], 1, &["FAILED: p50 > 0us holds"][..]),
-        (&["p50 > 60s"], 0, &["p50 > 60s is not shown"]),
-        (&["rate < 0.001"], 0, &["rate < 0.001 is not shown"]),
-        (&["failed > 0"], 0, &["failed > 0 is not shown: 0"]),
+        (&["p50 > 0us"][..], 1, &["FAILED: p50 > 0us: found"][..]),
+        (&["p50 > 60s"], 0, &["passed: p50 > 60s: found"]),
+        (&["rate < 0.001"], 0, &["passed: rate < 0.001: found"]),
+        (&["failed > 0"], 0, &["passed: failed > 0: found 0"]),
         (&["p99 > 1.1x"], 2, &["needs something to compare with; give a limit"]),
-        (&["A: p99 > 1s"], 2, &["no such case"]),
-        (&["cpu > 1us"], 2, &["did not measure this"]),
+        (
+            &["list: p99.5 > 60s", "create: failed > 0%"],
+            0,
+            &["list: p99.5 > 60s: found", "found 0 %"],
+        ),
+        (&["list: rate > 0"], 1, &["FAILED: list: rate > 0: found"]),
+        (&["A: p99 > 1s"], 2, &["names no case or step; there are the steps create, list"]),
+        (&["cpu > 1us"], 2, &["this was not measured"]),
         (
             &["p50 > 60s", "cpu > 1us"],
             2,
-            &["p50 > 60s is not shown", "--fail-if cpu > 1us: the study has no such case"],
+            &["passed: p50 > 60s: found", "--fail-if cpu > 1us: there is no such case"],
         ),
     ] {
         let options: Vec<_> = conditions.iter().flat_map(|one| ["--fail-if", one]).collect();
@@ -352,4 +358,54 @@ fn a_dry_run_says_what_fails_and_goes_on() {
     assert!(shown.contains("failed: create: 200 OK, expected 201 Created"), "{shown}");
     assert!(shown.contains("failed: delete: not sent: there is no {id}"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "{shown}");
+}
+
+#[test]
+fn results_are_written_for_other_programs() {
+    let server = StandIn::start(|request| match request.method.as_str() {
+        "DELETE" => Reply::Answer(500, String::new()),
+        _ => answer(request),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let [csv, junit, markdown] = ["a.csv", "b.xml", "c.md"].map(|name| folder.path().join(name));
+    std::fs::write(&markdown, "before\n").unwrap();
+    let file =
+        |format: &str, path: &std::path::Path| format!("--result={format}={}", path.display());
+    let arguments = [
+        file("csv", &csv),
+        file("junit", &junit),
+        file("markdown", &markdown),
+        "--fail-if=p99 > 60s".to_owned(),
+        "--fail-if=delete: failed > 50%".to_owned(),
+        "--quiet".to_owned(),
+    ];
+    let output = load(&server.url(), 1, 2, &arguments.each_ref().map(String::as_str));
+    let stderr = assert_ends(&output, 1, &["FAILED: delete: failed > 50%: found 100 %"]);
+    assert_eq!(stderr.lines().count(), 1, "no condition that passed: {stderr}");
+    let read = |path| std::fs::read_to_string(path).unwrap();
+    let rows = read(&csv);
+    assert_eq!(rows.lines().count(), 1 + 6, "{rows}");
+    assert!(rows.starts_with("name,step,requests,failed,rate,mean_ms"), "{rows}");
+    assert!(rows.contains("round 1,,10,2,") && rows.contains("round 1,delete,2,2,,"), "{rows}");
+    let xml = read(&junit);
+    for part in [
+        "tests=\"3\" failures=\"2\" errors=\"0\"",
+        "name=\"p99 &gt; 60s: found ",
+        "<failure message=\"2 of 10 requests failed\"/>",
+        "<failure message=\"delete: failed &gt; 50%: found 100 %\"/>",
+    ] {
+        assert!(xml.contains(part), "{part}: {xml}");
+    }
+    let summary = read(&markdown);
+    assert!(summary.starts_with("before\n### http://"), "{summary}");
+    assert!(summary.contains("❌ **FAILED** delete: failed"), "{summary}");
+    assert!(summary.contains("| round 1 | delete | 2 | 2 | "), "{summary}");
+}
+
+#[test]
+fn a_load_whose_results_cannot_be_written_does_not_begin() {
+    let server = StandIn::well_behaved();
+    let output = load(&server.url(), 1, 1, &["--result", "csv=/no/such/folder/a.csv"]);
+    assert_ends(&output, 2, &["the results cannot be written to /no/such/folder/a.csv"]);
+    assert_eq!(server.requests(), 0);
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{TALEA, assert_ends, interrupt, json_file, talea};
+use crate::support::{TALEA, assert_ends, interrupt, json_file, talea, until};
 
 #[test]
 fn the_service_counts_as_many_requests_as_are_sent() {
@@ -69,9 +69,12 @@ fn a_prometheus_that_is_not_there_is_named() {
 #[test]
 fn ctrl_c_ends_the_prometheus_and_the_variant_that_run() {
     let folder = tempfile::tempdir().unwrap();
+    let begins = folder.path().join("out/begins");
     let mut study = Command::new(TALEA)
         .args(["study", "--cases", "2x50s", "--with-prometheus", "--ab", "V=1", "V=2", "--out"])
         .arg(folder.path().join("out"))
+        .arg("--before-case")
+        .arg(format!("touch {}", begins.display()))
         .env("TMPDIR", folder.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -89,8 +92,8 @@ fn ctrl_c_ends_the_prometheus_and_the_variant_that_run() {
             all.filter(|pid| has(pid, "environ") && fs::read_link(pid.join("exe")).is_ok());
         alive.by_ref().count()
     };
-    let mut lines = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(lines.any(|line| line.contains("case 2x50s: ")), "a line of progress");
+    let lines = BufReader::new(study.stderr.take().unwrap()).lines().map(Result::unwrap);
+    until("the case begins", || begins.exists());
     assert!(ours() >= 3, "the study, the service and a Prometheus");
     interrupt(&study);
     let stderr = lines.collect::<Vec<_>>().join("\n");

@@ -25,6 +25,20 @@ pub struct NativeBuckets {
 }
 
 impl NativeBuckets {
+    /// Buckets of positive values from elsewhere, such as a file: the schema (−4 to 8; clamped), up to which value
+    /// observations count as zero, how many do, and the buckets with their observations. Buckets of the same number
+    /// add up.
+    pub fn new(schema: i8, zero_threshold: f64, zero: u64, positive: Vec<(i32, u64)>) -> Self {
+        let mut by_bucket = std::collections::BTreeMap::<i32, u64>::new();
+        for (bucket, count) in positive {
+            let here = by_bucket.entry(bucket).or_default();
+            *here = here.wrapping_add(count);
+        }
+        let positive = by_bucket.into_iter().filter(|(_, count)| *count > 0).collect();
+        let schema = schema.clamp(COARSEST, 8);
+        Self { schema, zero_threshold, zero, positive, ..Self::default() }
+    }
+
     /// The schema, −4 to 8: how fine the buckets are.
     pub fn schema(&self) -> i8 {
         self.schema

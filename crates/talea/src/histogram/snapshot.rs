@@ -18,6 +18,18 @@ pub struct HistogramSnapshot {
 }
 
 impl HistogramSnapshot {
+    /// A histogram of native buckets alone, and the sum of their observations; it merges with a snapshot of a
+    /// histogram whose [`Bucketing`](crate::Bucketing) is native.
+    pub fn of_native(native: NativeBuckets, sum: f64) -> Self {
+        Self {
+            thresholds: Vec::new(),
+            buckets: vec![native.count()],
+            finite_sum: sum,
+            beyond: NonFinite::default(),
+            native: Some(native),
+        }
+    }
+
     /// Observations.
     pub fn count(&self) -> u64 {
         total(&self.buckets)
