@@ -145,8 +145,9 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 	$(CARGO) build --release --locked -p items-api
 	TALEA_STUDY_CASES=A,B,C,D,E $(CARGO) test --release --locked -p talea-tools --test integration study_of_databases
 	TALEA_KILLS=50 $(CARGO) test --release --locked -p talea-tests -- push_by_agent::
-	TALEA_PROMETHEUS=$$(scripts/prometheus) $(CARGO) test --release --locked -p talea-tests \
-		-- check:: current:: dashboard:: first_event:: push::
+	TALEA_PROMETHEUS=$$(scripts/prometheus) TALEA_COLLECTOR=$$(scripts/collector) \
+		$(CARGO) test --release --locked -p talea-tests \
+		-- check:: current:: dashboard:: first_event:: push:: push_to_collector::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
 	TALEA_WORKERS=20000 scripts/python -k replaced
 	scripts/python sdist

@@ -11,6 +11,7 @@ mod native;
 mod promtool;
 mod push;
 mod push_by_agent;
+mod push_to_collector;
 mod python;
 mod relabel;
 mod report;

@@ -29,7 +29,7 @@ pub use dashboard::{Dashboard, Panel, Variable};
 pub use files::{built, contrib, python_program, repository};
 pub use hard::{hard_metrics, hard_texts};
 pub use load::Load;
-pub use prometheus::{Job, Prometheus};
+pub use prometheus::{Job, Prometheus, free_address};
 pub use promql::{grouped_by, guide_queries, reads};
 pub use promtool::{assert_promtool, check_metrics};
 pub use python::{Parser, read, refuses};

@@ -218,7 +218,7 @@ fn configuration(jobs: &[Job<'_>], rules: &[&Path]) -> String {
 }
 
 /// Where nobody listens, for the moment.
-pub(crate) fn free_address() -> SocketAddr {
+pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("there is a free port");
     listener.local_addr().expect("a listener has an address")
 }

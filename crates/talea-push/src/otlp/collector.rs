@@ -59,6 +59,7 @@ impl Collector {
     /// The requests with a page's values at a time in milliseconds since 1970.
     pub(crate) fn collect(&mut self, families: &[Family], time: i64) -> Vec<Record> {
         let now = UNIX_EPOCH + Duration::from_millis(time.max(0) as u64);
+        let resource = self.resource();
         let mut records = Vec::new();
         let (mut metrics, mut counts) = (Vec::new(), Counts::default());
         for family in families {
@@ -73,13 +74,13 @@ impl Collector {
                 counts += points.counts;
                 series = rest;
                 if counts.values() >= self.most {
-                    records.push(self.record(std::mem::take(&mut metrics), counts));
+                    records.push(record(&resource, std::mem::take(&mut metrics), counts));
                     counts = Counts::default();
                 }
             }
         }
         if !metrics.is_empty() {
-            records.push(self.record(metrics, counts));
+            records.push(record(&resource, metrics, counts));
         }
         let series = families.iter().flat_map(|family| &family.series);
         let times = series.flat_map(|series| series.exemplars()).filter_map(|it| it.time);
@@ -88,16 +89,17 @@ impl Collector {
         records
     }
 
-    fn record(&self, metrics: Vec<Metric>, counts: Counts) -> Record {
-        let scope = Scope {
-            name: env!("CARGO_PKG_NAME").to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-        };
-        let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
-        let resource = Some(self.resource.clone());
-        let resource_metrics = vec![ResourceMetrics { resource, scope_metrics }];
-        let message = ExportMetricsServiceRequest { resource_metrics };
-        Record { counts, body: compressed(&message.encode_to_vec()) }
+    /// The attributes of the configuration, and others that the process publishes.
+    fn resource(&self) -> Resource {
+        #[allow(unused_mut)]
+        let mut resource = self.resource.clone();
+        #[cfg(target_os = "linux")]
+        for attribute in super::context::attributes("/proc/self".as_ref()).unwrap_or_default() {
+            if resource.attributes.iter().all(|known| known.key != attribute.key) {
+                resource.attributes.push(attribute);
+            }
+        }
+        resource
     }
 
     /// A family with some of its series.
@@ -202,6 +204,18 @@ impl Collector {
             },
         }
     }
+}
+
+fn record(resource: &Resource, metrics: Vec<Metric>, counts: Counts) -> Record {
+    let scope = Scope {
+        name: env!("CARGO_PKG_NAME").to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    let scope_metrics = vec![ScopeMetrics { scope: Some(scope), metrics }];
+    let resource_metrics =
+        vec![ResourceMetrics { resource: Some(resource.clone()), scope_metrics }];
+    let message = ExportMetricsServiceRequest { resource_metrics };
+    Record { counts, body: compressed(&message.encode_to_vec()) }
 }
 
 /// What all kinds of data points have.

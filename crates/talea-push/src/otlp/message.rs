@@ -45,10 +45,18 @@ pub(crate) struct KeyValue {
     pub(crate) value: Option<AnyValue>,
 }
 
+/// One of these is there, or it is a list or bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Message)]
 pub(crate) struct AnyValue {
     #[prost(string, optional, tag = "1")]
     pub(crate) string_value: Option<String>,
+    #[prost(bool, optional, tag = "2")]
+    pub(crate) bool_value: Option<bool>,
+    #[prost(int64, optional, tag = "3")]
+    pub(crate) int_value: Option<i64>,
+    /// A double, as its bits.
+    #[prost(fixed64, optional, tag = "4")]
+    pub(crate) double_value: Option<u64>,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -233,9 +241,15 @@ pub(crate) struct Exemplar {
     pub(crate) filtered_attributes: Vec<KeyValue>,
 }
 
+impl AnyValue {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
 impl KeyValue {
     pub(crate) fn new(key: &str, value: &str) -> Self {
-        let value = AnyValue { string_value: Some(value.to_owned()) };
+        let value = AnyValue { string_value: Some(value.to_owned()), ..AnyValue::default() };
         Self { key: key.to_owned(), value: Some(value) }
     }
 }

@@ -1,6 +1,8 @@
 //! OpenTelemetry's protocol, OTLP 1.11, over HTTP or gRPC.
 
 mod collector;
+#[cfg(target_os = "linux")]
+mod context;
 mod deltas;
 mod environment;
 #[cfg(feature = "grpc")]
