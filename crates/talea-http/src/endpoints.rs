@@ -6,6 +6,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use http::{Method, Request};
 use talea::{Error, HttpMethod, Registry};
 
+use crate::convention::metric_set::MetricSet;
 use crate::labels::endpoint::{EndpointLabels, Methods, UNMATCHED};
 use crate::layer::EndpointLayer;
 use crate::opts::Opts;
@@ -21,6 +22,15 @@ pub struct Endpoints {
 }
 
 impl Opts {
+    pub(crate) fn register_set(
+        self,
+        set: &MetricSet,
+        registry: &Registry,
+    ) -> Result<Endpoints, Error> {
+        let families = Box::leak(Box::new(Families::register(self, set, registry)?));
+        Ok(Endpoints { families })
+    }
+
     /// Registers the metrics. If they are registered already, with the same options, it returns
     /// those.
     ///
@@ -31,8 +41,8 @@ impl Opts {
     /// type's values are not fixed; the labels of a request, or of a response, have more than
     /// 16,384 combinations of values.
     pub fn register(self, registry: &Registry) -> Result<Endpoints, Error> {
-        let families = Box::leak(Box::new(Families::register(self, registry)?));
-        Ok(Endpoints { families })
+        let set = self.recorded(self.convention.metric_set());
+        self.register_set(&set, registry)
     }
 }
 

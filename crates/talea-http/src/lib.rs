@@ -44,6 +44,7 @@
 //! | an existing `axum::Router` | [`axum::meter`], which reads its routes | none |
 //! | an existing `axum::Router` inside of other layers | [`axum::Layer`] | none |
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
+//! | tonic, or any gRPC service or client | [`grpc::Layer`] | none; a client's, one |
 //! | any other server | [`ManualExchange`] | none |
 //!
 //! That holds for requests without a body and responses whose body is buffered. With axum's types,
@@ -65,6 +66,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `axum` | yes | the routers and layers of [`axum`], and [`Exposition`] as a handler |
+//! | `grpc` | no | [`grpc`]: the layer for gRPC servers and clients, with prost |
 //! | `gzip` | no | scrapes compressed by gzip |
 //! | `zstd` | no | scrapes compressed by zstd; needs a C compiler |
 //! | `server` | yes | [`MetricsServer`] and [`server`], on axum and hyper |
@@ -80,6 +82,8 @@ pub mod axum;
 mod convention;
 mod endpoints;
 mod exposition;
+#[cfg(feature = "grpc")]
+pub mod grpc;
 mod labels;
 mod layer;
 #[cfg(feature = "server")]

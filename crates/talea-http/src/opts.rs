@@ -92,11 +92,11 @@ impl Opts {
         self
     }
 
-    /// The metrics of the convention that are recorded.
-    pub(crate) fn metric_set(&self) -> MetricSet {
-        let mut set = self.convention.metric_set();
+    /// The metrics of these that are recorded.
+    pub(crate) fn recorded(&self, mut set: MetricSet) -> MetricSet {
         if self.convention == Convention::Prometheus {
-            set.to_end = set.to_end.filter(|_| self.exchange_durations);
+            // A gRPC call has the time to its end only.
+            set.to_end = set.to_end.filter(|_| self.exchange_durations || set.to_head.is_none());
             set.request_size = set.request_size.filter(|_| self.body_sizes);
             set.response_size = set.response_size.filter(|_| self.body_sizes);
         }

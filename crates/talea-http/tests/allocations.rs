@@ -2,12 +2,14 @@
 //! process of its own, for its allocator.
 
 use std::convert::Infallible;
+use std::future::{Ready, ready};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::handler::Handler;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use densa_alloc::{CountingAllocator, thread_stats};
 use futures_util::stream;
 use http_body::{Body as HttpBody, Frame};
@@ -16,6 +18,7 @@ use hyper::{Method, Response, Version};
 use talea::Registry;
 use talea_http::Convention::{self, Caddy, OpenTelemetry, Prometheus, Servant};
 use talea_http::axum::{Layer, Router, get, meter_by, post};
+use talea_http::grpc::{self, MethodType, Services};
 use talea_http::{Endpoints, Opts, RequestBody};
 use tower::util::MapRequestLayer;
 use tower::{Layer as _, Service, ServiceExt, service_fn};
@@ -278,7 +281,40 @@ fn a_layer_around_a_service_allocates_nothing_for_bodies_in_memory() {
     }
 }
 
-/// A scanner sends each method, scheme and version to each route.
+/// A gRPC service whose call ends with its trailers.
+async fn calls<B: HttpBody>(
+    request: hyper::Request<B>,
+) -> Result<Response<http_body_util::combinators::WithTrailers<Pieces, Trailers>>, Infallible> {
+    drain(request.into_body()).await;
+    let trailers = HeaderMap::from_iter([(GRPC_STATUS, HeaderValue::from_static("0"))]);
+    Ok(Response::new(pieces().with_trailers(ready(Some(Ok(trailers))))))
+}
+
+type Trailers = Ready<Option<Result<HeaderMap, Infallible>>>;
+
+const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+
+#[test]
+fn a_grpc_call_allocates_nothing() {
+    let asks = || {
+        let request = hyper::Request::post("/shop.v1.Shop/Show").header("grpc-timeout", "1S");
+        request.header("content-type", "application/grpc").body(pieces()).unwrap()
+    };
+    let services = Services::new().methods("shop.v1.Shop", MethodType::Unary, &["Show"]);
+    let bare = allocations(service_fn(calls::<Pieces>), asks);
+    for convention in [Prometheus, OpenTelemetry] {
+        let registry = Registry::for_test().unwrap();
+        let opts = || Opts::new().convention(convention).body_sizes(true);
+        for layer in [
+            opts().grpc_server(&services, &registry).unwrap(),
+            opts().grpc_client(&services, &registry).unwrap(),
+        ] {
+            let metered = layer.layer(service_fn(calls::<grpc::RequestBody<Pieces>>));
+            assert_eq!(allocations(metered, asks), bare, "{convention:?} {layer:?}");
+        }
+    }
+}
+
 /// The tables of a router live as long as the program, also if the router is swapped for another.
 #[test]
 fn a_router_that_is_metered_again_takes_few_kilobytes() {

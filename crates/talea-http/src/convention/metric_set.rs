@@ -21,6 +21,7 @@ pub(crate) struct MetricSet {
     pub(crate) to_end: Option<MetricSpec>,
     pub(crate) request_size: Option<MetricSpec>,
     pub(crate) response_size: Option<MetricSpec>,
+    pub(crate) calls: Option<CallSpecs>,
     /// Whether a request's size includes its line, headers and declared body, and is known
     /// when it arrives. Otherwise it is the number of bytes of its body that pass.
     pub(crate) declared_request_size: bool,
@@ -43,6 +44,7 @@ impl MetricSet {
         to_end: None,
         request_size: None,
         response_size: None,
+        calls: None,
         declared_request_size: false,
         statuses: Statuses::Classes,
         method_names: MethodNames::Declared { rest: OTHER },
@@ -59,12 +61,27 @@ pub(crate) struct MetricSpec {
     pub(crate) labels: &'static [(&'static str, LabelSource)],
 }
 
+/// Counters that only gRPC calls have.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CallSpecs {
+    pub(crate) started: MetricSpec,
+    /// Messages from the other side, and to it.
+    pub(crate) received: MetricSpec,
+    pub(crate) sent: MetricSpec,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LabelSource {
     // Of the endpoint's declaration, and of the service.
     Route,
     Handler,
     Server,
+    /// Of a gRPC method: `grpc`; `shop.v1.Shop/Get`, and its two parts; whether messages are streamed.
+    RpcSystem,
+    RpcName,
+    RpcService,
+    RpcMethod,
+    RpcType,
     /// The n-th constant label of the user.
     Constant(usize),
     // Of the request, when it arrives.
@@ -76,6 +93,8 @@ pub(crate) enum LabelSource {
     Request(usize),
     // Of its response.
     Status,
+    /// The status of a gRPC call, if it is an error.
+    RpcError,
     /// The user's n-th label from a response's extensions.
     Response(usize),
     // Of its end.
@@ -95,11 +114,19 @@ pub(crate) enum Stage {
 impl LabelSource {
     pub(crate) fn stage(self) -> Stage {
         match self {
-            Self::Route | Self::Handler | Self::Server | Self::Constant(_) => Stage::Declaration,
+            Self::Route
+            | Self::Handler
+            | Self::Server
+            | Self::RpcSystem
+            | Self::RpcName
+            | Self::RpcService
+            | Self::RpcMethod
+            | Self::RpcType
+            | Self::Constant(_) => Stage::Declaration,
             Self::Method | Self::Scheme | Self::Version | Self::Host | Self::Request(_) => {
                 Stage::Arrival
             }
-            Self::Status | Self::Response(_) => Stage::Response,
+            Self::Status | Self::RpcError | Self::Response(_) => Stage::Response,
             Self::ErrorType | Self::Outcome => Stage::End,
         }
     }

@@ -1,6 +1,8 @@
 //! Conventions: the names and labels of metrics.
 
 mod caddy;
+#[cfg(feature = "grpc")]
+pub(crate) mod grpc;
 mod instrumentator;
 pub(crate) mod metric_set;
 pub(crate) mod opentelemetry;
@@ -41,6 +43,14 @@ pub enum Convention {
     ///
     #[doc = include_str!("starlette_exporter.md")]
     StarletteExporter,
+}
+
+/// Whether calls come in or go out.
+#[cfg(feature = "grpc")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Server,
+    Client,
 }
 
 impl Convention {

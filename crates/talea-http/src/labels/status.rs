@@ -23,6 +23,92 @@ pub(crate) enum Statuses {
     Codes { odd: &'static str, none: &'static str },
     /// `2XX`, `4XX`, `5XX`, and `XXX` for all else.
     Servant,
+    /// The status of a gRPC call, in place of HTTP's. Any other number is `UNKNOWN`.
+    Rpc(RpcCodes),
+}
+
+/// The names of gRPC's status codes, by their numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RpcCodes {
+    names: &'static [&'static str; 17],
+    /// Whether each has a series from the start, or `OK` only.
+    are_likely: bool,
+    /// A bit for each that is an error in the label `error_type`.
+    errors: u32,
+}
+
+impl RpcCodes {
+    pub(crate) const OK: u16 = 0;
+    pub(crate) const CANCELLED: u16 = 1;
+    pub(crate) const UNKNOWN: u16 = 2;
+    pub(crate) const DEADLINE_EXCEEDED: u16 = 4;
+    pub(crate) const PERMISSION_DENIED: u16 = 7;
+    pub(crate) const UNIMPLEMENTED: u16 = 12;
+    pub(crate) const INTERNAL: u16 = 13;
+    pub(crate) const UNAVAILABLE: u16 = 14;
+    pub(crate) const DATA_LOSS: u16 = 15;
+    pub(crate) const UNAUTHENTICATED: u16 = 16;
+
+    /// Go's names.
+    pub(crate) const MIDDLEWARE: Self = Self {
+        names: &[
+            "OK",
+            "Canceled",
+            "Unknown",
+            "InvalidArgument",
+            "DeadlineExceeded",
+            "NotFound",
+            "AlreadyExists",
+            "PermissionDenied",
+            "ResourceExhausted",
+            "FailedPrecondition",
+            "Aborted",
+            "OutOfRange",
+            "Unimplemented",
+            "Internal",
+            "Unavailable",
+            "DataLoss",
+            "Unauthenticated",
+        ],
+        are_likely: true,
+        errors: 0,
+    };
+    /// The errors of a server are those that its clients did not cause.
+    pub(crate) const OPENTELEMETRY_SERVER: Self = Self {
+        names: &[
+            "OK",
+            "CANCELLED",
+            "UNKNOWN",
+            "INVALID_ARGUMENT",
+            "DEADLINE_EXCEEDED",
+            "NOT_FOUND",
+            "ALREADY_EXISTS",
+            "PERMISSION_DENIED",
+            "RESOURCE_EXHAUSTED",
+            "FAILED_PRECONDITION",
+            "ABORTED",
+            "OUT_OF_RANGE",
+            "UNIMPLEMENTED",
+            "INTERNAL",
+            "UNAVAILABLE",
+            "DATA_LOSS",
+            "UNAUTHENTICATED",
+        ],
+        are_likely: false,
+        errors: 1 << Self::UNKNOWN
+            | 1 << Self::DEADLINE_EXCEEDED
+            | 1 << Self::UNIMPLEMENTED
+            | 1 << Self::INTERNAL
+            | 1 << Self::UNAVAILABLE
+            | 1 << Self::DATA_LOSS,
+    };
+    pub(crate) const OPENTELEMETRY_CLIENT: Self =
+        Self { errors: u32::MAX - 1, ..Self::OPENTELEMETRY_SERVER };
+
+    /// The label `error_type` of the status with this index.
+    pub(crate) fn error(self, index: usize) -> &'static str {
+        if self.errors >> index & 1 == 1 { self.names[index] } else { "" }
+    }
 }
 
 /// The value for no status, or one outside 100 to 599.
@@ -38,6 +124,7 @@ impl Statuses {
             Self::Classes => CLASSES.len(),
             Self::Codes { .. } => CODES + 2,
             Self::Servant => SERVANT.len(),
+            Self::Rpc(codes) => codes.names.len(),
         }
     }
 
@@ -48,6 +135,7 @@ impl Statuses {
             Self::Codes { .. } => false,
             // As servant-prometheus shows them.
             Self::Servant => true,
+            Self::Rpc(codes) => codes.are_likely || index == usize::from(RpcCodes::OK),
         }
     }
 
@@ -63,6 +151,8 @@ impl Statuses {
             (Self::Servant, Some(400..=499)) => 1,
             (Self::Servant, Some(500..=599)) => 2,
             (Self::Servant, _) => 3,
+            (Self::Rpc(_), Some(code @ 0..=16)) => usize::from(code),
+            (Self::Rpc(_), _) => usize::from(RpcCodes::UNKNOWN),
         }
     }
 
@@ -73,6 +163,7 @@ impl Statuses {
             Self::Codes { .. } if index < CODES => (index + 100).to_string().into(),
             Self::Codes { odd, .. } if index == CODES => odd.into(),
             Self::Codes { none, .. } => none.into(),
+            Self::Rpc(codes) => codes.names[index].into(),
         }
     }
 }
@@ -103,10 +194,31 @@ mod tests {
         }
     }
 
+    const RPC: Statuses = Statuses::Rpc(RpcCodes::OPENTELEMETRY_SERVER);
+
+    #[test]
+    fn each_rpc_code_has_its_name_and_any_other_is_unknown() {
+        for (codes, code, name, error) in [
+            (RpcCodes::MIDDLEWARE, Some(5), "NotFound", ""),
+            (RpcCodes::MIDDLEWARE, Some(17), "Unknown", ""),
+            (RpcCodes::OPENTELEMETRY_SERVER, Some(0), "OK", ""),
+            (RpcCodes::OPENTELEMETRY_SERVER, Some(5), "NOT_FOUND", ""),
+            (RpcCodes::OPENTELEMETRY_SERVER, Some(14), "UNAVAILABLE", "UNAVAILABLE"),
+            (RpcCodes::OPENTELEMETRY_SERVER, None, "UNKNOWN", "UNKNOWN"),
+            (RpcCodes::OPENTELEMETRY_CLIENT, Some(0), "OK", ""),
+            (RpcCodes::OPENTELEMETRY_CLIENT, Some(5), "NOT_FOUND", "NOT_FOUND"),
+            (RpcCodes::OPENTELEMETRY_CLIENT, Some(16), "UNAUTHENTICATED", "UNAUTHENTICATED"),
+        ] {
+            let statuses = Statuses::Rpc(codes);
+            let index = statuses.index(code);
+            assert_eq!((&*statuses.text(index), codes.error(index)), (name, error), "{code:?}");
+        }
+    }
+
     #[test]
     fn every_index_belongs_to_a_status() {
         for statuses in
-            [Statuses::Classes, Statuses::Codes { odd: "", none: "" }, Statuses::Servant]
+            [Statuses::Classes, Statuses::Codes { odd: "", none: "" }, Statuses::Servant, RPC]
         {
             let all = (0..=u16::MAX).map(Some).chain([None]);
             let mut indices: Vec<_> = all.map(|status| statuses.index(status)).collect();

@@ -12,7 +12,7 @@ use talea::{
 
 use super::attributes::AttributeIndex;
 use super::label_texts::{LabelContext, LabelTexts};
-use crate::convention::metric_set::{LabelSource, MetricSet, MetricSpec, Stage};
+use crate::convention::metric_set::{CallSpecs, LabelSource, MetricSet, MetricSpec, Stage};
 use crate::opts::Opts;
 
 #[derive(Debug)]
@@ -25,6 +25,7 @@ pub(crate) struct Families {
     pub(super) to_end: Option<MetricFamily<Histogram<Seconds>>>,
     pub(super) request_size: Option<MetricFamily<Histogram<Bytes>>>,
     pub(super) response_size: Option<MetricFamily<Histogram<Bytes>>>,
+    pub(super) calls: Option<CallFamilies>,
     pub(super) declared_request_size: bool,
     pub(super) attributes: AttributeIndex,
     pub(super) texts: LabelTexts,
@@ -32,11 +33,14 @@ pub(crate) struct Families {
 }
 
 impl Families {
-    pub(crate) fn register(opts: Opts, registry: &Registry) -> Result<Self, Error> {
-        let set = opts.metric_set();
-        let texts = LabelTexts::new(&opts, &set)?;
-        let attributes = AttributeIndex::new(&opts, &set)?;
-        let family = Registration { opts: &opts, set: &set, registry };
+    pub(crate) fn register(
+        opts: Opts,
+        set: &MetricSet,
+        registry: &Registry,
+    ) -> Result<Self, Error> {
+        let texts = LabelTexts::new(&opts, set)?;
+        let attributes = AttributeIndex::new(&opts, set)?;
+        let family = Registration { opts: &opts, set, registry };
         Ok(Self {
             in_flight: family.plain(set.in_flight)?,
             requests: set.requests.map(|spec| family.plain(spec)).transpose()?,
@@ -46,12 +50,21 @@ impl Families {
             to_end: set.to_end.map(|spec| family.duration(spec)).transpose()?,
             request_size: set.request_size.map(|spec| family.size(spec)).transpose()?,
             response_size: set.response_size.map(|spec| family.size(spec)).transpose()?,
+            calls: set.calls.map(|specs| family.calls(specs)).transpose()?,
             declared_request_size: set.declared_request_size,
             attributes,
             texts,
             timed_out_after: opts.timed_out_after,
         })
     }
+}
+
+/// Counters that only gRPC calls have.
+#[derive(Debug)]
+pub(crate) struct CallFamilies {
+    pub(super) started: MetricFamily<Counter>,
+    pub(super) received: MetricFamily<Counter>,
+    pub(super) sent: MetricFamily<Counter>,
 }
 
 struct Registration<'a> {
@@ -64,6 +77,14 @@ impl Registration<'_> {
     fn plain<M: talea::Metric>(&self, spec: MetricSpec) -> Result<MetricFamily<M>, Error> {
         let name = self.name(spec);
         self.register(spec, Self::opts(&name, spec))
+    }
+
+    fn calls(&self, specs: CallSpecs) -> Result<CallFamilies, Error> {
+        Ok(CallFamilies {
+            started: self.plain(specs.started)?,
+            received: self.plain(specs.received)?,
+            sent: self.plain(specs.sent)?,
+        })
     }
 
     fn duration(&self, spec: MetricSpec) -> Result<MetricFamily<Histogram<Seconds>>, Error> {

@@ -70,6 +70,11 @@ impl LabelTexts {
             LabelSource::Route => self.route_names.name(endpoint),
             LabelSource::Handler => endpoint.handler.into(),
             LabelSource::Server => opts.server.as_deref().unwrap_or("srv0").into(),
+            LabelSource::RpcSystem => "grpc".into(),
+            LabelSource::RpcName => endpoint.route.into(),
+            LabelSource::RpcService => rpc_parts(endpoint.route).0.into(),
+            LabelSource::RpcMethod => rpc_parts(endpoint.route).1.into(),
+            LabelSource::RpcType => endpoint.handler.into(),
             LabelSource::Constant(n) => opts.constants[n].1.as_str().into(),
             LabelSource::Method => match opts.methods.get(attributes.named_method) {
                 Some(named) => named.into(),
@@ -82,6 +87,10 @@ impl LabelTexts {
             }
             LabelSource::Request(n) => opts.request_labels[n].text(attributes.labels[n]).into(),
             LabelSource::Status => self.statuses.text(from.status),
+            LabelSource::RpcError => match self.statuses {
+                Statuses::Rpc(codes) => codes.error(from.status).into(),
+                _ => "".into(),
+            },
             LabelSource::Response(n) => {
                 let value = nth_value(&opts.response_labels, n, from.response);
                 opts.response_labels[n].text(value).into()
@@ -102,4 +111,9 @@ impl LabelTexts {
             .iter()
             .fold(0, |all, label: &ExtensionLabel| all * label.count() + label.value(extensions))
     }
+}
+
+/// The service and the method of a gRPC method's name; `_OTHER` is both.
+fn rpc_parts(name: &str) -> (&str, &str) {
+    name.rsplit_once('/').unwrap_or((name, name))
 }

@@ -134,6 +134,15 @@ pub(super) struct RequestMeters {
     pub(super) families: &'static Families,
     endpoint: EndpointLabels,
     attributes: RequestAttributes,
+    pub(super) calls: Option<CallMeters>,
+}
+
+/// The counters of gRPC calls.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CallMeters {
+    pub(super) started: &'static Counter,
+    pub(super) received: &'static Counter,
+    pub(super) sent: &'static Counter,
 }
 
 /// The meters of responses with the same status and labels.
@@ -173,6 +182,11 @@ impl RequestMeters {
         let request_size = request_size
             .filter(|metric| !declared_request_size && metric.stage <= Stage::Arrival)
             .map(|metric| metric.series(&families.texts, &context));
+        let calls = families.calls.as_ref().map(|calls| CallMeters {
+            started: calls.started.series(&families.texts, &context),
+            received: calls.received.series(&families.texts, &context),
+            sent: calls.sent.series(&families.texts, &context),
+        });
         let response_labels = families.texts.response_combinations();
         let responses = families.texts.statuses.count() * response_labels;
         Self {
@@ -186,6 +200,7 @@ impl RequestMeters {
             responses: (0..responses).map(|_| AtomicRef::new()).collect(),
             statuses: families.texts.statuses,
             response_labels,
+            calls,
         }
     }
 

@@ -6,6 +6,8 @@
 //! | the head of the response | `response.rs` | the status, and the time to the head |
 //! | the end | `end.rs` | the outcome, the time to the end, the bytes of both bodies |
 //!
+//! A gRPC call takes the same steps, but its status comes at the end (`call.rs`).
+//!
 //! Each step finds its handles from the ones of the step before, in `meters.rs`. A door (a router, a
 //! layer, [`ManualExchange`](manual::ManualExchange)) finds the endpoint of a request, and calls
 //! [`Exchange::open`](arrival::Exchange) with the request and `Exchange::respond` with its response.
@@ -14,6 +16,8 @@ mod aborted_body;
 pub(crate) mod arrival;
 pub(crate) mod attributes;
 pub(crate) mod bodies;
+#[cfg(feature = "grpc")]
+pub(crate) mod call;
 mod clock;
 pub(crate) mod end;
 pub(crate) mod families;

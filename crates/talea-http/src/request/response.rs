@@ -149,7 +149,7 @@ impl Exchange {
 }
 
 #[inline]
-fn is_marked_panic(status: StatusCode, extensions: &Extensions) -> bool {
+pub(super) fn is_marked_panic(status: StatusCode, extensions: &Extensions) -> bool {
     status.is_server_error() && extensions.get::<CaughtPanic>().is_some()
 }
 

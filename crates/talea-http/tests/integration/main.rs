@@ -5,6 +5,7 @@ mod cases;
 mod examples;
 mod existing;
 mod exposition;
+mod grpc;
 mod http1;
 mod metrics_server;
 mod mirror;

@@ -2,7 +2,7 @@
 //! clients, handlers and bodies do, each request is recorded once, with the right labels, and none
 //! stays in flight.
 
-mod bodies;
+pub(crate) mod bodies;
 mod case;
 mod client;
 mod door;
