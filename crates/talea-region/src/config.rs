@@ -19,6 +19,10 @@ pub struct Config {
     /// CPUs that get a plane of their own; the others share two atomic planes. Default: one for
     /// each CPU of the machine, or as many as have a page each. 1 to 1,024.
     pub planes: u64,
+    /// Planes beside those of CPUs that this process and others can borrow
+    /// ([`Region::lend_plane`](crate::Region::lend_plane)), one for each thread that adds by plain stores. They take their share of the quarter
+    /// of the region that all planes have. Default: none. 0 to 256.
+    pub lent_planes: u64,
     /// The group, by its number, that may read a new file ([`Region::open`](crate::Region::open)):
     /// with a group it has mode 0640, otherwise 0600. For an agent of another user. The process
     /// that makes the file must be in the group. A region in memory does not use it. Default: none.
@@ -46,7 +50,16 @@ impl Config {
     fn with_cpus(len: u64, cpus: u64) -> Self {
         // They have a quarter of the region, in whole pages.
         let room = (len / 4 / PAGE).saturating_sub(SHARED_PLANES).max(1);
-        Self { len, series: len / 512, planes: cpus.min(room), group: None, owner: None }
+        let planes = cpus.min(room);
+        Self { len, series: len / 512, planes, lent_planes: 0, group: None, owner: None }
+    }
+
+    /// Has up to this number of planes to lend: see [`lent_planes`](Self::lent_planes). In a small region
+    /// there are fewer.
+    #[must_use]
+    pub fn lending(self, planes: u64) -> Self {
+        let room = (self.len / 4 / PAGE).saturating_sub(self.planes + SHARED_PLANES);
+        Self { lent_planes: planes.min(room).min(MOST_LENT), ..self }
     }
 
     /// Lets the group with this number read a new file: see [`group`](Self::group).
@@ -66,6 +79,7 @@ impl Config {
             len: self.len,
             series: self.series,
             planes: self.planes.saturating_add(SHARED_PLANES),
+            lent: self.lent_planes,
         }
     }
 }

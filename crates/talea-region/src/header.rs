@@ -21,7 +21,8 @@ pub(crate) fn validate(word: impl Fn(u64) -> u64, len: u64) -> Result<Sections, 
     if made_in != [0, 0] && boot_id().is_some_and(|boot| boot != made_in) {
         return Err("it was made before the machine was last started".to_owned());
     }
-    let limits = Limits { len: word(H_LEN), series: word(H_SERIES_MAX), planes: word(H_PLANES) };
+    let [len_stated, series, planes, lent] = [H_LEN, H_SERIES_MAX, H_PLANES, H_LENT].map(&word);
+    let limits = Limits { len: len_stated, series, planes, lent };
     if limits.len != len {
         return Err(format!("its header states {} bytes, its file has {len}", limits.len));
     }
@@ -44,6 +45,10 @@ pub(crate) fn check_marks(word: impl Fn(u64) -> u64, s: &Sections) -> Result<(),
     let planes = word(M_PLANES);
     if !(SHARED_PLANES..=s.plane_count).contains(&planes) {
         return Err(format!("{planes} planes are in use of {}", s.plane_count));
+    }
+    let lent = word(M_LENT);
+    if lent > s.lent_count {
+        return Err(format!("{lent} planes were lent of {}", s.lent_count));
     }
     let plane_0 = word(M_PLANE_0);
     if plane_0 > COMPLETE {

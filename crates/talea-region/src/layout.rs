@@ -3,6 +3,7 @@
 //! ```text
 //!   0            ┌──────────────────────────────────────────────┐
 //!                │ header: identity and limits, then the marks  │  4 KiB
+//!                │ and the owners of lent planes                │
 //!   CPU_TABLE    ├──────────────────────────────────────────────┤
 //!                │ CPU table: CPU id → its planes               │  2,048 words
 //!   SLOTS        ├──────────────────────────────────────────────┤
@@ -31,12 +32,13 @@
 //!                │ plane 0 (shared)                             │
 //!                │ …                                            │  a quarter of
 //!                │ plane n−1 (each of one CPU)                  │  the region
+//!                │ lent planes (each of one thread)             │
 //!                │ each: striped cells, then lazy ones          │  half, half
 //!   len          └──────────────────────────────────────────────┘
 //! ```
 //!
 //! Every offset is a multiple of 8 and every access is one 64-bit word. The
-//! sections start on page bounds. Their offsets follow from three numbers in
+//! sections start on page bounds. Their offsets follow from four numbers in
 //! the header ([`Limits`]), so a reader computes them and believes no offset
 //! that the file states.
 //!
@@ -48,7 +50,7 @@
 pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"TALEAREG");
 
 /// The version of the layout. It increases when the meaning of any word changes.
-pub const LAYOUT_VERSION: u64 = 13;
+pub const LAYOUT_VERSION: u64 = 14;
 
 pub(crate) const WORD: u64 = 8;
 
@@ -80,10 +82,11 @@ pub(crate) const H_PLANES: u64 = H_SERIES_MAX + WORD;
 pub(crate) const H_BOOT_ID: u64 = H_PLANES + WORD; // two words
 pub(crate) const H_CREATED: u64 = H_BOOT_ID + 2 * WORD;
 pub(crate) const H_HASH_SEED: u64 = H_CREATED + WORD;
+pub(crate) const H_LENT: u64 = H_HASH_SEED + WORD;
 
 // The marks: words that move while the region is in use, a cache line for each
 // group.
-const H_MARKS: u64 = if PAGE == 4096 { 1024 } else { H_HASH_SEED + WORD };
+const H_MARKS: u64 = if PAGE == 4096 { 1024 } else { H_LENT + WORD };
 pub(crate) const M_FAMILIES: u64 = H_MARKS;
 pub(crate) const M_RECORDS: u64 = M_FAMILIES + LINE;
 pub(crate) const M_ARENA: u64 = M_RECORDS + LINE;
@@ -102,6 +105,8 @@ pub(crate) const PARTIAL: u64 = 0;
 pub(crate) const FILLING: u64 = 1;
 /// It has a copy of all cells, and stays so.
 pub(crate) const COMPLETE: u64 = 2;
+/// How many lent planes are in use or were: see `series/lent.rs`.
+pub(crate) const M_LENT: u64 = M_PLANE_0 + WORD;
 /// The epoch: see `memory/guard.rs`. Every look-up reads it, so it stands alone.
 pub(crate) const M_EPOCH: u64 = M_PLANES + LINE;
 /// Records retired before this epoch can be reclaimed.
@@ -120,7 +125,10 @@ pub(crate) const M_SLOTS: u64 = M_SWEPT_AT + WORD;
 pub(crate) const M_PINNED: u64 = M_SLOTS + WORD;
 /// How many runs of any pool were ever given back.
 pub(crate) const M_RETURNED: u64 = M_PINNED + WORD;
-const _: () = assert!(M_SWEPT_AT + LINE <= PAGE && M_PLANE_0 < M_EPOCH);
+/// A word for each lent plane: the process that has it. See `series/lent.rs`.
+pub(crate) const LENT_TABLE: u64 = M_SWEPT_AT + LINE;
+pub(crate) const MOST_LENT: u64 = size(256, 2);
+const _: () = assert!(LENT_TABLE + MOST_LENT * WORD <= PAGE && M_LENT < M_EPOCH);
 
 // A pool's marks, from its own `M_…` on.
 /// How far it was ever used, in bytes.
@@ -257,12 +265,14 @@ pub const MIN_LEN: u64 = size(512 * 1024, 16 * PAGE);
 /// The largest region: forty bits can address it.
 pub const MAX_LEN: u64 = 1 << 40;
 
-/// The three numbers that a region's whole layout follows from.
+/// The four numbers that a region's whole layout follows from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     pub(crate) len: u64,
     pub(crate) series: u64,
+    /// Plane 0 and those of CPUs.
     pub(crate) planes: u64,
+    pub(crate) lent: u64,
 }
 
 /// A part of the region that is handed out in runs of granules and taken back:
@@ -329,7 +339,9 @@ pub(crate) struct Sections {
     /// The rest of plane 0: striped cells of which it has a copy once it must.
     pub(crate) lazy: Pool,
     pub(crate) plane_len: u64,
+    /// Plane 0 and those of CPUs. The lent ones follow.
     pub(crate) plane_count: u64,
+    pub(crate) lent_count: u64,
 }
 
 impl Sections {
@@ -339,7 +351,7 @@ impl Sections {
     ///
     /// A limit does not fit. The text names it.
     pub(crate) fn new(limits: Limits) -> Result<Self, String> {
-        let Limits { len, series, planes } = limits;
+        let Limits { len, series, planes, lent } = limits;
         if !(MIN_LEN..=MAX_LEN).contains(&len) || len % PAGE != 0 {
             return Err(format!(
                 "a length of {len} bytes, where a multiple of {PAGE} from {MIN_LEN} to {MAX_LEN} was expected"
@@ -348,6 +360,9 @@ impl Sections {
         if !(SHARED_PLANES + 1..=MOST_PLANES).contains(&planes) {
             let least = SHARED_PLANES + 1;
             return Err(format!("{planes} planes, where {least} to {MOST_PLANES} were expected"));
+        }
+        if lent > MOST_LENT {
+            return Err(format!("{lent} lent planes, where at most {MOST_LENT} were expected"));
         }
         let series_max = (len / RECORD_LEN).min(u64::from(u32::MAX));
         if series == 0 || series > series_max {
@@ -368,8 +383,8 @@ impl Sections {
         let guards_len = (len >> 15).next_power_of_two().clamp(MIN_GUARDS, 64 * LINE);
         let groups = page_up(guards + (slots + 1) * guards_len);
         let groups_len = series.div_ceil(GROUP) * WORD;
-        let plane_len = page_down(len / 4 / planes);
-        let planes_at = len - plane_len * planes;
+        let plane_len = page_down(len / 4 / (planes + lent));
+        let planes_at = len - plane_len * (planes + lent);
         let bits_for = |len: u64, granule: u64| {
             let bits = words_of_bits(len, granule);
             (bits + words_of_tree(bits)) * WORD
@@ -387,7 +402,8 @@ impl Sections {
         let arena_at = page_up(bits + fixed_bits + 2 * bits_for(half, WORD));
         if plane_len == 0 || arena_at + 2 * PAGE > planes_at {
             return Err(format!(
-                "{len} bytes cannot hold the tables of {series} series and {planes} planes; ask for fewer series or more bytes"
+                "{len} bytes cannot hold the tables of {series} series and {} planes; ask for fewer series or more bytes",
+                planes + lent
             ));
         }
         let singles_at = page_up(arena_at + (planes_at - arena_at) / 2);
@@ -414,11 +430,17 @@ impl Sections {
             arena: pool(M_ARENA, arena_at, singles_at - arena_at, WORD),
             singles: pool(M_SINGLES, singles_at, planes_at - singles_at, WORD),
             plane_count: planes,
+            lent_count: lent,
         })
     }
 
     pub(crate) fn plane(&self, n: u64) -> u64 {
         self.striped.at + n * self.plane_len
+    }
+
+    /// Where the last plane ends, and with it the region.
+    pub(crate) fn end(&self) -> u64 {
+        self.plane(self.plane_count + self.lent_count)
     }
 
     /// Whether a striped cell, by its place in plane 0, is one of which that plane has a copy once it
@@ -501,7 +523,7 @@ mod tests {
     fn sections_follow_each_other_and_fill_the_region() {
         for len in [MIN_LEN, 1 << 20, 64 << 20, 1 << 30] {
             for planes in [3, 4, 18, 130] {
-                let limits = Limits { len, series: len / 512, planes };
+                let limits = Limits { len, series: len / 512, planes, lent: 2 };
                 let Ok(s) = Sections::new(limits) else {
                     assert!(len < 64 << 20 && planes > 18, "{limits:?} does not fit");
                     continue;
@@ -511,10 +533,11 @@ mod tests {
                 let starts = tables.into_iter().chain([s.arena.at, s.singles.at, s.striped.at]);
                 assert!(starts.is_sorted_by(|a, b| a < b), "{s:?}");
                 assert_eq!(s.singles.at + s.singles.len, s.striped.at);
-                assert_eq!(s.plane(planes), len);
+                assert_eq!(s.plane(planes + 2), len);
+                assert_eq!(s.end(), len);
                 assert_eq!(s.striped.at + s.striped.len, s.lazy.at);
                 assert_eq!(s.striped.len + s.lazy.len, s.plane_len);
-                assert!(s.plane_len * planes <= len / 4);
+                assert!(s.plane_len * (planes + 2) <= len / 4);
                 let end_of_bits = |pool: &Pool| {
                     let bits = pool.words_of_bits();
                     pool.bits + (bits + words_of_tree(bits)) * WORD
@@ -532,7 +555,7 @@ mod tests {
 
     #[test]
     fn limits_that_do_not_fit_are_named() {
-        let fit = Limits { len: 1 << 20, series: 2048, planes: 4 };
+        let fit = Limits { len: 1 << 20, series: 2048, planes: 4, lent: 0 };
         for (limits, word) in [
             (Limits { len: 4096, ..fit }, "length"),
             (Limits { len: (1 << 20) + 1, ..fit }, "length"),
@@ -540,6 +563,7 @@ mod tests {
             (Limits { series: u64::MAX, ..fit }, "series"),
             (Limits { planes: 1, ..fit }, "planes"),
             (Limits { planes: u64::MAX, ..fit }, "planes"),
+            (Limits { lent: 257, ..fit }, "lent planes"),
             (Limits { series: 12_000, ..fit }, "more bytes"),
         ] {
             let fault = Sections::new(limits).unwrap_err();

@@ -109,6 +109,7 @@ pub use series::exemplars::Exemplar;
 pub use series::family::Family;
 pub use series::holds::Hold;
 pub use series::incarnation::Incarnation;
+pub use series::lent::LentPlane;
 pub use series::segment::MadeSegment;
 pub use series::segment::Segment;
 pub use series::segments::{Segments, Uncounted, UncountedRest, UsualSegment};

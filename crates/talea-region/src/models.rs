@@ -58,6 +58,16 @@ fn check_by(
     spec: FamilySpec<'static>,
     model: impl Fn(&'static Region, Family) + Send + Sync + 'static,
 ) {
+    let config = Config { series: 4, planes, ..Config::with_len(len) };
+    check_with(config, preemptions, spec, model);
+}
+
+fn check_with(
+    config: Config,
+    preemptions: Option<usize>,
+    spec: FamilySpec<'static>,
+    model: impl Fn(&'static Region, Family) + Send + Sync + 'static,
+) {
     let mut checker = loom::model::Builder::new();
     checker.preemption_bound = preemptions.or(checker.preemption_bound);
     // Sweeps read a great many words; each read is an event.
@@ -66,7 +76,6 @@ fn check_by(
     let counted = orders.clone();
     checker.check(move || {
         counted.fetch_add(1, Relaxed);
-        let config = Config { series: 4, planes, ..Config::with_len(len) };
         let region = Region::anonymous(config).unwrap();
         model(region, region.family(spec).unwrap().family);
         let region = std::ptr::from_ref(region).cast_mut();
@@ -551,4 +560,53 @@ fn segments_made_while_plane_0_is_completed_have_pages_there() {
 #[test]
 fn segments_made_while_a_cpu_gets_its_plane_have_pages_there() {
     count_in_segments_of_a_page(3 * LEN, 2, |_| {});
+}
+
+/// Runs a model with a striped family of a region with this number of planes to lend.
+fn check_lending(planes: u64, model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
+    let spec = FamilySpec { storage: Storage::Striped, ..FamilySpec::default() };
+    let config = Config { series: 4, planes: 1, lent_planes: planes, ..Config::with_len(LEN) };
+    check_with(config, Some(2), spec, model);
+}
+
+/// Borrows a plane if one is left, adds to a cell as its only writer, and gives it back.
+fn borrow_and_add(region: &'static Region, cell: Cell, n: u64) {
+    match region.lend_plane() {
+        Some(plane) => {
+            let word = &plane.words()[plane.index_of(cell).unwrap()];
+            region.memory.map.assert_backed(word);
+            word.store(word.load(Relaxed) + n, Relaxed);
+        }
+        None => cell.add(n),
+    }
+}
+
+#[test]
+fn threads_that_borrow_planes_at_once_lose_no_add() {
+    for planes in [1, 2] {
+        check_lending(planes, |region, family| {
+            let cell = family.permanent_series(b"a").unwrap().at(0);
+            beside(
+                move || borrow_and_add(region, cell, 1),
+                move || borrow_and_add(region, cell, 2),
+            );
+            assert_eq!(cell.get(), 3);
+            borrow_and_add(region, cell, 4);
+            assert_eq!(cell.get(), 7);
+        });
+    }
+}
+
+#[test]
+fn series_made_while_a_plane_is_lent_have_pages_there() {
+    check_lending(1, |region, family| {
+        let other = spawn(1, move || _ = family.permanent_series(b"a").unwrap());
+        let lent = region.lend_plane().unwrap();
+        let cell = family.permanent_series(b"a").unwrap().at(0);
+        let word = &lent.words()[lent.index_of(cell).unwrap()];
+        region.memory.map.assert_backed(word);
+        word.store(5, Relaxed);
+        other.join().unwrap();
+        assert_eq!(cell.get(), 5);
+    });
 }

@@ -35,7 +35,7 @@ pub struct Region {
 /// Shows the size of the region and not its contents, since handles show their region.
 impl fmt::Debug for Region {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let len = self.memory.sections.plane(self.memory.sections.plane_count);
+        let len = self.memory.sections.end();
         f.debug_struct("Region").field("len", &len).finish_non_exhaustive()
     }
 }
@@ -69,7 +69,7 @@ impl Region {
     /// No handle may be left of values that each process has its own of, unless the region is cleared: another
     /// process may take the place of this one.
     pub fn close(&self, clears: bool) {
-        let len = self.memory.sections.plane(self.memory.sections.plane_count);
+        let len = self.memory.sections.end();
         self.memory.map.backing().close(clears.then_some(len));
     }
 

@@ -136,8 +136,21 @@ pub(crate) fn planes_of(source: &impl Source, at: u64) -> impl Iterator<Item = u
     planes(source).skip(if has_shared { 0 } else { SHARED_PLANES as usize })
 }
 
-/// How far each plane in use lies behind plane 0, in a fixed order, each once. Plane 0 is the first.
+/// How far each plane in use lies behind plane 0, in a fixed order, each once. Plane 0 is the first; the
+/// lent ones are the last.
 pub(crate) fn planes(source: &impl Source) -> impl Iterator<Item = u64> {
+    shared_and_of_cpus(source).chain(lent_planes(source))
+}
+
+/// How far each lent plane that was ever written to lies behind plane 0.
+fn lent_planes(source: &impl Source) -> impl Iterator<Item = u64> {
+    let Sections { plane_len, plane_count, lent_count, .. } = *source.sections();
+    let count = source.word(M_LENT).min(lent_count);
+    let words = source.words(LENT_TABLE, count).into_iter().flatten();
+    words.zip(plane_count..).filter(|(word, _)| *word != 0).map(move |(_, n)| n * plane_len)
+}
+
+fn shared_and_of_cpus(source: &impl Source) -> impl Iterator<Item = u64> {
     let Sections { plane_len: len, plane_count, .. } = *source.sections();
     let shared = (0..SHARED_PLANES).map(move |plane| plane * len);
     // A plane is counted before an entry names it, so the table has no more to show once as many

@@ -129,6 +129,8 @@ pub use histogram::windows::Windows;
 pub use labels::{Displayed, HttpMethod, LabelText, LabelValue, Labels, StatusClass};
 #[cfg(feature = "derive")]
 pub use macros::{LabelValue, Labels, Metrics, counted, register, timed};
+#[doc(hidden)]
+pub use metric::LentHistogram;
 pub use metric::{
     Counter, DynamicStateSet, FloatCounter, FloatGauge, Gauge, Histogram, InFlightGuard, Info,
     Metric, ObserveDuration, StateSet, Summary, Timer, UpDownCounter,
@@ -148,7 +150,7 @@ pub use snapshot::{FamilySnapshot, SeriesSnapshot, Snapshot, SummarySnapshot, Va
 pub use talea_page as model;
 pub use talea_region::{AddPath, Combine, Config, LivingProcess, OpenError, Overflow, Part, Usage};
 #[doc(hidden)]
-pub use talea_region::{Hold, fork_generation, forks};
+pub use talea_region::{Hold, LentPlane, fork_generation, forks};
 
 #[doc = include_str!("../guide.md")]
 pub mod guide {}

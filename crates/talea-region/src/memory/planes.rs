@@ -4,6 +4,7 @@
 //!   plane 0    shared: any thread may add to it atomically
 //!   others     of one CPU and one kind: plain adds in restartable sequences on that CPU, or atomic adds
 //!              by any thread
+//!   lent       of one thread: plain adds by it alone (`series/lent.rs`)
 //! ```
 //!
 //! A CPU gets a plane of a kind when a process first adds there in this way. So a host on which all
@@ -210,7 +211,7 @@ fn assign_plane(memory: &'static Memory, entry: &AtomicU64) -> bool {
             continue;
         }
         fence(SeqCst);
-        let backed = pools.iter().all(|pool| back_part(memory, plane, pool, end_of(memory, pool)));
+        let backed = back_plane(memory, plane);
         if !backed || entry.compare_exchange(0, delta, Release, Relaxed).is_err() {
             // No memory, or another thread of this CPU was first. If no thread has claimed one
             // since, the plane is given back.
@@ -341,7 +342,21 @@ pub(crate) fn back(memory: &Memory, part: &Pool, end: u64) -> Option<u64> {
         || memory.is_known_complete.load(Relaxed);
     let first = if is_shared { 0 } else { SHARED_PLANES };
     let all = (first..claimed.max(SHARED_PLANES)).chain(beyond);
+    let all = all.chain(lent_planes(memory));
     all.into_iter().all(|plane| back_part(memory, plane, part, end)).then_some(end)
+}
+
+/// The numbers of the lent planes that are in use or about to be, among all planes.
+fn lent_planes(memory: &Memory) -> impl Iterator<Item = u64> {
+    let Sections { plane_count, lent_count, .. } = memory.sections;
+    let count = memory.word_at(M_LENT).load(SeqCst).min(lent_count);
+    plane_count..plane_count + count
+}
+
+/// Backs all of one plane that is in use; false if there is no memory.
+pub(crate) fn back_plane(memory: &Memory, plane: u64) -> bool {
+    let pools = [memory.sections.striped, memory.sections.lazy];
+    pools.iter().all(|pool| back_part(memory, plane, pool, end_of(memory, pool)))
 }
 
 /// Backs a part of one plane up to `end`; false if there is no memory.

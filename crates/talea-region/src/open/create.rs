@@ -71,6 +71,7 @@ impl Region {
         put(H_LEN, limits.len);
         put(H_SERIES_MAX, limits.series);
         put(H_PLANES, limits.planes);
+        put(H_LENT, limits.lent);
         let boot = boot_id().unwrap_or_default();
         put(H_BOOT_ID, boot[0]);
         put(H_BOOT_ID + WORD, boot[1]);

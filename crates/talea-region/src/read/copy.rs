@@ -156,7 +156,7 @@ impl<'a> Copy<'a> {
         }
         // Owned blocks and the family table begin within a page.
         let (first, end) = (at / PAGE * PAGE, page_up(at.saturating_add(len)));
-        if end > self.s.plane(self.s.plane_count) {
+        if end > self.s.end() {
             return Err(invalid("a plane outside the region".to_owned()));
         }
         let file = self.locks.file();

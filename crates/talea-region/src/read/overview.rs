@@ -112,7 +112,7 @@ pub(crate) fn overview(source: &impl Source) -> Overview {
         created_unix_nanos: source.word(H_CREATED),
         swept_unix_nanos: unix_nanos_of(source.word(M_SWEPT_AT)),
         since_sweep: Duration::from_nanos(boot_nanos().saturating_sub(source.word(M_SWEPT_AT))),
-        len: s.plane(s.plane_count),
+        len: s.end(),
         usage,
         series_max: s.series_max(),
         families: source.families_used(),

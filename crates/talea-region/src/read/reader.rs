@@ -140,7 +140,7 @@ impl Reader {
 
     /// How long the file was when it was opened.
     pub(crate) fn len(&self) -> u64 {
-        self.s.plane(self.s.plane_count)
+        self.s.end()
     }
 }
 

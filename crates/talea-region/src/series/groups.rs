@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_choice_knows_its_ranges() {
-        let limits = Limits { len: 1 << 20, series: 100, planes: 3 };
+        let limits = Limits { len: 1 << 20, series: 100, planes: 3, lent: 0 };
         let s = Sections::new(limits).unwrap();
         let chosen = FamilySet::of(&s, [3, 7, u32::MAX].into_iter());
         for n in 0..300 {

@@ -69,7 +69,7 @@ impl<'a> Taken<'a> {
         blocks.clear();
         blocks.extend(alive.iter().map(|block| block.delta));
         let (seed, exemplar_room) = (source.seed(), s.singles.len);
-        let limit = s.plane(s.plane_count);
+        let limit = s.end();
         Self { s, seed, scratch, family_text: 0, exemplar_room, limit, out }
     }
 

@@ -26,6 +26,8 @@ mod guards;
 mod kept;
 #[cfg(target_os = "linux")]
 mod killed;
+#[cfg(target_os = "linux")]
+mod lent;
 mod lookup_cache;
 #[cfg(target_os = "linux")]
 mod namespaces;

@@ -1,6 +1,6 @@
 //! Counters: totals that only go up.
 
-use talea_region::{Cell, Number};
+use talea_region::{Cell, LentPlane, Number};
 
 use super::slot::Slot;
 use super::{Shape, single_cell_metric, words};
@@ -106,6 +106,12 @@ impl FloatCounter {
         self.add(x);
         let Some(cell) = self.cell.get() else { return Ok(()) };
         exemplar::keep(*cell, 0, x, labels)
+    }
+
+    /// Which word of a lent plane is its copy, for additions of that plane's owner; `None` if it has none.
+    #[doc(hidden)]
+    pub fn index_in(&self, plane: &LentPlane) -> Option<usize> {
+        plane.index_of(*self.cell.get()?)
     }
 
     /// The total over all threads and processes; 0 if it is not installed. Cost: as

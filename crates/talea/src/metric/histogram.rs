@@ -4,7 +4,8 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use talea_region::{
-    Cell, Cells, Combine, Number, Segment, Segments, Uncounted, UncountedRest, UsualSegment,
+    Cell, Cells, Combine, LentPlane, Number, Segment, Segments, Uncounted, UncountedRest,
+    UsualSegment,
 };
 
 use super::slot::{self, Slot};
@@ -12,7 +13,7 @@ use super::{Metric, Sealed, Shape};
 use crate::definition::Recent;
 use crate::definition::kind::Kind;
 use crate::definition::opts::{Bucketing, Opts};
-use crate::definition::unit::Unit;
+use crate::definition::unit::{Floats, Unit};
 use crate::exemplar::{self, ExemplarError};
 use crate::histogram::buckets::{
     COARSEST, FINEST, Grid, Layout, NativeLayout, Numbers, Octave, Octaves, ZERO, order,
@@ -267,6 +268,39 @@ impl Native {
             }
         }
     }
+}
+
+impl Histogram<Floats> {
+    /// Where the owner of a lent plane observes finite values, as indices of the plane's words. `None` if the
+    /// histogram has native buckets, is not installed, or has no copy there.
+    #[doc(hidden)]
+    pub fn cells_in(&self, plane: &LentPlane) -> Option<LentHistogram> {
+        let HistogramCells { native: None, cells, grid } = *self.bound.get()? else { return None };
+        let first = plane.index_of(cells.at(0))?;
+        let thresholds: Vec<f64> = grid.bounds().collect();
+        // By a value of each interval that is not 0, which has a cell of its own.
+        let values = thresholds.iter().chain([&f64::MAX]);
+        let counts = values.map(|&upper| {
+            let value = if upper == 0.0 { -f64::MIN_POSITIVE } else { upper };
+            first + grid.base_of_float(value)
+        });
+        let counts = counts.collect();
+        Some(LentHistogram { thresholds, counts, zero: first + ZERO, sum: first + cells.len() - 1 })
+    }
+}
+
+/// The cells of a histogram in a lent plane.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct LentHistogram {
+    /// Ascending.
+    pub thresholds: Vec<f64>,
+    /// The whole number that counts the values, other than 0, up to each threshold, and above the last.
+    pub counts: Vec<usize>,
+    /// The one that counts the value 0.
+    pub zero: usize,
+    /// The float that the values are added to.
+    pub sum: usize,
 }
 
 impl Slot<HistogramCells> {

@@ -18,7 +18,7 @@ pub(crate) mod timer;
 
 pub use counter::{Counter, FloatCounter};
 pub use gauge::{FloatGauge, Gauge, InFlightGuard, UpDownCounter};
-pub use histogram::Histogram;
+pub use histogram::{Histogram, LentHistogram};
 pub use info::Info;
 pub(crate) use info::InfoSeries;
 pub use state_set::{DynamicStateSet, StateSet};

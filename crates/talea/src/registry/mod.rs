@@ -19,7 +19,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use talea_region::{Region, Usage};
+use talea_region::{LentPlane, Region, Usage};
 
 use self::bounds::Bounds;
 use self::field::Field;
@@ -56,6 +56,12 @@ impl Registry {
         let (bounds, kept) = Default::default();
         let refreshers = Arc::new(Refreshers::new(region, failures_in));
         Self { region, refreshers, bounds, kept, field: None }
+    }
+
+    /// Lends a thread copies of all striped cells, for plain stores of another language: see [`LentPlane`].
+    #[doc(hidden)]
+    pub fn lend_plane(&self) -> Option<LentPlane> {
+        self.region.lend_plane()
     }
 
     /// Calls `refresh` before each snapshot, for values that are read rather than counted, for as long as

@@ -128,20 +128,29 @@ impl Registry {
     /// As [`open_with`](Self::open_with), in an error that also names the variable, or as
     /// [`new`](Self::new); there is no such group.
     pub fn from_env() -> Result<Self, Error> {
+        Self::from_env_with(Config::default())
+    }
+
+    /// As [`from_env`](Self::from_env), with limits for a new region.
+    ///
+    /// # Errors
+    ///
+    /// As there; the limits do not fit each other.
+    pub fn from_env_with(config: Config) -> Result<Self, Error> {
         let set = |variable| std::env::var_os(variable).filter(|value| !value.is_empty());
         let registry = match set(REGION).map(PathBuf::from) {
-            Some(path) => Self::at(path, set(GROUP))?,
-            None => Self::new()?,
+            Some(path) => Self::at(path, set(GROUP), config)?,
+            None => Self::with_config(config)?,
         };
         registry.refresh_every(FRESH);
         Ok(registry)
     }
 
     /// The registry in a file that the environment names.
-    fn at(path: PathBuf, group: Option<OsString>) -> Result<Self, Error> {
+    fn at(path: PathBuf, group: Option<OsString>, config: Config) -> Result<Self, Error> {
         let config = match &group {
-            Some(group) => Config::default().read_by_group(group_of(group)?),
-            None => Config::default(),
+            Some(group) => config.read_by_group(group_of(group)?),
+            None => config,
         };
         Self::open_with(&path, config).map_err(|error| match (error, group) {
             (Error::Open(source @ OpenError::Group { .. }), Some(group)) => {
