@@ -19,7 +19,7 @@ use crate::metrics::Metrics;
 use crate::otlp::{self, Deltas};
 use crate::queue::Queue;
 use crate::record::{Collection, Record};
-use crate::relabel::{Rule, Twice, relabelled_page};
+use crate::relabel::{Relabelling, Rule, Twice};
 use crate::remote_write::{self, Version, millis};
 use crate::sender::{Notices, Sender};
 
@@ -232,18 +232,21 @@ impl Collector {
     }
 
     /// The requests with a page's values, and the series that were left out.
-    fn collect(&mut self, mut families: Vec<Family>, time: i64) -> (Vec<Record>, Twice) {
+    fn collect(
+        &mut self,
+        families: impl Iterator<Item = Family>,
+        time: i64,
+    ) -> (Vec<Record>, Twice) {
         match self {
             Self::RemoteWrite(collector) => {
-                let records = collector.collect(&families, time);
+                let records = collector.collect(families, time);
                 (records, collector.twice())
             }
             Self::Otlp(collector, rules) => {
-                let mut twice = Twice::default();
-                if !rules.is_empty() {
-                    (families, twice) = relabelled_page(rules, &families);
-                }
-                (collector.collect(&families, time), twice)
+                let mut relabelling = Relabelling::new(rules);
+                let families = families.flat_map(|family| relabelling.family(family));
+                let records = collector.collect(families, time);
+                (records, relabelling.twice)
             }
         }
     }
@@ -336,9 +339,8 @@ impl<S: Scrapable> Source<'_, S> {
     }
 
     fn collect(&mut self) {
-        let families = self.scraper.families();
         let time = self.time();
-        let (records, twice) = self.collector.collect(families, time);
+        let (records, twice) = self.collector.collect(self.scraper.families(), time);
         self.note_twice(twice);
         self.push(time, records);
         // Not before they wait: what is lost between the two would be missing, and so it is sent again.

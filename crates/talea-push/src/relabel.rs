@@ -195,24 +195,35 @@ pub(crate) fn relabelled(rules: &[Rule], labels: &[(&str, &str)]) -> Option<Vec<
     (stays && labels.contains_key(NAME)).then(|| labels.into_iter().collect())
 }
 
-/// A page as rules make it, where a histogram or summary is one series by the name of its family, and how many
-/// series were left out because another became the same.
-pub(crate) fn relabelled_page(rules: &[Rule], families: &[Family]) -> (Vec<Family>, Twice) {
-    let mut page = Vec::new();
-    let mut known = HashSet::new();
-    let mut twice = Twice::default();
-    for family in families {
+/// Changes the families of a page by rules, where a histogram or summary is one series by the name of its family.
+pub(crate) struct Relabelling<'a> {
+    rules: &'a [Rule],
+    /// The labels of all series so far.
+    known: HashSet<Vec<(String, String)>>,
+    /// The series that are left out, since another became the same.
+    pub(crate) twice: Twice,
+}
+
+impl<'a> Relabelling<'a> {
+    pub(crate) fn new(rules: &'a [Rule]) -> Self {
+        Self { rules, known: HashSet::new(), twice: Twice::default() }
+    }
+
+    /// What becomes of a family: one for each name that its series have then.
+    pub(crate) fn family(&mut self, family: Family) -> Vec<Family> {
+        if self.rules.is_empty() {
+            return vec![family];
+        }
         let mut by_name: BTreeMap<String, Vec<Series>> = BTreeMap::new();
-        for series in &family.series {
+        for mut series in family.series {
             let mut labels = vec![(NAME, &*family.name)];
             labels.extend(series.labels.iter().map(|label| (&*label.name, &*label.value)));
-            let Some(labels) = relabelled(rules, &labels) else { continue };
-            if known.contains(&labels) {
-                twice.note(labels.iter().map(|(name, value)| (&**name, &**value)));
+            let Some(labels) = relabelled(self.rules, &labels) else { continue };
+            if self.known.contains(&labels) {
+                self.twice.note(labels.iter().map(|(name, value)| (&**name, &**value)));
                 continue;
             }
-            known.insert(labels.clone());
-            let mut series = series.clone();
+            self.known.insert(labels.clone());
             series.labels.clear();
             let mut own = String::new();
             for (name, value) in labels {
@@ -223,17 +234,15 @@ pub(crate) fn relabelled_page(rules: &[Rule], families: &[Family]) -> (Vec<Famil
             }
             by_name.entry(own).or_default().push(series);
         }
-        for (name, series) in by_name {
-            page.push(Family {
-                name,
-                series,
-                help: family.help.clone(),
-                unit: family.unit.clone(),
-                kind: family.kind,
-            });
-        }
+        let families = by_name.into_iter().map(|(name, series)| Family {
+            name,
+            series,
+            help: family.help.clone(),
+            unit: family.unit.clone(),
+            kind: family.kind,
+        });
+        families.collect()
     }
-    (page, twice)
 }
 
 /// Series that are left out, since a page has another of the same labels.

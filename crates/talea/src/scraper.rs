@@ -127,22 +127,24 @@ impl<S: Scrapable> Scraper<S> {
         &self.out
     }
 
-    /// All values at this instant, as families of the [model of a page](crate::model).
+    /// All values at this instant, as families of the [model of a page](crate::model). Each is made as it is asked for,
+    /// so that a large page need not be in memory as a whole.
     ///
     /// ```
     /// # use talea::{Counter, Opts, Registry, model};
     /// # let registry = Registry::for_test()?;
     /// # let orders: Counter = registry.register(Opts::new("orders", "Orders accepted."))?;
     /// orders.add(3);
-    /// let families = registry.scraper().families();
+    /// let mut scraper = registry.scraper();
+    /// let families: Vec<_> = scraper.families().collect();
     /// assert_eq!(families[0].name, "orders_total");
     /// assert_eq!(families[0].kind, model::Kind::Counter);
     /// assert_eq!(families[0].series[0].value.number(), Some(3.0));
     /// # Ok::<(), talea::Error>(())
     /// ```
-    pub fn families(&mut self) -> Vec<crate::model::Family> {
+    pub fn families(&mut self) -> impl Iterator<Item = crate::model::Family> {
         self.take(&|_| true);
-        self.page.to_families()
+        self.page.families()
     }
 
     /// Takes the snapshot of a scrape that leaves in pieces, of the families whose names

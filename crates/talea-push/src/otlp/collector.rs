@@ -1,5 +1,6 @@
 //! From families to OTLP's metrics.
 
+use std::borrow::Borrow;
 use std::io::Write;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -57,12 +58,20 @@ impl Collector {
     }
 
     /// The requests with a page's values at a time in milliseconds since 1970.
-    pub(crate) fn collect(&mut self, families: &[Family], time: i64) -> Vec<Record> {
+    pub(crate) fn collect<F: Borrow<Family>>(
+        &mut self,
+        families: impl IntoIterator<Item = F>,
+        time: i64,
+    ) -> Vec<Record> {
         let now = UNIX_EPOCH + Duration::from_millis(time.max(0) as u64);
         let resource = self.resource();
         let mut records = Vec::new();
         let (mut metrics, mut counts) = (Vec::new(), Counts::default());
+        let mut newest = self.newest;
         for family in families {
+            let family = family.borrow();
+            let exemplars = family.series.iter().flat_map(|series| series.exemplars());
+            newest = exemplars.filter_map(|it| it.time).fold(newest, SystemTime::max);
             let mut series = family.series.as_slice();
             while !series.is_empty() {
                 // At least one, as the last request would be full else.
@@ -82,9 +91,7 @@ impl Collector {
         if !metrics.is_empty() {
             records.push(record(&resource, metrics, counts));
         }
-        let series = families.iter().flat_map(|family| &family.series);
-        let times = series.flat_map(|series| series.exemplars()).filter_map(|it| it.time);
-        self.newest = times.fold(self.newest, SystemTime::max);
+        self.newest = newest;
         self.deltas.iter_mut().for_each(|deltas| deltas.end(nanos(now)));
         records
     }

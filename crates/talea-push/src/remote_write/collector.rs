@@ -1,5 +1,6 @@
 //! From families to series: names, labels, times, and what is sent once only.
 
+use std::borrow::Borrow;
 use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -82,10 +83,15 @@ impl Collector {
 
     /// The requests with a page's values at a time in milliseconds since 1970. Series that were in the page
     /// before and are not in this one are ended by a stale marker.
-    pub(crate) fn collect(&mut self, families: &[Family], time: i64) -> Vec<Record> {
+    pub(crate) fn collect<F: Borrow<Family>>(
+        &mut self,
+        families: impl IntoIterator<Item = F>,
+        time: i64,
+    ) -> Vec<Record> {
         self.round += 1;
         self.twice = Twice::default();
         for family in families {
+            let family = family.borrow();
             let about = about(family);
             for series in &family.series {
                 self.add(family, series, about, time);
@@ -97,7 +103,7 @@ impl Collector {
 
     /// The requests that end all series.
     pub(crate) fn end(&mut self, time: i64) -> Vec<Record> {
-        self.collect(&[], time)
+        self.collect([] as [Family; 0], time)
     }
 
     /// The series of the last page that were left out, since another had the same labels.

@@ -19,7 +19,7 @@ impl Snapshot {
     /// Its families in the types of the [model of a page](crate::model), with the constant labels.
     /// Families without series are left out. Cost: a few allocations for each series and label.
     pub fn to_families(&self) -> Vec<model::Family> {
-        families(self)
+        families(self).collect()
     }
 }
 
@@ -29,36 +29,42 @@ impl Page {
     ///
     /// The page must be joined, as the page of [`Scraper::page`](crate::Scraper::page) is.
     pub fn to_families(&self) -> Vec<model::Family> {
+        families(self).collect()
+    }
+
+    /// The same, each made as it is asked for.
+    pub(crate) fn families(&self) -> impl Iterator<Item = model::Family> {
         families(self)
     }
 }
 
-fn families(pages: &dyn Pages) -> Vec<model::Family> {
+fn families(pages: &dyn Pages) -> impl Iterator<Item = model::Family> {
     let names = ShownNames::new(Escaping::AllowUtf8);
-    let (mut all, mut place) = (Vec::new(), 0);
-    while let Some(whole) = Family::at(pages, place) {
+    let mut place = 0;
+    let wholes = std::iter::from_fn(move || {
+        let whole = Family::at(pages, place)?;
         place += whole.places();
-        let labels = names.labels(&whole);
-        let mut series = Vec::new();
-        for (label, part) in whole.parts() {
-            let bounds: Vec<f64> = part.bounds().collect();
-            series.extend(
-                part.series().map(|it| Part { label, bounds: &bounds }.series(&it, &labels)),
-            );
-        }
-        if series.is_empty() {
-            continue;
-        }
-        let family = whole.first();
-        all.push(model::Family {
-            name: family.name().to_owned(),
-            help: family.help().to_owned(),
-            unit: unit(family.kind(), family.name()).unwrap_or_default().to_owned(),
-            kind: kind_of(&family),
-            series,
-        });
+        Some(whole)
+    });
+    wholes.filter_map(move |whole| model_of(&whole, &names))
+}
+
+/// `None` if it has no series.
+fn model_of(whole: &Family<'_>, names: &ShownNames) -> Option<model::Family> {
+    let labels = names.labels(whole);
+    let mut series = Vec::new();
+    for (label, part) in whole.parts() {
+        let bounds: Vec<f64> = part.bounds().collect();
+        series.extend(part.series().map(|it| Part { label, bounds: &bounds }.series(&it, &labels)));
     }
-    all
+    let family = whole.first();
+    (!series.is_empty()).then(|| model::Family {
+        name: family.name().to_owned(),
+        help: family.help().to_owned(),
+        unit: unit(family.kind(), family.name()).unwrap_or_default().to_owned(),
+        kind: kind_of(&family),
+        series,
+    })
 }
 
 fn kind_of(family: &FamilySnapshot<'_>) -> model::Kind {

@@ -104,7 +104,8 @@ fn a_joined_page_has_each_series_with_the_label_of_its_part_and_all_types() {
     let parts = [("a", one_of_each(1)), ("b", one_of_each(2)), ("c", gauge("wait_seconds", 7))];
     let several = Several::by("user", parts);
     assert_protobuf_agrees(&several);
-    let families = Scraper::new(&several).families();
+    let mut scraper = Scraper::new(&several);
+    let families: Vec<_> = scraper.families().collect();
     let kinds: Vec<Kind> =
         families.iter().filter(|it| it.name == "wait_seconds").map(|it| it.kind).collect();
     assert_eq!(kinds, [Kind::Gauge, Kind::Histogram]);
