@@ -3,10 +3,11 @@
 //!
 //! A region has as many counters as asked for, each of which grows before each collection. A sink reads requests and
 //! throws them away. For each of the two, a line has the CPU time of a collection, the peak of memory, and
-//! the bytes on the wire of a series.
+//! the bytes on the wire of a series. With `--outage`, what each loses if it is killed while its receiver is down.
 
 #[path = "../../src/agent.rs"]
 mod agent;
+mod outage;
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -44,10 +45,16 @@ struct Arguments {
     /// Whether that sends remote-write 2.0, which it does from 3.0 on.
     #[arg(long)]
     v2: bool,
+    /// Count what is lost if the senders are killed while their receiver is down, instead; with 1,000 series.
+    #[arg(long)]
+    outage: bool,
 }
 
 fn main() -> Result<()> {
-    let arguments = Arguments::parse();
+    let mut arguments = Arguments::parse();
+    if arguments.outage {
+        arguments.series = arguments.series.min(1_000);
+    }
     let folder = tempfile::tempdir_in("/dev/shm")?;
     let region = folder.path().join("shop.talea");
     let counters = fill(&region, arguments.series)?;
@@ -58,6 +65,9 @@ fn main() -> Result<()> {
             sleep(Duration::from_secs(1));
         }
     });
+    if arguments.outage {
+        return outage::run(&arguments, folder.path(), &region);
+    }
     println!("{} series, a collection every {} s", arguments.series, arguments.interval);
     println!("{:32}  CPU s a collection  peak MiB  bytes a series  requests a collection", "");
 
@@ -76,7 +86,9 @@ fn main() -> Result<()> {
     drop(pushing);
 
     let sink = Sink::start()?;
-    let prometheus = prometheus(&arguments, folder.path(), plain.address, sink.address)?;
+    let url = format!("http://{}/", sink.address);
+    let prometheus =
+        prometheus_agent(&arguments, folder.path(), plain.address, &url, arguments.interval)?;
     let before = cpu(plain.process.id())?;
     let forwarded =
         measure(&arguments, prometheus.0.id(), &sink, "Prometheus, scrapes and forwards")?;
@@ -202,22 +214,22 @@ impl Drop for Running {
     }
 }
 
-fn prometheus(
+fn prometheus_agent(
     arguments: &Arguments,
     folder: &Path,
     scraped: SocketAddr,
-    sink: SocketAddr,
+    receiver: &str,
+    interval: u64,
 ) -> Result<Running> {
     let config = folder.join("prometheus.yml");
     let message = match arguments.v2 {
         true => ", protobuf_message: io.prometheus.write.v2.Request",
         false => "",
     };
-    let interval = arguments.interval;
     let text = format!(
-        "global: {{scrape_interval: {interval}s, scrape_timeout: {interval}s}}\n\
+        "global: {{scrape_interval: {interval}s, scrape_timeout: {interval}s, external_labels: {{agent: prometheus}}}}\n\
          scrape_configs:\n- {{job_name: shop, static_configs: [{{targets: ['{scraped}']}}]}}\n\
-         remote_write:\n- {{url: 'http://{sink}/'{message}}}\n"
+         remote_write:\n- {{url: '{receiver}'{message}}}\n"
     );
     fs::write(&config, text)?;
     let mut command = Command::new(&arguments.prometheus);

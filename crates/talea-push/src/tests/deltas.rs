@@ -220,7 +220,7 @@ fn a_damaged_file_is_an_error_and_deltas_begin_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deltas");
     let mut whole = collector(folder.path());
-    whole.collect(&super::registry::one_of_each().snapshot().to_families(), 4_000_000_000_000);
+    whole.collect(super::registry::one_of_each().snapshot().to_families(), 4_000_000_000_000);
     whole.deltas.as_ref().unwrap().save().unwrap();
     let bytes = std::fs::read(&path).unwrap();
     let flipped = |at: usize| {
