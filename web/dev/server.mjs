@@ -127,7 +127,10 @@ export class Server {
       processes: this.processes,
       marks: this.marks,
       changes: this.changes,
+      faults: this.options.faults ?? [],
       agentFaults: this.options.agentFaults ?? [],
+      regionLabel: this.traffic.services.length ? 'region' : null,
+      traceUrl: this.options.traceUrl ?? null,
       study: this.study(now),
       history: !this.options.study,
     };
@@ -152,6 +155,7 @@ export class Server {
       return json(response, { t: Date.now(), families: families.sort((a, b) => (a.name < b.name ? -1 : 1)) });
     }
     if (path === 'live/series') return this.series(url, response);
+    if (path === 'live/exemplars') return json(response, { t: Date.now(), exemplars: this.options.exemplars ?? [] });
     if (path === 'postmortem') {
       response.setHeader('Content-Type', TYPES.html);
       return response.end(
@@ -223,7 +227,7 @@ export class Server {
     const { from, to, wanted, bins } = span;
     const bin = (wanted - from) / bins / 1000;
     const points = this.traffic.range(from, wanted, bins, to);
-    if (this.options.study) points.forEach(addClients);
+    if (this.options.study || url.searchParams.has('family')) points.forEach(addClients);
     return json(response, {
       run: this.run,
       from,

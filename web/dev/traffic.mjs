@@ -50,7 +50,9 @@ function poisson(mean, next) {
 
 export class Traffic {
   /** `born` is the time that everything is measured from: the spike, the death, the gap lie before it. */
-  constructor({ endpoints = 15, born = Date.now(), empty = false } = {}) {
+  constructor({ endpoints = 15, born = Date.now(), empty = false, services = [] } = {}) {
+    /** The services that have the endpoints by turns; none if there is one only. */
+    this.services = services;
     this.born = Math.floor(born / SECOND) * SECOND;
     this.bounds = [];
     this.ids = new Map();
@@ -71,7 +73,15 @@ export class Traffic {
   }
 
   table() {
-    return this.endpoints.map(([name], id) => [id, name, FAMILY]);
+    return this.endpoints.map(([name], id) => [id, this.nameOf(name, id), FAMILY, this.serviceOf(id)]);
+  }
+
+  serviceOf(id) {
+    return this.services.length ? this.services[id % this.services.length] : '';
+  }
+
+  nameOf(name, id) {
+    return this.services.length ? `${name} ${this.serviceOf(id)}` : name;
   }
 
   buckets() {
@@ -171,7 +181,9 @@ export class Traffic {
     const e = this.endpoints
       .map((_, id) => this.endpoint(id, ended, steps))
       .filter(([, count, , inFlight]) => count > 0 || inFlight > 0);
-    return { t: ended, s: steps, u: 0.004, n: steps, e, h: this.health(ended) };
+    const point = { t: ended, s: steps, u: 0.004, n: steps, e, h: this.health(ended) };
+    if (this.services.length) point.hr = Object.fromEntries(this.services.map((name) => [name, this.health(ended)]));
+    return point;
   }
 
   range(from, to, bins, until = to) {
@@ -205,6 +217,9 @@ export class Traffic {
 
   processes() {
     const [died] = this.deaths[0];
+    if (this.services.length) {
+      return this.services.map((region, n) => ({ region, pid: 100 + n, started: this.born - 1e6, alive: true, died: null }));
+    }
     return [
       { region: 'shop', pid: 4711, started: this.born - 3000 * SECOND, alive: false, died },
       { region: 'shop', pid: 4811, started: died + 3 * SECOND, alive: true, died: null },

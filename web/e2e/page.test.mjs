@@ -339,12 +339,17 @@ describe('any server', () => {
     await page.evaluate(() => (location.hash = '#endpoints'));
     await hasRows(page);
     assert.deepEqual((await page.locator('.charts figcaption b').allInnerTexts())[0], 'Latency');
-    assert.deepEqual(
-      (await page.locator('table.endpoints thead th button').allInnerTexts())
-        .slice(1, 4)
-        .map((text) => text.trim().slice(-3)),
-      ['p50', 'p90', 'p99'],
+    // Names are whole, and the numbers of each row are on the screen.
+    const cut = await page.locator('table.endpoints tbody tr').evaluateAll((rows) =>
+      rows.flatMap((row) => {
+        const name = row.querySelector('a');
+        const cells = [...row.querySelectorAll('td')].filter((cell) => cell.offsetParent);
+        const isWhole = name.scrollWidth <= name.clientWidth && name.scrollHeight <= name.clientHeight + 2;
+        const isSeen = cells.length >= 3 && cells.every((cell) => cell.getBoundingClientRect().right <= innerWidth);
+        return isWhole && isSeen ? [] : [row.innerText];
+      }),
     );
+    assert.deepEqual(cut, []);
     await close(page);
   });
 
@@ -641,6 +646,115 @@ describe('the development server', () => {
       names,
     );
     await page.getByRole('listitem').filter({ hasText: 'is as usual again' }).waitFor();
+    await close(page);
+  });
+
+  test('of 300 endpoints the one that changed is seen at once, with the time on its line', async () => {
+    const server = await serve({ endpoints: 300 });
+    const page = await open(server.url, { size: { width: 1280, height: 800 } });
+    await isLive(page);
+    await hasRows(page);
+    const last = (await names(page)).at(-1);
+    server.change(last, 'slower', 'p99 20.1 ms → 251 ms, requests as before');
+    const row = page.locator('table.endpoints tbody tr').first();
+    await row.getByText('slower since').waitFor();
+    await row.locator('path.since').first().waitFor({ state: 'attached' });
+    const { y, height } = await row.boundingBox();
+    assert.ok(y + height <= 800, `the row ends at ${y + height}`);
+    await close(page);
+  });
+
+  test('one of two services is seen alone, also from a link', async () => {
+    const [shop, odd] = ['shop', 'b <b>&amp;\u202e "GET" ?=#'];
+    const server = await serve({ endpoints: 12, services: [shop, odd], faults: [`${odd}: its buckets differ`] });
+    const page = await open(server.url);
+    await isLive(page);
+    await hasRows(page);
+    assert.equal((await names(page)).length, 12);
+    const chips = await page.locator('table.endpoints .chip').allInnerTexts();
+    assert.deepEqual([...new Set(chips)].sort(), ['b <b>&amp;\\u{202e} "GET" ?=#', shop].sort());
+    assert.ok((await names(page)).every((name) => !name.endsWith(shop)));
+    const all = Number((await tile(page, 'requests/s')).split('\n')[0].replaceAll(',', ''));
+    await page.getByLabel('Service').selectOption({ index: 1 });
+    await until('half of the endpoints', (found) => found.length === 6, () => names(page));
+    await page.locator('[aria-busy=false]').first().waitFor();
+    await hasRows(page);
+    const one = Number((await tile(page, 'requests/s')).split('\n')[0].replaceAll(',', ''));
+    assert.ok(one > 0 && one < all, `${one} of ${all}`);
+    // A colleague sees the same, in every view.
+    const colleague = await open(page.url());
+    await isLive(colleague);
+    await until('half of the endpoints', (found) => found.length === 6, () => names(colleague));
+    assert.equal(await colleague.title(), 'b <b>&amp;\\u{202e} "GET" ?=# · Endpoints');
+    await colleague.locator('nav').getByRole('link', { name: 'Processes' }).click();
+    await until(
+      'its process alone',
+      (rows) => rows.length === 1,
+      () => colleague.locator('table.processes tbody tr').allInnerTexts(),
+    );
+    await colleague.locator('nav').getByRole('link', { name: 'Explorer' }).click();
+    await until('its families are asked for', (found) => found, async () =>
+      server.requests.some((url) => url === `/live/families?${new URLSearchParams({ region: odd })}`),
+    );
+    await page.getByLabel('Service').selectOption({ index: 0 });
+    await until('all endpoints', (found) => found.length === 12, () => names(page));
+    await close(colleague);
+    await close(page);
+  });
+
+  test('a histogram is shown by its quantiles, and its exemplars lead to their traces', async () => {
+    const exemplars = ['4bf9', 'javascript:alert(1)', '"><img src=x onerror=alert(1)>'].map((id) => ({
+      labels: [['route', '/a']],
+      exemplar: [['trace_id', id], ['span_id', '1']],
+      value: 0.25,
+      t: Date.now(),
+    }));
+    const server = await serve({ exemplars, traceUrl: 'https://traces.example/trace/{trace_id}' });
+    const page = await open(`${server.url}#explorer?family=http_request_duration_seconds`);
+    await isLive(page);
+    const chart = page.getByRole('img', { name: /^Quantiles of http_request_duration_seconds, of late: p50 \d/ });
+    await chart.waitFor();
+    await page.getByRole('img', { name: /^Heat map of http_request_duration_seconds, from / }).waitFor();
+    const before = await chart.getAttribute('aria-label');
+    await until('it goes on', (label) => label !== before, () => chart.getAttribute('aria-label'));
+    const links = await page.locator('table.exemplars a').evaluateAll((all) => all.map(({ href }) => href));
+    assert.deepEqual(
+      links,
+      ['4bf9', 'javascript%3Aalert(1)', '%22%3E%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E'].map(
+        (id) => `https://traces.example/trace/${id}`,
+      ),
+    );
+    const copy = page.locator('.promql li', { hasText: 'p99' }).getByRole('button');
+    await copy.click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    assert.equal(
+      await page.evaluate(() => navigator.clipboard.readText()),
+      'histogram_quantile(0.99, sum by (le) (rate(http_request_duration_seconds_bucket[1m])))',
+    );
+    await close(page);
+  });
+
+  test('a link to a service that is gone says so, and leads to the others', async () => {
+    const server = await serve({ endpoints: 12, services: ['shop', 'billing'] });
+    const page = await open(`${server.url}#endpoints?service=yesterday`);
+    await page.getByRole('heading', { name: 'No service yesterday' }).waitFor();
+    await page.getByRole('link', { name: 'All services' }).click();
+    await until('all endpoints', (found) => found.length === 12, () => names(page));
+    await close(page);
+  });
+
+  test('many services begin with a list of them, from which one is opened', async () => {
+    const services = Array.from({ length: 14 }, (_, n) => `service-${n}`);
+    const server = await serve({ endpoints: 42, services });
+    const page = await open(server.url);
+    await isLive(page);
+    const listed = () => page.locator('table.services a.row-link').allInnerTexts();
+    await until('all services', (found) => found.length === 14, listed);
+    server.change('GET /api/search service-5', 'slower', 'p99 20.1 ms → 251 ms, requests as before');
+    await until('the one that changed is first', ([first]) => first === 'service-5', listed);
+    await page.locator('table.services a.row-link').first().click();
+    await until('its endpoints', (found) => found.length === 3, () => names(page));
+    assert.equal(await page.locator('table.services').count(), 0);
     await close(page);
   });
 

@@ -12,6 +12,8 @@ await mkdir(folder, { recursive: true });
 const servers = {
   few: await new Server({ born: Date.now() }).start(),
   many: await new Server({ endpoints: 200 }).start(),
+  services: await new Server({ endpoints: 60, services: Array.from({ length: 14 }, (_, n) => `service-${n}`) }).start(),
+  two: await new Server({ endpoints: 12, services: ['shop', 'billing'] }).start(),
   empty: await new Server({ empty: true }).start(),
   study: await new Server({ study, endpoints: 5, title: 'items-api', born: Date.now() - 30e3 }).start(),
 };
@@ -26,14 +28,18 @@ const views = [
   ['few', 'quoted', `#explorer?${new URLSearchParams({ family: 'shop.orders' })}`],
   ['few', 'processes', '#processes'],
   ['many', 'many', '#endpoints?sort=-p99'],
+  ['services', 'services', '#endpoints'],
+  ['two', 'two', '#endpoints'],
+  ['two', 'narrowed', '#endpoints?service=shop'],
+  ['two', 'gone', '#endpoints?service=gone'],
   ['empty', 'empty', '#endpoints'],
   ['study', 'study', '#study?range=1m'],
 ];
 for (const [server, name, fragment] of views) {
   if (only && !name.includes(only)) continue;
   for (const [size, width, height] of [
-    ['desktop', 1280, 900],
-    ['phone', 375, 800],
+    ['desktop', 1280, 800],
+    ['phone', 390, 844],
   ]) {
     for (const theme of ['light', 'dark']) {
       const page = await browser.context.newPage();

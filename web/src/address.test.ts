@@ -21,7 +21,8 @@ test('an address and its fragment say the same', () => {
         ['__proto__', 'v'],
       ],
     },
-    { view: 'processes' },
+    { view: 'processes', service: 'shop & <b>\u202e' },
+    { service: 'shop', endpoint: 'GET /a shop' },
     { view: 'study', range: 60 },
   ];
   for (const change of addresses) {

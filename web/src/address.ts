@@ -14,7 +14,7 @@ export const RANGES = [
   [86400, '24h', '24 h'],
 ] as const;
 
-export const COLUMNS = ['name', 'rate', 'errors', 'p50', 'p90', 'p99', 'inflight'] as const;
+export const COLUMNS = ['name', 'p50', 'p99', 'errors', 'rate', 'inflight'] as const;
 export type Column = (typeof COLUMNS)[number];
 
 /** Two times, milliseconds since 1970. */
@@ -28,6 +28,8 @@ export interface Address {
   /** The seconds up to now that are seen, if `span` is not. */
   range: number;
   span: Span | null;
+  /** The service that alone is seen. */
+  service: string | null;
   /** The endpoint that is open, and the family it belongs to if that is not clear. */
   endpoint: string | null;
   of: string | null;
@@ -45,6 +47,7 @@ export const START: Address = {
   view: 'endpoints',
   range: 300,
   span: null,
+  service: null,
   endpoint: null,
   of: null,
   filter: '',
@@ -77,6 +80,7 @@ export function read(fragment: string): Address {
     view: oneOf(VIEWS, path) ?? START.view,
     range: RANGES.find(([, name]) => name === text('range'))?.[0] ?? START.range,
     span: span(text('from'), text('to')),
+    service: text('service') || null,
     endpoint: text('endpoint') || null,
     of: text('of') || null,
     filter: text('filter'),
@@ -99,6 +103,7 @@ export function write(address: Address): string {
   }
   put('from', address.span && String(Math.round(address.span.from)));
   put('to', address.span && String(Math.round(address.span.to)));
+  put('service', address.service);
   if (address.view === 'endpoints') {
     put('endpoint', address.endpoint);
     put('of', address.endpoint && address.of);

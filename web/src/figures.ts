@@ -71,16 +71,22 @@ export function inUnit(number: number, unit: Unit): string {
   if (!Number.isFinite(number)) return NONE;
   if (unit === 'seconds') return time(number);
   if (unit === 'bytes' && number >= 0) return bytes(number);
-  if (unit === 'cores') return `${number === 0 ? '0' : significant(number)} cores`;
+  if (unit === 'cores') return `${cores(number)} cores`;
   return Number.isInteger(number) ? plain(number) : significant(number);
 }
 
+/** Cores in thousandths: that is as much as a process takes that does nothing. */
+function cores(number: number): string {
+  if (number === 0) return '0';
+  return Math.abs(number) < 0.001 ? '<0.001' : measured(number);
+}
+
 /** As exact as its bucket: `12.3 ms`, or where the bucket is wide its bound: `<250 ms`, `>10.0 s`. */
-export function quantile(between: Between | null | undefined): string {
+export function quantile(between: Between | null | undefined, show: (value: number) => string = time): string {
   if (!between) return NONE;
   const exact = estimate(between);
-  if (exact !== null) return time(exact);
-  return Number.isFinite(between.high) ? `<${time(between.high)}` : `>${time(between.low)}`;
+  if (exact !== null) return show(exact);
+  return Number.isFinite(between.high) ? `<${show(between.high)}` : `>${show(between.low)}`;
 }
 
 export function rate(perSecond: number): string {

@@ -17,16 +17,26 @@ export function selector(name: string, labels: Labels): string {
   return matchers.length ? `${name}{${matchers.join(', ')}}` : name;
 }
 
-/** The query whose result is what the explorer shows of a family. */
-export function query(name: string, kind: Kind, labels: Labels): string {
+/** The queries whose results are what the explorer draws of a family, each with its name. */
+export function queries(name: string, kind: Kind, labels: Labels, isNative = false): [name: string, query: string][] {
   switch (kind) {
     case 'counter':
-      return `rate(${selector(name, labels)}[1m])`;
-    case 'histogram':
-      return `histogram_quantile(0.99, sum by (le) (rate(${selector(`${name}_bucket`, labels)}[5m])))`;
+      return [['Increase a second', `rate(${selector(name, labels)}[1m])`]];
+    case 'histogram': {
+      const all = isNative
+        ? `sum(rate(${selector(name, labels)}[1m]))`
+        : `sum by (le) (rate(${selector(`${name}_bucket`, labels)}[1m]))`;
+      const observations = isNative
+        ? `histogram_count(rate(${selector(name, labels)}[1m]))`
+        : `rate(${selector(`${name}_count`, labels)}[1m])`;
+      return [
+        ...[0.5, 0.9, 0.99].map((q): [string, string] => [`p${q * 100}`, `histogram_quantile(${q}, ${all})`]),
+        ['Observations a second', observations],
+      ];
+    }
     case 'summary':
     case 'gauge':
     case 'untyped':
-      return selector(name, labels);
+      return [['Value', selector(name, labels)]];
   }
 }

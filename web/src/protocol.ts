@@ -12,7 +12,8 @@ export type Endpoint = [
   outcomes: Record<string, number>,
 ];
 
-export type EndpointName = [id: number, name: string, family: string];
+/** `region` is empty where series do not name it. */
+export type EndpointName = [id: number, name: string, family: string, region?: string];
 export type BucketBounds = [id: number, low: number, high: number | null];
 
 export interface Point {
@@ -26,7 +27,9 @@ export interface Point {
   n: number;
   e: Endpoint[];
   h?: Record<string, number>;
-  /** The responses that the clients of a study saw. */
+  /** The same of each region, if there are several. */
+  hr?: Record<string, Record<string, number>>;
+  /** The responses that the clients of a study saw, or what the histogram observed that was asked for. */
   c?: Endpoint;
   ne?: EndpointName[];
   nb?: BucketBounds[];
@@ -82,6 +85,10 @@ export interface Hello {
   agentFaults?: string[];
   study: Study | null;
   history: boolean;
+  /** The address of a trace, with `{trace_id}` in the place of its number. */
+  traceUrl?: string | null;
+  /** The label that distinguishes regions. */
+  regionLabel?: string | null;
 }
 
 export interface Range {
@@ -103,6 +110,8 @@ export interface Family {
   help: string;
   series: number;
   labels: string[];
+  /** Whether it is a histogram with native buckets alone. */
+  native?: boolean;
 }
 
 export type Labels = [name: string, value: string][];
@@ -115,6 +124,13 @@ export interface SeriesRange {
   lengths: number[];
   more: number;
   series: { id: number; labels: Labels; values: (number | null)[] }[];
+}
+
+export interface Exemplar {
+  labels: Labels;
+  exemplar: Labels;
+  value: number | null;
+  t: number | null;
 }
 
 export interface SeriesValues {

@@ -311,7 +311,7 @@ test('a server that stays away has stopped', async () => {
 test('a paused page keeps what it shows and receives what comes', async () => {
   answers.push(() => ({ points: [point(-1), point(0)] }));
   const service = start();
-  Events.last.send('hello', hello('one', 0));
+  Events.last.send('hello', hello('one', 0, { oldest: NOW - 86_400_000 }));
   await settle();
   const paused = { ...START, span: service.freeze(START) };
   service.show(paused);
@@ -409,4 +409,68 @@ test('a death is one mark, with how the process ended if that is known', () => {
     Events.last.send('point', { ...point(0), marks });
   }
   expect(service.marks).toEqual([long, changed('slower'), changed('errors')]);
+});
+
+test('of a young agent, what it has is seen, and a minute at least', async () => {
+  for (const [age, seen] of [
+    [0, 60],
+    [90, 90],
+    [299, 299],
+    [4000, 300],
+  ] as const) {
+    answers.push(() => ({ points: [point(0)] }));
+    const service = start();
+    Events.last.send('hello', hello('one', 0, { oldest: NOW - age * 1000 }));
+    await settle();
+    expect(service.window(START)).toEqual({ from: NOW - seen * 1000, to: NOW });
+  }
+});
+
+test('one service is seen alone, with its requests, its health, its changes and no others', async () => {
+  const both = (second: number, count: number): Point => ({
+    ...point(second),
+    e: [step(0, count), step(1, 10 * count)],
+    h: { open_fds: 9 },
+    hr: { shop: { open_fds: 4 }, 'b <i>': { open_fds: 5 } },
+  });
+  const endpoints: Hello['endpoints'] = [
+    [0, 'GET /a shop', 'f', 'shop'],
+    [1, 'GET /a b <i>', 'f', 'b <i>'],
+  ];
+  const changes: Hello['changes'] = [{ endpoint: 'GET /a shop', quantity: 'slower', since: NOW, text: '' }];
+  const range = () => ({ points: [both(-1, 1), both(0, 2)], endpoints });
+  answers.push(...Array.from({ length: 9 }, () => range));
+  const service = start();
+  Events.last.send('hello', hello('one', 0, { endpoints, changes }));
+  await settle();
+  expect(service.live.all.count).toBe(33);
+  expect(service.services()).toEqual(['b <i>', 'shop']);
+  const seen = (): unknown[] => [
+    service.live.all.count,
+    service.live.bins.at(-1)?.health['open_fds'],
+    service.changesIn(START).length,
+    service.shownNames().size,
+  ];
+  for (const [only, count, files, changed] of [
+    ['shop', 3, 4, 1],
+    ['b <i>', 30, 5, 0],
+  ] as const) {
+    const address = { ...START, service: only };
+    service.show(address);
+    // Nothing of another service is shown meanwhile.
+    expect(service.live.all.count).toBe(0);
+    await settle();
+    expect(seen()).toEqual([count, files, changed, 1]);
+    Events.last.send('point', both(1 + files, 1));
+    await settle();
+  }
+  // Paused, it is the same.
+  const paused = { ...START, service: 'shop', span: { from: NOW - 2000, to: NOW } };
+  service.show(paused);
+  await settle();
+  expect(service.shown(paused).all.count).toBe(3);
+  // A service of yesterday has nothing.
+  service.show({ ...START, service: 'gone' });
+  await settle();
+  expect([service.live.all.count, service.shownNames().size]).toEqual([0, 0]);
 });

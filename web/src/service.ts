@@ -2,6 +2,7 @@
 
 import type { Address, Span } from './address.ts';
 import { BucketTable } from './model/buckets.ts';
+import type { Name } from './model/rows.ts';
 import { type Gap, Timeline } from './model/timeline.ts';
 import type { Change, EndpointName, Hello, Mark, Point, Process, Range, Study } from './protocol.ts';
 
@@ -26,6 +27,9 @@ const NOTHING = new Timeline(0);
 
 export type Connection = 'connecting' | 'live' | 'reconnecting' | 'resting' | 'stopped';
 
+/** The least time that is seen, milliseconds. */
+const LEAST_WINDOW = 60_000;
+
 /** Widths of bins, seconds: divisors and multiples of the minutes that the server keeps for a day. */
 const WIDTHS = [2, 5, 10, 15, 20, 30, 60, 120, 180, 300, 600, 1800, 3600];
 
@@ -47,7 +51,7 @@ export function binsOf({ from, to }: Span): { from: string; to: string; bins: st
 
 export class Service {
   hello: Hello | null = null;
-  readonly names = new Map<number, { name: string; family: string }>();
+  readonly names = new Map<number, Name>();
   buckets = new BucketTable();
   /** The latest time, to which points are added. */
   live = new Timeline(0);
@@ -68,6 +72,8 @@ export class Service {
   isLoading = false;
 
   private range = 300;
+  /** The service that alone is seen. */
+  private only: string | null = null;
   private events: EventSource | null = null;
   private queue: Point[] | null = null;
   /** The time from which on the server was asked for what was missed: it has no more than it said. */
@@ -90,6 +96,7 @@ export class Service {
 
   start(address: Address): void {
     this.range = address.range;
+    this.only = address.service;
     this.show(address);
     this.connect();
     setInterval(() => this.watch(), 1000);
@@ -109,15 +116,49 @@ export class Service {
   /** The time that is seen. */
   window({ span, range }: Address): Span {
     if (span) return span;
+    // Of a young agent, what it has is seen, rather than the time before it began.
     const [now, last] = [this.now(), this.live.last];
     const isCurrent = last !== null && now - last < 2500 + 2000 * (this.hello?.step ?? 1);
     const to = last !== null && (isCurrent || this.isOver) ? last : now;
-    return { from: to - range * 1000, to };
+    const oldest = this.hello?.oldest ?? this.live.bins[0]?.end ?? to;
+    return { from: Math.max(to - range * 1000, Math.min(oldest, to - LEAST_WINDOW)), to };
+  }
+
+  /** The endpoints of what is seen, by their numbers. */
+  shownNames(): ReadonlyMap<number, Name> {
+    const { only } = this;
+    return only === null ? this.names : new Map([...this.names].filter(([, { service }]) => service === only));
   }
 
   /** The changes that had begun in the time that is seen, and last until now. */
   changesIn({ span }: Address): Change[] {
-    return span ? this.changes.filter(({ since }) => since <= span.to) : this.changes;
+    return this.changes.filter(
+      ({ endpoint, since }) => (!span || since <= span.to) && (this.only === null || this.isOf(endpoint, this.only)),
+    );
+  }
+
+  /** The services that the page has, by name. */
+  services(): string[] {
+    const found = new Set([...this.names.values()].map(({ service }) => service));
+    for (const { region, alive } of this.processes) if (alive) found.add(region);
+    found.delete('');
+    return [...found].sort();
+  }
+
+  /** Whether an endpoint is one of a service. */
+  isOf(endpoint: string, service: string): boolean {
+    for (const it of this.names.values()) if (it.name === endpoint) return it.service === service;
+    return false;
+  }
+
+  /** A point with what it has of the service that is seen. */
+  private narrowed(point: Point): Point {
+    const { only } = this;
+    if (only === null) return point;
+    const e = point.e.filter(([id]) => this.names.get(id)?.service === only);
+    const isAlone = !point.hr && this.services().join() === only;
+    const { c: _, ...rest } = point;
+    return { ...rest, e, h: point.hr?.[only] ?? (isAlone ? point.h : {}) ?? {} };
   }
 
   shown({ span }: Address): Timeline {
@@ -147,7 +188,14 @@ export class Service {
 
   /** Loads what an address needs. */
   show(address: Address): void {
-    if (address.range !== this.range) {
+    const isAnother = address.service !== this.only;
+    if (isAnother) {
+      this.only = address.service;
+      // Numbers of another service are not shown meanwhile.
+      this.live = new Timeline(widthOf(address.range));
+      this.frozen = null;
+    }
+    if (isAnother || address.range !== this.range) {
       this.range = address.range;
       if (this.hello) void this.loadLive();
     }
@@ -268,7 +316,7 @@ export class Service {
   renewed: () => void = () => undefined;
 
   private learn(endpoints: EndpointName[], buckets: Range['buckets'], marks: Mark[]): void {
-    for (const [id, name, family] of endpoints) this.names.set(id, { name, family });
+    for (const [id, name, family, service = ''] of endpoints) this.names.set(id, { name, family, service });
     this.buckets.add(buckets);
     // The past does not say how a process ended, so its mark of a death is the shorter one of two.
     const key = ({ t, kind, of, text }: Mark): string =>
@@ -309,7 +357,7 @@ export class Service {
   }
 
   private add(point: Point): void {
-    this.live.add(point);
+    this.live.add(this.narrowed(point));
     this.live.trim((this.live.last ?? 0) - this.range * 1000);
   }
 
@@ -333,12 +381,12 @@ export class Service {
 
   private async fill(query: string, timeline: () => Timeline): Promise<void> {
     const queue: Point[] = (this.queue = this.queue ?? []);
-    const [run, range] = [this.hello?.run, this.range];
+    const [run, range, only] = [this.hello?.run, this.range, this.only];
     this.isLoading = true;
     this.changed();
     const loaded = await this.load(query);
     if (this.queue !== queue || this.hello?.run !== run) return;
-    if (this.range !== range) return;
+    if (this.range !== range || this.only !== only) return;
     if (loaded) {
       this.live = timeline();
       for (const point of loaded.points) this.add(point);
@@ -356,7 +404,9 @@ export class Service {
     const loaded = await this.load(String(new URLSearchParams(binsOf(span))));
     if (load !== this.spanLoads) return;
     this.isLoading = this.queue !== null;
-    if (loaded) this.frozen = { span, timeline: Timeline.of(loaded.points, 0) };
+    if (loaded) {
+      this.frozen = { span, timeline: Timeline.of(loaded.points.map((point) => this.narrowed(point)), 0) };
+    }
     this.changed();
   }
 

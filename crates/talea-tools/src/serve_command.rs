@@ -1,5 +1,6 @@
 //! `talea serve`: finds regions, listens, serves until it is stopped.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::ending::Ending;
 use crate::serve_push::Pushing;
 use talea_agent::descriptors::{self, CONNECTIONS, RAISE_LIMIT, Shares};
 use talea_agent::history::{Extent, History};
-use talea_agent::page::Feed;
+use talea_agent::page::{About, Feed};
 use talea_agent::serve::{Agent, Recorder, Sources, register, routes};
 use talea_agent::web::{Hosts, Web};
 use talea_view::screen::note;
@@ -62,7 +63,12 @@ pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending>
     {
         note(format_args!("talea serve: {error:#}; {MEMORY_HAS_IT}"));
     }
-    let feed = Feed::new(sources.title(), history);
+    let about = About {
+        title: sources.title(),
+        trace_url: arguments.trace_url,
+        region_label: label.clone(),
+    };
+    let feed = Feed::new(about, history);
     let agent = Agent::new(sources, owners, label)?;
     let shares = Shares::now(CONNECTIONS);
     if let (Some(limit), true) = (shares.limit, shares.clients < CONNECTIONS) {
@@ -85,7 +91,11 @@ pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending>
         Address::Unix(_) => {
             note(format_args!("talea serve: listening on {}, {scheme}", server.address()))
         }
-        address => note(format_args!("talea serve: listening on {scheme}://{address}/metrics")),
+        address => {
+            note(format_args!("talea serve: listening on {scheme}://{address}/metrics"));
+            let here = reachable(server.local_addr());
+            note(format_args!("talea serve: the live page is at {scheme}://{here}/"));
+        }
     }
     let recorder = Recorder::new(&agent, Arc::clone(&feed));
     tokio::spawn(keep_up(agent.clone(), recorder, arguments.keep_dead));
@@ -101,6 +111,16 @@ pub(crate) async fn run(arguments: ServeArguments, stop: Stop) -> Result<Ending>
         pushing.await?;
     }
     Ok(Ending::Clean)
+}
+
+/// The address at which a browser on this machine finds a server that listens at this one.
+fn reachable(listens: SocketAddr) -> String {
+    let ip = match listens.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listens.port()).to_string()
 }
 
 /// The address, with the mode and the group of a Unix socket.

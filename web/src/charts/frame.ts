@@ -3,7 +3,7 @@
 import uPlot from 'uplot';
 
 import type { Span } from '../address.ts';
-import { clock, time } from '../figures.ts';
+import { clock } from '../figures.ts';
 import type { Gap } from '../model/timeline.ts';
 import type { Mark } from '../protocol.ts';
 import { colour } from '../theme.ts';
@@ -26,12 +26,12 @@ export const MARKS = {
   missed: { glyph: '░', name: 'missed', colour: '--soft' },
 } as const;
 
-/** An axis of times, on a logarithmic scale. */
-export function timesAxis(range: () => [number, number]): uPlot.Axis {
+/** An axis of times or other values, on a logarithmic scale. */
+export function valuesAxis(range: () => [number, number], show: (value: number) => string): uPlot.Axis {
   return {
     splits: (chart) => labelled(...range(), chart.bbox.height / devicePixelRatio),
     filter: (_, splits) => splits,
-    values: (_, splits) => splits.map((split) => time(split).replace(/\.0+ /, ' ')),
+    values: (_, splits) => splits.map((split) => show(split).replace(/\.0+ /, ' ')),
   };
 }
 

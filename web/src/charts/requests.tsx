@@ -10,7 +10,7 @@ import { QUANTILES, type Sum } from '../model/sum.ts';
 import type { Bin, Timeline } from '../model/timeline.ts';
 import { colour } from '../theme.ts';
 import { type Curve, binAt, curve, line, lonely } from './curves.ts';
-import { type Surroundings, logarithmic, timesAxis } from './frame.ts';
+import { type Surroundings, logarithmic, valuesAxis } from './frame.ts';
 import { type Heat, SHADES, drawHeat, heat } from './heat.ts';
 import { nice, short } from './numbers.ts';
 import { Plot } from './plot.tsx';
@@ -29,6 +29,11 @@ export interface RequestsProps {
   latenciesFirst: boolean;
   /** Whether the time that is shown goes on. */
   isLive: boolean;
+  /** What is distributed, and its values as text: times, if it is not said. */
+  quantity?: string;
+  show?: (value: number) => string;
+  /** Whether the charts stand side by side, so that there is room below them. */
+  isOneRow?: boolean;
 }
 
 const NAMES = ['p50', 'p90', 'p99'];
@@ -36,6 +41,7 @@ const COLOURS = ['--third', '--series', '--peak'];
 const DASHES = [undefined, undefined, [5, 3]];
 const WIDTHS = [1.5, 2, 1.5];
 const ROW = 4;
+const HEIGHT = 150;
 
 export function Requests(props: RequestsProps) {
   const { timeline, sumOf, buckets, around, subject, latenciesFirst } = props;
@@ -43,7 +49,7 @@ export function Requests(props: RequestsProps) {
   const counts = <Rates {...props} shape={shape} key="rates" />;
   const times = <Times {...props} shape={shape} key="times" />;
   return (
-    <div class="charts" aria-label={`Charts of ${subject}`} role="group">
+    <div class={`charts ${props.isOneRow ? 'one-row' : ''}`} aria-label={`Charts of ${subject}`} role="group">
       {latenciesFirst ? [times, counts] : [counts, times]}
       <Heats {...props} shape={shape} key={latenciesFirst ? 'low heat' : 'heat'} />
       <Scrubber
@@ -54,6 +60,18 @@ export function Requests(props: RequestsProps) {
         }}
         zoom={props.zoom}
       />
+    </div>
+  );
+}
+
+/** The distribution of what a histogram observed: its quantiles and its heat map. */
+export function Distribution(props: RequestsProps) {
+  const { timeline, around } = props;
+  const shape = useMemo(() => curve(timeline), [timeline, around, timeline.version]);
+  return (
+    <div class="charts halves" aria-label={`Charts of ${props.subject}`} role="group">
+      <Times {...props} shape={shape} />
+      <Heats {...props} shape={shape} />
     </div>
   );
 }
@@ -117,7 +135,7 @@ function Rates({
         around={around}
         zoom={zoom}
         parts={() => ({
-          height: 150,
+          height: HEIGHT,
           y: { range: () => [0, top.current] },
           yAxis: { values: (_, splits) => splits.map((split) => short(split)), space: 30 },
           series: [
@@ -141,7 +159,18 @@ function Rates({
   );
 }
 
-function Times({ timeline, sumOf, buckets, around, zoom, subject, isLive, shape }: RequestsProps & { shape: Curve }) {
+function Times({
+  timeline,
+  sumOf,
+  buckets,
+  around,
+  zoom,
+  subject,
+  isLive,
+  shape,
+  quantity = 'Latency',
+  show = time,
+}: RequestsProps & { shape: Curve }) {
   const [data, bounds] = useMemo(() => {
     const lines = QUANTILES.map((_, at) => line(shape, (bin) => drawn(sumOf(bin).quantiles(buckets)[at] ?? null)));
     const all = lines.flat().filter((it): it is number => it !== null && it > 0);
@@ -154,19 +183,19 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, isLive, shape 
   const last = timeline.bins.at(-1);
   const now = last && sumOf(last).quantiles(buckets);
   const label = now
-    ? `Latency of ${subject}, of late: ${NAMES.map((name, n) => `${name} ${quantile(now[n])}`).join(', ')}.`
-    : `Latency of ${subject}: nothing was recorded.`;
+    ? `${quantity} of ${subject}, of late: ${NAMES.map((name, n) => `${name} ${quantile(now[n], show)}`).join(', ')}.`
+    : `${quantity} of ${subject}: nothing was recorded.`;
   return (
     <figure class="card">
       <figcaption>
-        <b>Latency</b>
+        <b>{quantity}</b>
         <When at={at} bin={bin} isLive={isLive} />
       </figcaption>
       <p class="legend">
         {NAMES.map((name, n) => (
           <span>
             <span class={`key-line ${['third', 'series', 'peak dashed'][n]}`}>{name}</span>
-            <b>{quantile(found?.[n])}</b>
+            <b>{quantile(found?.[n], show)}</b>
           </span>
         ))}
       </p>
@@ -176,9 +205,9 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, isLive, shape 
         around={around}
         zoom={zoom}
         parts={() => ({
-          height: 150,
+          height: HEIGHT,
           y: { distr: 3, range: () => range.current },
-          yAxis: timesAxis(() => range.current),
+          yAxis: valuesAxis(() => range.current, show),
           series: QUANTILES.map((_, n) => ({
             stroke: () => colour(COLOURS[n]!),
             width: WIDTHS[n]!,
@@ -191,6 +220,8 @@ function Times({ timeline, sumOf, buckets, around, zoom, subject, isLive, shape 
   );
 }
 
+/** The height of a legend, which the heat map does not have. */
+const LEGEND = 20;
 const HEAT_HEIGHT = 396;
 const LOW_HEAT_HEIGHT = 260;
 
@@ -203,8 +234,11 @@ function Heats({
   subject,
   shape,
   latenciesFirst,
+  isOneRow,
+  quantity = 'Latency',
+  show = time,
 }: RequestsProps & { shape: Curve }) {
-  const height = latenciesFirst ? LOW_HEAT_HEIGHT : HEAT_HEIGHT;
+  const height = isOneRow ? HEIGHT + LEGEND : latenciesFirst ? LOW_HEAT_HEIGHT : HEAT_HEIGHT;
   const [cells, data] = useMemo(() => {
     const rows = Math.round((height - 38) / ROW / 2);
     const x = timeline.bins.map((bin) => bin.end / 1000);
@@ -214,12 +248,12 @@ function Heats({
   const current = useRef<Heat>(cells);
   current.current = cells;
   const label = cells.most
-    ? `Heat map of the latencies of ${subject}, from ${time(cells.low)} to ${time(cells.high)}; up to ${rate(cells.most)} requests a second in a cell.`
-    : `Heat map of the latencies of ${subject}: nothing was recorded.`;
+    ? `Heat map of ${subject}, from ${show(cells.low)} to ${show(cells.high)}; up to ${rate(cells.most)} a second in a cell.`
+    : `Heat map of ${subject}: nothing was recorded.`;
   return (
     <figure class="card heat">
       <figcaption>
-        <b>Latency heat map</b>
+        <b>{quantity} heat map</b>
         <span class="shades" aria-hidden="true">
           <span>few</span>
           {Array.from({ length: SHADES }, (_, at) => (
@@ -236,7 +270,8 @@ function Heats({
         parts={() => ({
           height,
           y: { distr: 3, range: () => [current.current.low, current.current.high] },
-          yAxis: timesAxis(() => [current.current.low, current.current.high]),
+          // Lines would lie over the cells.
+          yAxis: { ...valuesAxis(() => [current.current.low, current.current.high], show), grid: { show: false } },
           series: [{ points: { show: false } }],
           below: (chart) => drawHeat(chart, current.current),
         })}

@@ -2,13 +2,13 @@ import { expect, test } from 'vitest';
 
 import type { Change, Endpoint } from '../protocol.ts';
 import { BucketTable } from './buckets.ts';
-import { changedFirst, rows, sorted } from './rows.ts';
+import { changedFirst, latestOf, rows, sorted, titleOf } from './rows.ts';
 import { Timeline } from './timeline.ts';
 
 const names = new Map([
-  [0, { name: 'GET /b', family: 'f' }],
-  [1, { name: 'GET /a', family: 'f' }],
-  [2, { name: 'GET /c', family: 'f' }],
+  [0, { name: 'GET /b', family: 'f', service: '' }],
+  [1, { name: 'GET /a', family: 'f', service: '' }],
+  [2, { name: 'GET /c', family: 'f', service: '' }],
 ]);
 const buckets = new BucketTable();
 buckets.add([
@@ -28,17 +28,17 @@ function timeline(): Timeline {
 }
 
 test('every endpoint has a row, requested or not', () => {
-  const all = rows(timeline(), names, { from: 0, to: 10_000 });
+  const all = rows(timeline(), names);
   expect(all.map(({ name, rate, inFlight }) => [name, rate, inFlight])).toEqual([
     ['GET /b', 4, 7],
     ['GET /a', 8, null],
     ['GET /c', 0, null],
   ]);
-  expect(rows(new Timeline(0), names, { from: 0, to: 1 })[0]!.rate).toBeNull();
+  expect(rows(new Timeline(0), names)[0]!.rate).toBeNull();
 });
 
 test('rows are sorted by any column, what is unknown last', () => {
-  const all = rows(timeline(), names, { from: 0, to: 10_000 });
+  const all = rows(timeline(), names);
   const order = (...by: Parameters<typeof sorted> extends [unknown, ...infer Rest, unknown] ? Rest : never): string =>
     sorted(all, ...by, buckets)
       .map(({ name }) => name.slice(-1))
@@ -53,15 +53,8 @@ test('rows are sorted by any column, what is unknown last', () => {
   expect(order('inflight', false)).toBe('bac');
 });
 
-test('a sparkline breaks off where nothing was recorded', () => {
-  const [first, , last] = rows(timeline(), names, { from: 0, to: 10_000 });
-  expect(first!.trend.match(/M/g)).toHaveLength(2);
-  expect(first!.trend).not.toContain('NaN');
-  expect(last!.trend).toBe('');
-});
-
 test('endpoints that changed come first, the latest of the most urgent kind above all', () => {
-  const all = rows(timeline(), names, { from: 0, to: 10_000 });
+  const all = rows(timeline(), names);
   const change = (endpoint: string, quantity: Change['quantity'], since: number): Change => ({
     endpoint,
     quantity,
@@ -78,4 +71,39 @@ test('endpoints that changed come first, the latest of the most urgent kind abov
     const order = changedFirst(all, changes).map(({ name }) => name.slice(-1));
     expect(order.join('')).toBe(expected);
   }
+});
+
+test('the title of an endpoint lacks its service, whatever that is called', () => {
+  for (const [name, service, title] of [
+    ['GET /a', '', 'GET /a'],
+    ['GET /a shop', 'shop', 'GET /a'],
+    ['GET /shop shop', 'shop', 'GET /shop'],
+    ['GET /a eu shop web', 'shop', 'GET /a eu web'],
+    ['GET /a /a', '/a', 'GET /a'],
+    ['GET /a GET', 'GET', 'GET /a'],
+    ['GET /a a b', 'a b', 'GET /a'],
+    ['GET /a $& (', '$& (', 'GET /a'],
+    ['GET /a \u202e', '\u202e', 'GET /a'],
+    // No part of a word is left out, nor all.
+    ['GET /workshop', 'shop', 'GET /workshop'],
+    ['shop', 'shop', 'shop'],
+  ] as const) {
+    expect(titleOf({ name, service })).toBe(title);
+  }
+});
+
+test('the latest requests are of ten seconds, and of a rare endpoint as many as twenty', () => {
+  const points = Array.from({ length: 100 }, (_, at) => ({
+    t: (at + 1) * 1000,
+    s: 1,
+    u: 0,
+    n: 1,
+    e: [[0, 7, 1, null, {}, [0, 7], {}], ...(at % 4 === 0 ? [[1, 1, 1, null, {}, [1, 1], {}]] : [])] as Endpoint[],
+  }));
+  const latest = latestOf(Timeline.of(points, 0));
+  expect([latest.get(0)!.count, latest.get(1)!.count, latest.get(2)]).toEqual([70, 20, undefined]);
+  // A day in wide bins: the last one.
+  const [first] = points;
+  const wide = Timeline.of([first!, { ...first!, t: 200_000, s: 180 }], 180);
+  expect(latestOf(wide).get(0)!.count).toBe(14);
 });

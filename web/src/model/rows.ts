@@ -1,92 +1,73 @@
 // The rows of the table of endpoints.
 
-import type { Column, Span } from '../address.ts';
+import type { Column } from '../address.ts';
 import { printable } from '../printable.ts';
 import { type BucketTable, drawn } from './buckets.ts';
 import { Sum } from './sum.ts';
 import type { Change } from '../protocol.ts';
-import { type Timeline, begin } from './timeline.ts';
+import type { Timeline } from './timeline.ts';
 
-export interface Row {
-  id: number;
+/** An endpoint as it is listed. */
+export interface Name {
   name: string;
-  /** The name as it is shown and sorted. */
-  title: string;
   family: string;
+  /** The region that counts it; empty where series do not name it. */
+  service: string;
+}
+
+export interface Row extends Name {
+  id: number;
+  /** The name as it is shown and sorted, without its service. */
+  title: string;
+  /** All requests in the time that is seen. */
   sum: Sum;
+  /** The latest requests. */
+  latest: Sum;
   /** Requests a second, null where nothing was recorded. */
   rate: number | null;
   inFlight: number | null;
-  /** A sparkline of the rates, as the path of an SVG 96 wide and 20 high. */
-  trend: string;
 }
 
-export function rows(
-  timeline: Timeline,
-  names: ReadonlyMap<number, { name: string; family: string }>,
-  window: Span,
-): Row[] {
-  const trends = sparklines(timeline, window);
-  return [...names].map(([id, { name, family }]) => {
+/** The name of an endpoint without its service, which stands beside it. */
+export function titleOf({ name, service }: Pick<Name, 'name' | 'service'>): string {
+  const at = service ? ` ${name} `.lastIndexOf(` ${service} `) : -1;
+  return printable(at > 0 ? name.slice(0, at - 1) + name.slice(at + service.length) : name);
+}
+
+export function rows(timeline: Timeline, names: ReadonlyMap<number, Name>): Row[] {
+  const latest = latestOf(timeline);
+  return [...names].map(([id, name]) => {
     const sum = timeline.sums.get(id) ?? new Sum();
     return {
       id,
-      name,
-      title: printable(name),
-      family,
+      ...name,
+      title: titleOf(name),
       sum,
+      latest: latest.get(id) ?? new Sum(),
       rate: timeline.seconds > 0 ? sum.count / timeline.seconds : null,
       inFlight: timeline.inFlight.get(id) ?? null,
-      trend: trends(id),
     };
   });
 }
 
-const COLUMNS = 48;
-const [WIDTH, HEIGHT] = [96, 20];
+/** The latest requests are those of so many seconds, and of an endpoint with few of them as many as these. */
+const LATEST_SECONDS = 10;
+const LATEST_REQUESTS = 20;
 
-/** Draws the rates of endpoints over the time that is seen. */
-export function sparklines(timeline: Timeline, { from, to }: Span): (id: number) => string {
-  const typical = Math.max(1, timeline.seconds / Math.max(1, timeline.bins.length));
-  const columns = Math.max(2, Math.min(COLUMNS, Math.floor((to - from) / 1000 / typical)));
-  const width = (to - from) / columns;
-  // Columns stand at multiples of their width, so that they do not change as time goes on.
-  const first = Math.floor(from / width);
-  const seconds = new Float64Array(columns + 1);
-  const counts = new Map<number, Float64Array>();
-  for (const bin of timeline.bins) {
-    const [start, length] = [begin(bin), bin.end - begin(bin)];
-    const last = Math.min(columns, Math.ceil(bin.end / width) - 1 - first);
-    for (let column = Math.max(0, Math.floor(start / width) - first); column <= last; column += 1) {
-      const edge = (first + column) * width;
-      const share = (Math.min(bin.end, edge + width) - Math.max(start, edge)) / length;
-      seconds[column]! += bin.seconds * share;
-      for (const [id, [, count]] of bin.endpoints) {
-        let of = counts.get(id);
-        if (!of) counts.set(id, (of = new Float64Array(columns + 1)));
-        of[column]! += count * share;
-      }
+/** The latest requests of each endpoint: an average over minutes hides what began seconds ago. */
+export function latestOf({ bins }: Timeline): Map<number, Sum> {
+  const found = new Map<number, Sum>();
+  let seconds = 0;
+  for (let at = bins.length - 1; at >= 0; at -= 1) {
+    const bin = bins[at]!;
+    for (const [id, endpoint] of bin.endpoints) {
+      let sum = found.get(id);
+      if (!sum) found.set(id, (sum = new Sum()));
+      if (seconds < LATEST_SECONDS || sum.count < LATEST_REQUESTS) sum.add(endpoint);
     }
+    seconds += bin.seconds;
   }
-  const x = Array.from(
-    seconds,
-    (_, column) => Math.round(((first + column + 0.5) * width - from) * (WIDTH / (to - from)) * 10) / 10,
-  );
-  return (id) => {
-    const of = counts.get(id);
-    if (!of) return '';
-    const rates = Array.from(of, (count, column) => (seconds[column]! > 0 ? count / seconds[column]! : null));
-    const most = Math.max(...rates.map((rate) => rate ?? 0));
-    if (most === 0) return '';
-    let path = '';
-    let isDown = false;
-    rates.forEach((rate, column) => {
-      if (rate === null) return void (isDown = false);
-      path += `${isDown ? 'L' : 'M'}${x[column]} ${Math.round((HEIGHT - 1.5 - (rate / most) * (HEIGHT - 3)) * 10) / 10}`;
-      isDown = true;
-    });
-    return path;
-  };
+  return found;
 }
 
 /** How much somebody on call wants to see an endpoint: the less, the more. */
@@ -106,12 +87,11 @@ export function changedFirst(rows: readonly Row[], changes: readonly Change[]): 
 
 /** The rows by a column; those of which it is not known come last. */
 export function sorted(rows: readonly Row[], column: Column, isDescending: boolean, buckets: BucketTable): Row[] {
-  const quantile = (at: number) => (row: Row) => drawn(row.sum.quantiles(buckets)[at] ?? null);
+  const quantile = (at: number) => (row: Row) => drawn(row.latest.quantiles(buckets)[at] ?? null);
   const values: Record<Exclude<Column, 'name'>, (row: Row) => number | null> = {
     rate: (row) => row.rate,
     errors: (row) => row.sum.errors(),
     p50: quantile(0),
-    p90: quantile(1),
     p99: quantile(2),
     inflight: (row) => row.inFlight,
   };

@@ -12,6 +12,8 @@ export interface Bin {
   uncertain: number;
   endpoints: Map<number, Endpoint>;
   health: Record<string, number>;
+  /** The same of each region, if there are several. */
+  healthByRegion: Record<string, Record<string, number>>;
   clients: Endpoint | null;
   /** All endpoints together. */
   all: Sum;
@@ -80,6 +82,7 @@ export class Timeline {
     this.seconds += point.s;
     bin.uncertain = Math.max(bin.uncertain, point.u);
     Object.assign(bin.health, point.h);
+    Object.assign(bin.healthByRegion, point.hr);
     for (const endpoint of point.e) {
       const [id, , , inFlight] = endpoint;
       const before = bin.endpoints.get(id);
@@ -181,6 +184,7 @@ function emptyBin(point: Point): Bin {
     uncertain: 0,
     endpoints: new Map(),
     health: Object.create(null) as Record<string, number>,
+    healthByRegion: Object.create(null) as Record<string, Record<string, number>>,
     clients: null,
     all: new Sum(),
     inFlight: null,

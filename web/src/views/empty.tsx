@@ -1,16 +1,37 @@
 // Advice for the reader if the service has no endpoints that the page can show.
 
 import type { Page } from '../page.ts';
+import { printable } from '../printable.ts';
 import { Faults } from './parts.tsx';
 
 export function Empty({ page }: { page: Page }) {
   // A study has no regions, and no processes.
+  const { service } = page.address;
+  if (service !== null && !page.service.services().includes(service)) return <Gone page={page} service={service} />;
   const lives = page.service.study !== null || page.service.processes.some(({ alive }) => alive);
   if (!lives && page.service.faults.length > 0) return <Unreadable page={page} />;
   return (
     <>
       <Faults page={page} />
       <Advice page={page} lives={lives} />
+    </>
+  );
+}
+
+/** A link may name a service that has ended since. */
+function Gone({ page, service }: { page: Page; service: string }) {
+  return (
+    <>
+      <section class="card words empty" aria-labelledby="empty-title">
+        <h2 id="empty-title">
+          No service <code>{printable(service)}</code>
+        </h2>
+        <p>
+          The agent has no endpoints and no living processes of it now, nor in the time that is seen. It may have ended,
+          or have another name since. <a href={page.link({ service: null, endpoint: null, of: null })}>All services</a>
+        </p>
+      </section>
+      <Faults page={page} />
     </>
   );
 }

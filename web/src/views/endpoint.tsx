@@ -2,11 +2,13 @@
 
 import { Requests } from '../charts/requests.tsx';
 import { rate, share, whole } from '../figures.ts';
+import { titleOf } from '../model/rows.ts';
 import { Sum, isError, isFailure } from '../model/sum.ts';
 import type { Bin } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
 import type { Endpoint as Step } from '../protocol.ts';
+import { Exemplars } from './exemplars.tsx';
 import { Marks, Showing, Tiles, linesOf, surroundings } from './parts.tsx';
 
 /** The sums of single steps: a step does not change, another takes its place. */
@@ -54,7 +56,8 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
     <>
       {back}
       <div class="endpoint-head">
-        <h2 class="endpoint-name">{printable(name)}</h2>
+        <h2 class="endpoint-name">{titleOf(found[1])}</h2>
+        {found[1].service && address.service === null && <span class="chip">{printable(found[1].service)}</span>}
         <code class="soft">{printable(family)}</code>
       </div>
       {linesOf(service.changesIn(address), name).map((line) => (
@@ -77,6 +80,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
           isLive={!page.isPaused}
         />
         <Marks page={page} around={around} />
+        {service.hello?.history && <Exemplars page={page} family={family} endpoint={name} />}
         <div class="halves">
           <Counts
             title="Statuses"

@@ -1,7 +1,6 @@
 // All endpoints: what they do together, and a table of them.
 
 import type { VNode } from 'preact';
-import { memo } from 'preact/compat';
 import { useEffect, useRef, useState } from 'preact/hooks';
 
 import { type Address, COLUMNS, type Column } from '../address.ts';
@@ -9,10 +8,15 @@ import type { Surroundings } from '../charts/frame.ts';
 import { Requests } from '../charts/requests.tsx';
 import { NONE, count, level, quantile, rate, share } from '../figures.ts';
 import { type Row, changedFirst, rows, sorted } from '../model/rows.ts';
+import { type Sum, isError } from '../model/sum.ts';
 import type { Bin, Timeline } from '../model/timeline.ts';
+import { HEIGHT, Trends, WIDTH } from '../model/trends.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
+import type { Change } from '../protocol.ts';
 import { Empty } from './empty.tsx';
+import { MANY, Services } from './services.tsx';
+import { memo } from './memo.ts';
 import { Faults, Marks, Showing, Tiles, linesOf, surroundings } from './parts.tsx';
 import { useSeen } from './seen.ts';
 
@@ -23,12 +27,14 @@ export function Endpoints({ page }: { page: Page }) {
   const { address, service } = page;
   const timeline = service.shown(address);
   const around = surroundings(page);
-  if (service.hello && service.names.size === 0 && !service.isLoading) return <Empty page={page} />;
+  if (service.hello && service.shownNames().size === 0 && !service.isLoading) return <Empty page={page} />;
   const { all } = timeline;
   return (
     <>
       <Showing page={page} timeline={timeline} />
+      {page.isNarrow && <Changed page={page} />}
       <div aria-busy={service.isLoading}>
+        {address.service === null && service.services().length >= MANY && <Services page={page} timeline={timeline} />}
         <Tiles
           sum={all}
           timeline={timeline}
@@ -52,6 +58,7 @@ export function Endpoints({ page }: { page: Page }) {
           subject="all endpoints"
           latenciesFirst={page.isNarrow}
           isLive={!page.isPaused}
+          isOneRow
         />
         <Faults page={page} />
         <Marks page={page} around={around} />
@@ -61,26 +68,60 @@ export function Endpoints({ page }: { page: Page }) {
   );
 }
 
+/** On a phone the table is far below: what changed is said first. */
+function Changed({ page }: { page: Page }) {
+  const changes = page.service.changesIn(page.address).slice(-3).reverse();
+  if (changes.length === 0) return null;
+  return (
+    <section class="card words" aria-label="Changed endpoints">
+      {changes.map(({ endpoint, quantity }) => (
+        <p key={`${quantity} ${endpoint}`}>
+          <a href={page.link({ endpoint, of: null })}>{printable(endpoint)}</a>
+          <span class="changed">
+            {linesOf(
+              changes.filter((it) => it.quantity === quantity),
+              endpoint,
+            )}
+          </span>
+        </p>
+      ))}
+    </section>
+  );
+}
+
 const HEADINGS: Record<Column, string> = {
   name: 'Endpoint',
-  rate: 'Requests/s',
-  errors: 'Errors',
   p50: 'p50',
-  p90: 'p90',
   p99: 'p99',
+  errors: 'Errors',
+  rate: 'Requests/s',
   inflight: 'In flight',
 };
-const NARROW_ORDER: readonly Column[] = ['name', 'p50', 'p90', 'p99', 'rate', 'errors', 'inflight'];
+/** What the columns are of, for those who wonder. */
+const MEANINGS: Partial<Record<Column, string>> = {
+  p50: 'The latest 10 seconds, or 20 requests',
+  p99: 'The latest 10 seconds, or 20 requests; the line is of the time that is seen',
+  errors: 'Responses with a status of 500 or more, in the time that is seen',
+  rate: 'The mean of the time that is seen',
+};
+/** The columns with a line of the time that is seen. */
+const WITH_LINE = ['p99', 'errors', 'rate'] as const;
+type WithLine = (typeof WITH_LINE)[number];
+const hasLine = (column: Column): column is WithLine => WITH_LINE.some((it) => it === column);
 
 /** The rows are made after the charts were drawn, so that many of them hold up neither charts nor keys. */
 function Rows({ page, timeline, around }: { page: Page; timeline: Timeline; around: Surroundings }) {
-  const { names } = page.service;
-  const make = () => ({ timeline, all: rows(timeline, names, around.window) });
+  const names = page.service.shownNames();
+  const make = () => ({
+    timeline,
+    all: rows(timeline, names),
+    trends: new Trends(timeline, around.window, page.service.buckets),
+  });
   const [made, setMade] = useState(make);
   useEffect(() => {
     const timer = setTimeout(() => setMade(make()));
     return () => clearTimeout(timer);
-  }, [timeline, around, names.size]);
+  }, [timeline, around, names.size, page.address.service]);
   return <Table page={page} address={page.address} isNarrow={page.isNarrow} {...made} />;
 }
 
@@ -90,6 +131,7 @@ interface TableProps {
   isNarrow: boolean;
   timeline: Timeline;
   all: Row[];
+  trends: Trends;
 }
 
 /** At every fifth time rows are sorted anew, and each row that cannot be seen is made anew. */
@@ -118,7 +160,7 @@ function inOrder(rows: Row[], kept: Kept, sort: (rows: Row[]) => Row[]): Row[] {
   return found;
 }
 
-const Table = memo(({ page, address, isNarrow, timeline, all }: TableProps) => {
+const Table = memo(({ page, address, isNarrow, timeline, all, trends }: TableProps) => {
   const { service } = page;
   const body = useRef<HTMLTableSectionElement>(null);
   const seen = useSeen(body);
@@ -126,9 +168,8 @@ const Table = memo(({ page, address, isNarrow, timeline, all }: TableProps) => {
   if (kept.current?.address !== address || kept.current.isNarrow !== isNarrow || kept.current.timeline !== timeline) {
     kept.current = { address, isNarrow, timeline, turn: 0, changed: '', order: [], rows: new Map() };
   }
-  const columns = isNarrow ? NARROW_ORDER : COLUMNS;
   const wanted = address.filter.toLowerCase();
-  const found = all.filter(({ title }) => title.toLowerCase().includes(wanted));
+  const found = all.filter(({ title, service }) => `${title} ${service}`.toLowerCase().includes(wanted));
   const changes = service.changesIn(address);
   const changed = JSON.stringify(changes.map(({ endpoint, quantity }) => [endpoint, quantity]));
   // A change is seen at once, and its row wherever it was.
@@ -138,6 +179,7 @@ const Table = memo(({ page, address, isNarrow, timeline, all }: TableProps) => {
   );
   const turn = (kept.current.turn = (kept.current.turn + 1) % TURNS);
   const isAmbiguous = new Set(all.map(({ name }) => name)).size < all.length;
+  const hasServices = address.service === null && new Set(all.map((row) => row.service)).size > 1;
   const sort = (column: Column): void => {
     const isDescending = address.sort === column ? !address.isDescending : column !== 'name';
     page.amend({ sort: column, isDescending });
@@ -164,8 +206,10 @@ const Table = memo(({ page, address, isNarrow, timeline, all }: TableProps) => {
         <table class="rows endpoints">
           <thead>
             <tr>
-              {columns.map((column) => (
+              {COLUMNS.map((column) => (
                 <th
+                  key={column}
+                  title={MEANINGS[column]}
                   scope="col"
                   class={column}
                   aria-sort={address.sort === column ? (address.isDescending ? 'descending' : 'ascending') : undefined}
@@ -178,34 +222,34 @@ const Table = memo(({ page, address, isNarrow, timeline, all }: TableProps) => {
                   </button>
                 </th>
               ))}
-              <th scope="col" class="trend">
-                Trend
-              </th>
             </tr>
           </thead>
           <tbody ref={body} onClick={(event) => follow(event)}>
             {shown.map((row, at) => {
               const before = kept.current!.rows.get(row.id);
               if (before && !seen.has(String(row.id)) && at % TURNS !== turn) return before;
-              const [p50, p90, p99] = row.sum.quantiles(service.buckets);
+              const [p50, , p99] = row.latest.quantiles(service.buckets);
               const errors = row.sum.errors();
               const made = (
                 <RowOf
                   key={row.id}
                   id={row.id}
-                  columns={columns}
                   name={row.title}
+                  service={hasServices ? row.service : ''}
                   family={isAmbiguous ? printable(row.family) : ''}
                   changed={linesOf(changes, row.name).join('\n')}
+                  since={sinceOf(changes, row.name, trends)}
                   link={page.link({ endpoint: row.name, of: isAmbiguous ? row.family : null })}
                   rate={row.rate === null ? NONE : rate(row.rate)}
                   errors={share(errors)}
-                  wrong={errors === null ? 0 : Math.ceil(Math.min(1, errors) * 100)}
+                  wrong={errors ?? 0}
+                  statuses={errors ? wrongStatuses(row.sum) : ''}
                   p50={quantile(p50)}
-                  p90={quantile(p90)}
                   p99={quantile(p99)}
                   inflight={level(row.inFlight)}
-                  trend={row.trend}
+                  p99Line={trends.p99(row.id)}
+                  errorsLine={errors ? trends.errors(row.id) : ''}
+                  rateLine={trends.rate(row.id)}
                 />
               );
               kept.current!.rows.set(row.id, made);
@@ -232,49 +276,69 @@ function follow(event: MouseEvent): void {
   target.closest('tr')?.querySelector<HTMLElement>('a.row-link')?.click();
 }
 
+/** The statuses of errors, the most frequent first. */
+function wrongStatuses({ statuses }: Sum): string {
+  const wrong = [...statuses].filter(([status]) => isError(status)).sort(([, a], [, b]) => b - a);
+  return wrong.map(([status]) => printable(status)).join(', ');
+}
+
+/** Where the changes of an endpoint began, on its lines, separated by spaces. */
+function sinceOf(changes: readonly Change[], endpoint: string, trends: Trends): string {
+  const of = changes.filter((change) => change.endpoint === endpoint);
+  return of.map(({ since }) => trends.at(since)).filter((x) => x !== null).join(' ');
+}
+
 interface RowProps {
   id: number;
-  columns: readonly Column[];
   name: string;
+  service: string;
   family: string;
   changed: string;
+  since: string;
   link: string;
   rate: string;
   errors: string;
   wrong: number;
+  statuses: string;
   p50: string;
-  p90: string;
   p99: string;
   inflight: string;
-  trend: string;
+  p99Line: string;
+  errorsLine: string;
+  rateLine: string;
 }
 
 const RowOf = memo((row: RowProps) => (
   <tr data-id={row.id} class={row.changed ? 'has-changed' : ''}>
-    {row.columns.map((column) =>
+    {COLUMNS.map((column) =>
       column === 'name' ? (
         <th scope="row" class="name">
           <a class="row-link" href={row.link} title={row.name}>
             {row.name}
           </a>
+          {row.service && <span class="chip">{printable(row.service)}</span>}
           {row.family && <span class="unit">{row.family}</span>}
           {row.changed && <span class="changed">{row.changed}</span>}
         </th>
-      ) : column === 'errors' ? (
-        <td class={`errors ${row.wrong >= 5 ? 'wrong' : ''}`}>
-          {row.errors}
-          <span class={row.wrong > 0 ? 'share' : 'share none'}>
-            <i style={{ width: `${row.wrong}%` }} />
-          </span>
-        </td>
       ) : (
-        <td class={column}>{row[column]}</td>
+        <td class={`${column} ${column === 'errors' && row.wrong >= 0.05 ? 'wrong' : ''}`}>
+          <span class="hidden">{HEADINGS[column]} </span>
+          <span class="number">
+            {row[column]}
+            {column === 'errors' && row.statuses && <span class="unit">{row.statuses}</span>}
+          </span>
+          {hasLine(column) && <Line path={row[`${column}Line`]} since={column === 'errors' ? '' : row.since} />}
+        </td>
       ),
     )}
-    <td class="trend">
-      <svg viewBox="0 0 96 20" width="96" height="20" aria-hidden="true" preserveAspectRatio="none">
-        <path d={row.trend} />
-      </svg>
-    </td>
   </tr>
 ));
+
+function Line({ path, since }: { path: string; since: string }) {
+  return (
+    <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true" preserveAspectRatio="none">
+      {since && since.split(' ').map((x) => <path key={x} class="since" d={`M${x} 0V${HEIGHT}`} />)}
+      <path d={path} />
+    </svg>
+  );
+}

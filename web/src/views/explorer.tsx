@@ -12,11 +12,12 @@ import { FamilyView } from './family.tsx';
 function useFamilies(page: Page): Family[] | null {
   const [families, setFamilies] = useState<Family[] | null>(null);
   const run = page.service.hello?.run;
+  const only = page.address.service;
   useEffect(() => {
     let isOver = false;
     const load = async (): Promise<void> => {
       try {
-        const response = await fetch('live/families');
+        const response = await fetch(`live/families?${new URLSearchParams(only === null ? {} : { region: only })}`);
         if (!response.ok || isOver) return;
         const { families } = (await response.json()) as { families: Family[] };
         if (!isOver) setFamilies(families);
@@ -30,7 +31,7 @@ function useFamilies(page: Page): Family[] | null {
       isOver = true;
       clearInterval(timer);
     };
-  }, [run]);
+  }, [run, only]);
   return families;
 }
 

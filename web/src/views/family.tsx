@@ -8,14 +8,16 @@ import { lonely } from '../charts/curves.ts';
 import { Plot } from '../charts/plot.tsx';
 import { Scrubber, usePointedTime } from '../charts/scrubber.tsx';
 import { nice, tick } from '../charts/numbers.ts';
-import { NONE, type Unit, clock, count, inUnit, rate, unitOf } from '../figures.ts';
+import { NONE, type Unit, clock, count, inUnit, rate, uncertainty, unitOf } from '../figures.ts';
 import { type Series, SeriesTable } from '../model/series.ts';
 import type { Page } from '../page.ts';
 import { printable, printableLines } from '../printable.ts';
-import { query } from '../promql.ts';
+import { queries } from '../promql.ts';
 import { binsOf } from '../service.ts';
 import type { Family, Labels, SeriesRange, SeriesValues } from '../protocol.ts';
 import { colour } from '../theme.ts';
+import { Exemplars } from './exemplars.tsx';
+import { Observed } from './observed.tsx';
 import { Showing, surroundings } from './parts.tsx';
 
 const MOST_LINES = 12;
@@ -31,18 +33,20 @@ function useSeries(page: Page, name: string): { table: SeriesTable | null; troub
   const { address, service } = page;
   const span = address.span;
   const isLive = span === null && service.connection === 'live';
+  const only = address.service;
   const run = service.hello?.run;
   useEffect(() => {
     if (!run) return undefined;
     let events: EventSource | null = null;
     let table: SeriesTable | null = null;
     let isOver = false;
+    const selected = { family: name, ...(only !== null && { region: only }) };
     const early: SeriesValues[] = [];
     const tell = (trouble: string | null = null): void => {
       if (!isOver) setState((state) => ({ table: table ?? state.table, trouble, version: state.version + 1 }));
     };
     const load = async (): Promise<void> => {
-      const fields = new URLSearchParams({ family: name, ...binsOf(span ?? service.window(address)) });
+      const fields = new URLSearchParams({ ...selected, ...binsOf(span ?? service.window(address)) });
       try {
         const response = await fetch(`live/series?${fields}`);
         if (!response.ok) return tell((await response.text()).slice(0, 300));
@@ -55,7 +59,7 @@ function useSeries(page: Page, name: string): { table: SeriesTable | null; troub
     };
     void load();
     if (isLive) {
-      events = new EventSource(`live/series/events?${new URLSearchParams({ family: name })}`);
+      events = new EventSource(`live/series/events?${new URLSearchParams(selected)}`);
       events.addEventListener('series', (event) => {
         table?.meet(JSON.parse((event as MessageEvent<string>).data) as { id: number; labels: Labels }[]);
         tell();
@@ -71,7 +75,7 @@ function useSeries(page: Page, name: string): { table: SeriesTable | null; troub
       isOver = true;
       events?.close();
     };
-  }, [name, run, isLive, address.range, span?.from, span?.to]);
+  }, [name, only, run, isLive, address.range, span?.from, span?.to]);
   return state;
 }
 
@@ -81,7 +85,9 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
   const kind = table?.kind ?? family?.kind ?? 'untyped';
   const found = table?.matching(address.labels) ?? [];
   const unit = table?.isRate ? null : unitOf(name);
-  const promql = query(name, kind, address.labels);
+  const { regionLabel } = page.service.hello ?? {};
+  const ofService: Labels = regionLabel && address.service !== null ? [[regionLabel, address.service]] : [];
+  const promql = queries(name, kind, [...ofService, ...address.labels], family?.native);
   const around = surroundings(page);
   const choose = (label: string, value: string | null): void => {
     const others = address.labels.filter(([name]) => name !== label);
@@ -97,6 +103,7 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
         <span class="soft">
           {kind}
           {table && `, ${count(table.series.length + table.more, 'series', 'series')}`}
+          {table?.isRate && `, rates ${uncertainty(page.service.shown(address).uncertainty)}`}
         </span>
       </div>
       {family?.help && <p class="note help-text">{printableLines(family.help)}</p>}
@@ -106,13 +113,19 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
           {trouble}
         </p>
       )}
-      <div class="card promql">
-        <code>{printable(promql)}</code>
-        <Copy text={promql} />
-      </div>
+      <ul class="card promql">
+        {promql.map(([what, query]) => (
+          <li key={what}>
+            {promql.length > 1 && <b>{what}</b>}
+            <code>{printable(query)}</code>
+            <Copy text={query} />
+          </li>
+        ))}
+      </ul>
       {table && (
         <>
           <Filters table={table} labels={address.labels} choose={choose} />
+          {kind === 'histogram' && <Observed page={page} name={name} around={around} />}
           <Chart
             table={table}
             found={found}
@@ -127,6 +140,7 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
             describe={(at) => described(table, found, unit, at)}
             zoom={(span) => page.zoom(span)}
           />
+          <Exemplars page={page} family={name} labels={address.labels} />
           {table.more > 0 && (
             <p class="note">
               {count(table.more, 'further series', 'further series')} with smaller values{' '}

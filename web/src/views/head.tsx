@@ -17,12 +17,14 @@ export function Head({ page }: { page: Page }) {
   const { address, service } = page;
   const title = printable(service.hello?.title || 'Talea');
   const views = VIEWS.filter((view) => view !== 'study' || service.study || address.view === 'study');
-  document.title = `${title} · ${TITLES[address.view]}`;
+  const of = address.service === null ? title : printable(address.service);
+  document.title = `${of} · ${TITLES[address.view]}`;
   return (
     <header class="top">
       <div class="bar">
         <h1>{title}</h1>
         <State page={page} />
+        <ServiceChoice page={page} />
         <nav aria-label="Views">
           {views.map((view) => (
             <a
@@ -55,6 +57,31 @@ export function Head({ page }: { page: Page }) {
         </div>
       </div>
     </header>
+  );
+}
+
+/** The service that alone is seen. A link may name one that is gone. */
+function ServiceChoice({ page }: { page: Page }) {
+  const { service: chosen } = page.address;
+  const all = page.service.services();
+  if (chosen === null && all.length < 2) return null;
+  const shown = chosen === null || all.includes(chosen) ? all : [chosen, ...all];
+  return (
+    <label class="select">
+      <span class="hidden">Service</span>
+      <select
+        value={chosen === null ? 0 : shown.indexOf(chosen) + 1}
+        onChange={(event) => {
+          const service = shown[event.currentTarget.selectedIndex - 1] ?? null;
+          page.go({ service, endpoint: null, of: null });
+        }}
+      >
+        <option value={0}>All services</option>
+        {shown.map((service, at) => (
+          <option value={at + 1}>{printable(service)}</option>
+        ))}
+      </select>
+    </label>
   );
 }
 

@@ -14,21 +14,24 @@ import type { Change, Mark } from '../protocol.ts';
 
 let latest: { key: unknown[]; around: Surroundings } | null = null;
 
-/** Whether a mark says something of an endpoint, as those of processes do of all. */
-function isOf({ kind, of }: Mark, endpoint: string | null): boolean {
-  return endpoint === null || (kind !== 'changed' && kind !== 'back') || of === endpoint;
+/** Whether a mark says something of what is seen: marks of processes do of all endpoints of their service. */
+function isOf({ kind, of }: Mark, { address: { endpoint, service: only }, service }: Page): boolean {
+  const isOfEndpoint = kind === 'changed' || kind === 'back';
+  if (isOfEndpoint && endpoint !== null && of !== endpoint) return false;
+  return only === null || of === '' || (isOfEndpoint ? service.isOf(of, only) : of === only);
 }
 
 /** The window, gaps and marks of what is seen; the same object as long as nothing of it changes. */
-export function surroundings({ address, service }: Page): Surroundings {
+export function surroundings(page: Page): Surroundings {
+  const { address, service } = page;
   const window = service.window(address);
   const timeline = service.shown(address);
-  const { endpoint } = address;
-  const key = [timeline, timeline.version, window.from, window.to, service.marks, endpoint, service.isLoading];
+  const { endpoint, service: only } = address;
+  const key = [timeline, timeline.version, window.from, window.to, service.marks, endpoint, only, service.isLoading];
   if (latest?.key.every((part, at) => part === key[at])) return latest.around;
   // While a range is on its way nothing is known of it, not even that it has gaps.
   const gaps = service.isLoading && timeline.bins.length === 0 ? [] : timeline.gaps(window.from, window.to);
-  latest = { key, around: { window, gaps, marks: service.marks.filter((mark) => isOf(mark, endpoint)) } };
+  latest = { key, around: { window, gaps, marks: service.marks.filter((mark) => isOf(mark, page)) } };
   return latest.around;
 }
 

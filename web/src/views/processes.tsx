@@ -16,7 +16,8 @@ export function Processes({ page }: { page: Page }) {
   const shape = curve(timeline);
   const names = new Set<string>();
   for (const bin of timeline.bins) for (const name of Object.keys(bin.health)) names.add(name);
-  const ordered = [...service.processes].sort(
+  const seen = service.processes.filter(({ region }) => address.service === null || region === address.service);
+  const ordered = seen.sort(
     (a, b) => Number(b.alive) - Number(a.alive) || (b.died ?? 0) - (a.died ?? 0) || a.pid - b.pid,
   );
   return (
@@ -63,7 +64,9 @@ export function Processes({ page }: { page: Page }) {
       <section aria-labelledby="health-title">
         <div class="section-head">
           <h2 id="health-title">Health</h2>
-          <span class="soft">all living processes together</span>
+          <span class="soft">
+            all living processes {address.service === null ? '' : `of ${printable(address.service)} `}together
+          </span>
         </div>
         {names.size === 0 ? (
           <p class="card words">

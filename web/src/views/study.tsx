@@ -4,10 +4,10 @@ import { useMemo } from 'preact/hooks';
 import type uPlot from 'uplot';
 
 import { binAt, curve, lonely } from '../charts/curves.ts';
-import { logarithmic, timesAxis } from '../charts/frame.ts';
+import { logarithmic, valuesAxis } from '../charts/frame.ts';
 import { Plot } from '../charts/plot.tsx';
 import { Scrubber } from '../charts/scrubber.tsx';
-import { NONE, measured, quantile, rate, share, whole } from '../figures.ts';
+import { NONE, measured, quantile, rate, share, time, whole } from '../figures.ts';
 import { drawn } from '../model/buckets.ts';
 import { Sum } from '../model/sum.ts';
 import type { Bin } from '../model/timeline.ts';
@@ -135,7 +135,7 @@ function Sides({ page }: { page: Page }) {
             name={name}
             x={shape.x}
             lines={lines}
-            found={sum.quantiles(buckets).map(quantile)}
+            found={sum.quantiles(buckets).map((between) => quantile(between))}
             bounds={bounds}
             around={around}
             zoom={(span) => page.zoom(span)}
@@ -147,7 +147,7 @@ function Sides({ page }: { page: Page }) {
         describe={(at) => {
           const bin = binAt(timeline, at);
           if (!bin) return null;
-          const texts = [clients, servers].map((of) => of(bin).quantiles(buckets).map(quantile).join(', '));
+          const texts = [clients, servers].map((of) => of(bin).quantiles(buckets).map((between) => quantile(between)).join(', '));
           return `p50, p90 and p99 at the clients ${texts[0]}, at the server ${texts[1]}`;
         }}
         zoom={(span) => page.zoom(span)}
@@ -201,7 +201,7 @@ function Side({
         parts={() => ({
           height: 190,
           y: { distr: 3, range: () => range.current },
-          yAxis: timesAxis(() => range.current),
+          yAxis: valuesAxis(() => range.current, time),
           series: ['--third', '--series', '--peak'].map((name, n) => ({
             stroke: () => colour(name),
             width: n === 1 ? 2 : 1.5,

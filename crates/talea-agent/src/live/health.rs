@@ -1,8 +1,10 @@
 //! Metrics of processes and of their runtimes, summed up where there are several.
 
 use std::collections::BTreeMap;
+use std::ops::Add;
 use std::time::{Duration, Instant};
 
+use super::regions::{known_regions, named_in};
 use talea_page::Family;
 use talea_view::families::endpoint_of;
 
@@ -11,15 +13,20 @@ use talea_view::families::endpoint_of;
 pub(crate) struct Health {
     /// Each series apart: one of a process that is gone is no growth.
     counters: BTreeMap<(&'static str, String), Growth>,
-    gauges: BTreeMap<&'static str, f64>,
+    /// By name and region.
+    gauges: BTreeMap<(&'static str, String), f64>,
     /// The sum of the times at which processes started.
     started: Option<f64>,
 }
 
+/// The numbers of one region, or of all processes together, by name.
+pub(crate) type Numbers = BTreeMap<&'static str, f64>;
+
 /// A counter. A process refreshes some of its metrics every few seconds, so the rate is the one between two
 /// changes, and holds until the next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Growth {
+    region: String,
     value: f64,
     /// When it was first seen with this value.
     changed: Instant,
@@ -75,28 +82,33 @@ impl Health {
     /// The numbers of a reading at that time, without rates.
     pub(super) fn of(families: &[Family], at: Instant) -> Self {
         let mut health = Self::default();
+        let known = known_regions(families);
         for family in families {
             let named = |table: &[(&str, &'static str)], ending: (&str, &'static str)| {
                 let name = family.name.as_str();
                 let found = table.iter().find(|(known, _)| *known == name);
                 found.map(|it| it.1).or_else(|| name.ends_with(ending.0).then_some(ending.1))
             };
-            let sum = || {
-                let values = family.series.iter().filter_map(|it| it.value.number());
-                values.filter(|value| value.is_finite()).reduce(|sum, value| sum + value)
-            };
             if family.name == STARTED {
-                health.started = sum();
+                let values = family.series.iter().filter_map(|it| it.value.number());
+                health.started = values.filter(|value| value.is_finite()).reduce(f64::add);
             } else if let Some(name) = named(&COUNTERS, COUNTER_ENDING) {
                 for metric in &family.series {
                     let key = (name, endpoint_of(&metric.labels));
                     if let Some(value) = metric.value.number().filter(|value| value.is_finite()) {
-                        let new = Growth { value: 0.0, changed: at, is_known: false, rate: None };
+                        let region = named_in(&known, &metric.labels).to_owned();
+                        let new =
+                            Growth { region, value: 0.0, changed: at, is_known: false, rate: None };
                         health.counters.entry(key).or_insert(new).value += value;
                     }
                 }
             } else if let Some(name) = named(&GAUGES, GAUGE_ENDING) {
-                sum().into_iter().for_each(|sum| *health.gauges.entry(name).or_default() += sum);
+                for metric in &family.series {
+                    if let Some(value) = metric.value.number().filter(|value| value.is_finite()) {
+                        let region = named_in(&known, &metric.labels).to_owned();
+                        *health.gauges.entry((name, region)).or_default() += value;
+                    }
+                }
             }
         }
         health
@@ -127,16 +139,31 @@ impl Health {
     }
 
     pub(super) fn gauge(&self, name: &str) -> Option<f64> {
-        self.gauges.get(name).copied()
+        let of_it = self.gauges.iter().filter(|(key, _)| key.0 == name);
+        of_it.map(|(_, value)| *value).reduce(f64::add)
     }
 
     /// All numbers by name, of counters their rates.
-    pub(crate) fn numbers(&self) -> BTreeMap<&'static str, f64> {
-        let mut numbers = self.gauges.clone();
-        for ((name, _), growth) in &self.counters {
-            growth.rate.into_iter().for_each(|rate| *numbers.entry(name).or_default() += rate);
+    pub(crate) fn numbers(&self) -> Numbers {
+        let mut all = Numbers::new();
+        for (name, number) in self.by_region().into_values().flatten() {
+            *all.entry(name).or_default() += number;
         }
-        numbers
+        all
+    }
+
+    /// All numbers of each region.
+    pub(crate) fn by_region(&self) -> BTreeMap<&str, Numbers> {
+        let mut all: BTreeMap<&str, Numbers> = BTreeMap::new();
+        for ((name, region), value) in &self.gauges {
+            *all.entry(region).or_default().entry(name).or_default() += value;
+        }
+        for ((name, _), Growth { region, rate, .. }) in &self.counters {
+            if let Some(rate) = rate {
+                *all.entry(region).or_default().entry(name).or_default() += rate;
+            }
+        }
+        all
     }
 
     /// Whether a process has started meanwhile. A process reports its start to a few milliseconds.

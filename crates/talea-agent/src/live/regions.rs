@@ -98,6 +98,12 @@ pub fn region_of(labels: &[Label]) -> &str {
     labels.first().map_or("", |first| &first.value)
 }
 
+/// The region that a series is of, among those of a page; empty if it names none of them.
+pub(super) fn named_in<'a>(known: &BTreeSet<String>, labels: &'a [Label]) -> &'a str {
+    let region = region_of(labels);
+    if known.contains(region) { region } else { "" }
+}
+
 /// The regions that an agent's page is of.
 pub(super) fn known_regions(families: &[Family]) -> BTreeSet<String> {
     let served = by_region(families, CREATED).into_keys();

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::regions::{known_regions, region_of};
+use super::regions::{known_regions, named_in, region_of};
 use talea_page::{Family, Kind, Label, Series};
 use talea_view::families::{Times, endpoint_of, is_of_endpoint, outcome_of, status_of};
 
@@ -42,6 +42,8 @@ pub enum Value {
 pub struct Counts {
     /// The family that the durations are from.
     pub(crate) family: Option<Arc<str>>,
+    /// The region that counts them, where series name it.
+    pub(crate) region: String,
     pub(crate) times: Times,
     pub(crate) statuses: BTreeMap<String, f64>,
     pub(crate) in_flight: Option<f64>,
@@ -92,6 +94,7 @@ impl Counts {
     /// Adds what another counts; requests in flight stay.
     pub(crate) fn add(&mut self, other: &Self) {
         self.family = other.family.clone().or(self.family.take());
+        self.region.clone_from(&other.region);
         self.times.add(&other.times);
         for (sums, others) in
             [(&mut self.statuses, &other.statuses), (&mut self.outcomes, &other.outcomes)]
@@ -111,6 +114,26 @@ impl Requests {
             all.add_region(families);
         }
         all
+    }
+
+    /// The series of a histogram that `is_wanted`, in its own unit, as one endpoint with the family's name.
+    pub(crate) fn of_histogram(
+        families: &[Family],
+        name: &str,
+        is_wanted: impl Fn(&Series) -> bool,
+    ) -> Self {
+        let mut series = BTreeMap::new();
+        let text: Arc<str> = name.into();
+        for family in families.iter().filter(|family| family.name == name) {
+            for metric in family.series.iter().filter(|metric| is_wanted(metric)) {
+                let Some(histogram) = metric.value.histogram() else { continue };
+                let mut times = Times::default();
+                times.add_histogram(histogram, 1.0);
+                let value = Value::Durations { family: Arc::clone(&text), status: None, times };
+                series.insert(key(family, metric), Counted::of(metric, value));
+            }
+        }
+        Self(BTreeMap::from([(name.to_owned(), series)]))
     }
 
     fn add_region(&mut self, families: &[Part<'_>]) {
@@ -179,8 +202,7 @@ fn by_region(families: &[Family]) -> BTreeMap<&str, Vec<Part<'_>>> {
     let mut all: BTreeMap<&str, Vec<Part<'_>>> = BTreeMap::new();
     for family in families.iter().filter(|family| is_of_requests(&family.name)) {
         for metric in family.series.iter().filter(|metric| is_of_endpoint(&metric.labels)) {
-            let region = region_of(&metric.labels);
-            let region = if known.len() > 1 && known.contains(region) { region } else { "" };
+            let region = if known.len() > 1 { named_in(&known, &metric.labels) } else { "" };
             let parts = all.entry(region).or_default();
             match parts.last_mut().filter(|last| std::ptr::eq(last.family, family)) {
                 Some(last) => last.metrics.push(metric),

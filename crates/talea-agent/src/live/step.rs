@@ -7,6 +7,7 @@ use super::health::Health;
 use super::reading::Reading;
 use super::regions::{KnownRegions, Regions};
 use super::requests::{Counts, Requests, family_of};
+use talea_page::Series;
 
 /// The most series whose counts are kept while they are missing.
 const MOST_HIDDEN: usize = 10_000;
@@ -43,7 +44,21 @@ impl Moment {
     pub(crate) fn of(reading: &Reading, before: Option<&Self>) -> Self {
         let mut health = Health::of(&reading.families, reading.ended);
         before.into_iter().for_each(|before| health.follow(&before.health));
-        let requests = Requests::of(&reading.families);
+        Self::with(Requests::of(&reading.families), health, reading, before)
+    }
+
+    /// The observations of a family's series that `is_wanted`, as if they were requests to one endpoint.
+    pub(crate) fn of_histogram(
+        family: &str,
+        is_wanted: impl Fn(&Series) -> bool,
+        reading: &Reading,
+        before: Option<&Self>,
+    ) -> Self {
+        let requests = Requests::of_histogram(&reading.families, family, is_wanted);
+        Self::with(requests, Health::default(), reading, before)
+    }
+
+    fn with(requests: Requests, health: Health, reading: &Reading, before: Option<&Self>) -> Self {
         let Reading { families, unix_millis, .. } = reading;
         let regions = KnownRegions::of(families, *unix_millis, before.map(|it| &it.regions));
         let unreadable = Regions::unreadable(families);
@@ -92,6 +107,9 @@ impl Step {
             let known = [&before.requests, &before.hidden].map(|it| it.0.get(name));
             let mut counts = Counts::default();
             for (key, series) in series {
+                if counts.region.is_empty() {
+                    now.regions.known(&series.region).clone_into(&mut counts.region);
+                }
                 let before = match &*series.region {
                     region if old.have(region) => Some(series),
                     region if new.have(region) => None,

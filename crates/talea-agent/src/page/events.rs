@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::feed::{Event, Feed, Latest, event};
+use super::query::Selection;
 use super::series::Follower;
 
 /// The most streams at once: connections for scrapes are left.
@@ -87,9 +88,15 @@ impl Streams {
     }
 
     /// The series of one family, for a client; `None` if there are too many streams.
-    pub(super) fn series(&self, feed: &Feed, client: IpAddr, family: String) -> Option<Stream> {
+    pub(super) fn series(
+        &self,
+        feed: &Feed,
+        client: IpAddr,
+        family: String,
+        wanted: Selection,
+    ) -> Option<Stream> {
         let (_, events) = feed.subscribe();
-        let mut follower = Follower::new(family);
+        let mut follower = Follower::new(family, wanted);
         let mut news = move |latest: &Latest| {
             let news = follower.next(latest);
             let series = (!news.series.is_empty()).then(|| event("series", &news.series));

@@ -41,11 +41,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How many wait at most.
 const WAITING: usize = 64;
 
+/// What a page says of its service that does not change.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Of which service it is, for people.
+    pub title: String,
+    /// The address of a trace, with `{trace_id}` in the place of its number.
+    pub trace_url: Option<String>,
+    /// The label that distinguishes regions, if there are several.
+    pub region_label: Option<String>,
+}
+
 /// The data of a live page. Readings are added by one thread, and given to any number of browsers.
 #[derive(Debug)]
 pub struct Feed {
-    /// Of which service, for people.
-    title: String,
+    about: About,
     /// Distinguishes this feed from those before and after it.
     run: String,
     history: Mutex<History>,
@@ -120,9 +130,9 @@ pub(super) fn event(name: &str, data: &impl Serialize) -> Bytes {
 }
 
 impl Feed {
-    pub fn new(title: String, history: History) -> Arc<Self> {
+    pub fn new(about: About, history: History) -> Arc<Self> {
         Arc::new(Self {
-            title,
+            about,
             run: format!("{:016x}", fastrand::u64(..)),
             history: Mutex::new(history),
             state: Mutex::default(),
@@ -268,7 +278,7 @@ impl Feed {
             "version": 1,
             "run": self.run,
             "program": concat!("talea ", env!("CARGO_PKG_VERSION")),
-            "title": self.title,
+            "title": self.about.title,
             "step": 1,
             "seconds": seconds.as_secs(),
             "minutes": minutes.as_secs(),
@@ -282,6 +292,8 @@ impl Feed {
             "faults": state.faults,
             "agentFaults": state.agent_faults,
             "study": state.study,
+            "traceUrl": self.about.trace_url,
+            "regionLabel": self.about.region_label,
             "history": true,
         });
         (event("hello", &hello), events)
@@ -494,7 +506,7 @@ pub(crate) mod tests {
         for is_agent in [true, false] {
             let minute = Duration::from_secs(60);
             let history = History::new(Extent { seconds: minute, minutes: minute, bytes: 1 << 20 });
-            let feed = Feed::new(String::new(), history);
+            let feed = Feed::new(About::default(), history);
             if is_agent {
                 feed.find_changes();
             }
@@ -532,7 +544,7 @@ pub(crate) mod tests {
     fn a_wall_clock_that_was_set_is_a_mark_and_one_that_drifts_is_none() {
         let minute = Duration::from_secs(60);
         let history = History::new(Extent { seconds: minute, minutes: minute, bytes: 1 << 20 });
-        let feed = Feed::new(String::new(), history);
+        let feed = Feed::new(About::default(), history);
         for (second, unix_millis) in
             [(1, 1_000_000), (2, 1_001_500), (3, 1_002_000), (4, 4_603_000), (9, 1_008_000)]
         {
@@ -552,7 +564,7 @@ pub(crate) mod tests {
     fn how_a_process_ended_is_said_with_its_death_also_if_it_is_known_later() {
         let minute = Duration::from_secs(60);
         let history = History::new(Extent { seconds: minute, minutes: minute, bytes: 1 << 20 });
-        let feed = Feed::new(String::new(), history);
+        let feed = Feed::new(About::default(), history);
         let process = |pid| Process {
             region: "shop".to_owned(),
             pid,

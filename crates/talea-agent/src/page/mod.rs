@@ -21,7 +21,7 @@ mod series;
 pub use self::assets::add_safety;
 #[cfg(test)]
 pub(crate) use self::feed::tests::add_second;
-pub use self::feed::{Feed, Recorded, now};
+pub use self::feed::{About, Feed, Recorded, now};
 pub use self::process::Process;
 pub use self::query::parameters;
 pub use self::routes::{PAST_IS_BUSY, busy, routes};

@@ -24,13 +24,13 @@ pub(super) struct Numbering {
     of_buckets: HashMap<(u64, Option<u64>), usize>,
 }
 
-/// An endpoint: its number, its name, and the family that it was found in.
+/// An endpoint: its number, its name, the family that it was found in, and its region, where series name it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Endpoint(usize, Arc<str>, Arc<str>);
+pub(super) struct Endpoint(usize, Arc<str>, Arc<str>, Arc<str>);
 
 impl Serialize for Endpoint {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        (self.0, &*self.1, &*self.2).serialize(to)
+        (self.0, &*self.1, &*self.2, &*self.3).serialize(to)
     }
 }
 
@@ -39,16 +39,21 @@ impl Serialize for Endpoint {
 pub(super) struct Bucket(usize, f64, Option<f64>);
 
 impl Numbering {
-    pub(super) fn endpoint(&mut self, name: &str, family: Option<&Arc<str>>) -> usize {
+    pub(super) fn endpoint(
+        &mut self,
+        name: &str,
+        family: Option<&Arc<str>>,
+        region: &str,
+    ) -> usize {
         if let Some(&number) = self.of_endpoints.get(name) {
             return number;
         }
         if self.endpoints.len() + 1 >= MOST_ENDPOINTS && name != FURTHER {
-            return self.endpoint(FURTHER, None);
+            return self.endpoint(FURTHER, None, "");
         }
         let (number, name) = (self.endpoints.len(), Arc::<str>::from(name));
         let family = family.map_or_else(|| Arc::from(""), Arc::clone);
-        self.endpoints.push(Endpoint(number, Arc::clone(&name), family));
+        self.endpoints.push(Endpoint(number, Arc::clone(&name), family, Arc::from(region)));
         self.of_endpoints.insert(name, number);
         number
     }
@@ -89,7 +94,7 @@ mod tests {
         let mut numbering = Numbering::default();
         for round in 0..2 {
             for number in 0..MOST_ENDPOINTS * 2 {
-                let found = numbering.endpoint(&format!("GET /{number}"), None);
+                let found = numbering.endpoint(&format!("GET /{number}"), None, "");
                 assert_eq!(found, number.min(MOST_ENDPOINTS - 1), "round {round}");
             }
             for number in 0..MOST_BUCKETS * 2 {

@@ -23,7 +23,10 @@ pub(super) struct Point {
     #[serde(rename = "e")]
     endpoints: Vec<Requests>,
     #[serde(rename = "h")]
-    health: BTreeMap<&'static str, Number>,
+    health: Numbers,
+    /// The same of each region, if there are several.
+    #[serde(rename = "hr", skip_serializing_if = "BTreeMap::is_empty")]
+    health_by_region: BTreeMap<String, Numbers>,
     /// The requests of a load as its clients saw them.
     #[serde(rename = "c", skip_serializing_if = "Option::is_none")]
     clients: Option<Requests>,
@@ -34,6 +37,12 @@ pub(super) struct Point {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) marks: Vec<Mark>,
 }
+
+/// Numbers by name.
+type Numbers = BTreeMap<&'static str, Number>;
+
+/// The most regions whose numbers are sent.
+const REGIONS: usize = 100;
 
 /// The requests to an endpoint: its number, their count, the sum of their seconds, those in flight at the
 /// end, the counts by status, the numbers and counts of buckets in turn, the counts by outcome.
@@ -87,31 +96,38 @@ impl Point {
                 || counts.statuses.values().chain(counts.outcomes.values()).any(|it| *it > 0.0);
             let is_in_flight = counts.in_flight.is_some_and(|number| number != 0.0);
             if has_grown || is_in_flight || before.is_some_and(|number| number != 0.0) {
-                let number = numbering.endpoint(name, counts.family.as_ref());
+                let number = numbering.endpoint(name, counts.family.as_ref(), &counts.region);
                 endpoints.push(Requests::of(number as i64, counts, numbering));
             }
         }
         // An endpoint that is gone has nothing in flight any more.
         let gone = in_flight.0.iter().filter(|it| *it.1 != 0.0 && !step.grown.contains_key(it.0));
         for (name, _) in gone {
-            let number = numbering.endpoint(name, None);
+            let number = numbering.endpoint(name, None, "");
             endpoints.push(Requests::of(number as i64, &Counts::default(), numbering));
         }
         *in_flight = InFlight::at_the_end_of(step);
-        let numbers = step.health.numbers().into_iter();
+        let by_region = step.health.by_region().into_iter().filter(|it| !it.0.is_empty());
+        let by_region = by_region.map(|(region, numbers)| (region.to_owned(), shown(numbers)));
+        let by_region: BTreeMap<String, Numbers> = by_region.take(REGIONS).collect();
         Self {
             unix_millis,
             seconds: Number(seconds),
             uncertainty: Number(step.uncertainty.as_secs_f64()),
             steps,
             endpoints,
-            health: numbers.map(|(name, number)| (name, Number(number))).collect(),
+            health: shown(step.health.numbers()),
+            health_by_region: if by_region.len() > 1 { by_region } else { BTreeMap::new() },
             clients: clients.map(|counts| Requests::of(-1, counts, numbering)),
             new_endpoints: Vec::new(),
             new_buckets: Vec::new(),
             marks: Vec::new(),
         }
     }
+}
+
+fn shown(numbers: BTreeMap<&'static str, f64>) -> Numbers {
+    numbers.into_iter().map(|(name, number)| (name, Number(number))).collect()
 }
 
 /// How many requests each endpoint had in flight when it was shown last, as far as that is known.

@@ -2,6 +2,10 @@
 
 use std::collections::HashMap;
 
+use crate::live::region_of;
+use talea_page::Label;
+use talea_view::families::endpoint_of;
+
 /// The most bins that a range is given in.
 const MOST_BINS: i64 = 480;
 const USUAL_BINS: i64 = 240;
@@ -13,6 +17,39 @@ const FURTHEST: i64 = 1 << 50;
 pub fn parameters(query: Option<String>) -> HashMap<String, String> {
     let query = query.unwrap_or_default();
     form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+}
+
+/// Some series of a family.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Selection {
+    /// Those of one region alone.
+    region: Option<String>,
+    /// Those of one endpoint alone.
+    endpoint: Option<String>,
+    /// Those with these labels alone.
+    labels: Vec<(String, String)>,
+}
+
+impl Selection {
+    /// Reads `region`, `endpoint` and `label.NAME`.
+    pub(super) fn of(query: &HashMap<String, String>) -> Self {
+        let labels = query.iter().filter_map(|(name, value)| {
+            Some((name.strip_prefix("label.")?.to_owned(), value.clone()))
+        });
+        Self {
+            region: query.get("region").cloned(),
+            endpoint: query.get("endpoint").cloned(),
+            labels: labels.collect(),
+        }
+    }
+
+    pub(super) fn has(&self, labels: &[Label]) -> bool {
+        self.region.as_ref().is_none_or(|region| region_of(labels) == region)
+            && self.endpoint.as_ref().is_none_or(|endpoint| endpoint_of(labels) == *endpoint)
+            && self.labels.iter().all(|(name, value)| {
+                labels.iter().any(|label| label.name == *name && label.value == *value)
+            })
+    }
 }
 
 /// A part of the past, in bins.

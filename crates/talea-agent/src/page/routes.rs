@@ -16,9 +16,9 @@ use serde_json::json;
 use super::assets::{self, Asset};
 use super::events::{Stream, Streams};
 use super::feed::{Feed, now};
-use super::query::{TimeRange, parameters};
+use super::query::{Selection, TimeRange, parameters};
 use super::range::Range;
-use super::series::{SeriesRange, families};
+use super::series::{SeriesRange, exemplars, families};
 
 #[derive(Clone, Debug)]
 struct Shared {
@@ -42,6 +42,7 @@ pub fn routes(feed: Arc<Feed>) -> Router {
         .route("/live/range", get(range))
         .route("/live/families", get(list))
         .route("/live/series", get(series))
+        .route("/live/exemplars", get(latest_exemplars))
         .route("/live/series/events", get(series_events))
         .with_state(shared)
 }
@@ -55,10 +56,10 @@ async fn series_events(
     client: Client,
     RawQuery(query): RawQuery,
 ) -> Response {
-    match parameters(query).get("family") {
-        Some(family) => stream(shared.streams.series(&shared.feed, client.0.ip(), family.clone())),
-        None => bad(NO_FAMILY),
-    }
+    let query = parameters(query);
+    let Some(family) = query.get("family").cloned() else { return bad(NO_FAMILY) };
+    let wanted = Selection::of(&query);
+    stream(shared.streams.series(&shared.feed, client.0.ip(), family, wanted))
 }
 
 const NO_FAMILY: &str = "family: found nothing, expected the name of a family";
@@ -84,8 +85,13 @@ async fn range(
     RawQuery(query): RawQuery,
     asked: HeaderMap,
 ) -> Response {
-    past(shared, client, &parameters(query), asked, |feed, span| json_of(&Range::of(feed, span)))
-        .await
+    let query = parameters(query);
+    let (family, wanted) = (query.get("family").cloned(), Selection::of(&query));
+    past(shared, client, &query, asked, move |feed, span| match family {
+        Some(family) => json_of(&Range::of_histogram(feed, &family, &wanted, span)),
+        None => json_of(&Range::of(feed, span)),
+    })
+    .await
 }
 
 async fn series(
@@ -96,8 +102,9 @@ async fn series(
 ) -> Response {
     let query = parameters(query);
     let Some(family) = query.get("family").cloned() else { return bad(NO_FAMILY) };
+    let wanted = Selection::of(&query);
     past(shared, client, &query, asked, move |feed: &Feed, span| {
-        json_of(&SeriesRange::of(feed, &family, span))
+        json_of(&SeriesRange::of(feed, &family, &wanted, span))
     })
     .await
 }
@@ -123,10 +130,26 @@ async fn past(
     answer.await.unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
 }
 
-async fn list(State(shared): State<Shared>, asked: HeaderMap) -> Response {
-    let latest = shared.feed.latest();
-    let all = json!({ "t": latest.unix_millis, "families": families(&latest) });
+async fn list(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+    asked: HeaderMap,
+) -> Response {
+    let (latest, wanted) = (shared.feed.latest(), Selection::of(&parameters(query)));
+    let all = json!({ "t": latest.unix_millis, "families": families(&latest, &wanted) });
     json_answer(json_of(&all), &asked)
+}
+
+async fn latest_exemplars(
+    State(shared): State<Shared>,
+    RawQuery(query): RawQuery,
+    asked: HeaderMap,
+) -> Response {
+    let query = parameters(query);
+    let Some(family) = query.get("family") else { return bad(NO_FAMILY) };
+    let latest = shared.feed.latest();
+    let all = exemplars(&latest, family, &Selection::of(&query));
+    json_answer(json_of(&json!({ "t": latest.unix_millis, "exemplars": all })), &asked)
 }
 
 fn json_of(value: &impl Serialize) -> Vec<u8> {

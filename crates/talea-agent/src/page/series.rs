@@ -1,21 +1,24 @@
 //! All families, and the series of one of them.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde::Serialize;
 
 use super::feed::{Feed, Latest};
 use super::point::Number;
-use super::query::TimeRange;
+use super::query::{Selection, TimeRange};
 use super::range::replay;
 use crate::live::{KnownRegions, is_of_marks, region_of};
-use talea_page::{Family, Kind, Label, Series, Value};
+use talea_page::{Exemplar, Family, Kind, Label, Series, Value};
 
 /// The most series of a family that are shown.
 const MOST_SERIES: usize = 100;
+/// The most exemplars of a family that are shown.
+const MOST_EXEMPLARS: usize = 50;
 /// The most series of a family that are followed, and of which the latest values are kept.
 const MOST_READ: usize = 1_000;
 const MOST_KEPT: usize = 10_000;
@@ -28,11 +31,17 @@ pub(super) struct FamilyFacts<'a> {
     help: &'a str,
     series: usize,
     labels: Vec<String>,
+    /// Whether it is a histogram with native buckets alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    native: bool,
 }
 
 /// The families of the latest page, by name.
-pub(super) fn families(latest: &Latest) -> Vec<FamilyFacts<'_>> {
-    let mut all: Vec<FamilyFacts<'_>> = latest.families.iter().flat_map(shown).map(facts).collect();
+pub(super) fn families<'a>(latest: &'a Latest, wanted: &Selection) -> Vec<FamilyFacts<'a>> {
+    let of_page = latest.families.iter().flat_map(|family| shown(family, wanted));
+    // A family that no region uses yet has no series.
+    let has_series = |it: &FamilyFacts<'_>| it.series > 0 || *wanted == Selection::default();
+    let mut all: Vec<FamilyFacts<'_>> = of_page.map(facts).filter(has_series).collect();
     all.sort_by(|one, other| one.name.cmp(&other.name));
     all
 }
@@ -50,6 +59,7 @@ fn facts(family: Shown<'_>) -> FamilyFacts<'_> {
         help: family.help,
         series: family.values.len(),
         labels,
+        native: family.is_native,
     }
 }
 
@@ -60,12 +70,14 @@ struct Shown<'a> {
     help: &'a str,
     /// Whether increases are shown rather than values.
     only_grows: bool,
+    is_native: bool,
     values: Vec<(Cow<'a, [Label]>, f64)>,
 }
 
 /// The families that are shown of one: of a histogram, how much was observed; of a summary, its quantiles, and as
 /// counters its observations and their sum, as Prometheus stores them.
-fn shown(family: &Family) -> Vec<Shown<'_>> {
+fn shown<'a>(family: &'a Family, wanted: &Selection) -> Vec<Shown<'a>> {
+    let all = family.series.iter().filter(|series| wanted.has(&series.labels));
     let of = |ending: &str, kind, only_grows, values| Shown {
         name: if ending.is_empty() {
             Cow::Borrowed(&*family.name)
@@ -75,14 +87,15 @@ fn shown(family: &Family) -> Vec<Shown<'_>> {
         kind,
         help: &family.help,
         only_grows,
+        is_native: is_native(family),
         values,
     };
     if family.kind != Kind::Summary {
-        let values = family.series.iter().filter_map(value).collect();
+        let values = all.filter_map(value).collect();
         return vec![of("", kind(family.kind), family.kind.only_grows(), values)];
     }
     let (mut quantiles, mut counts, mut sums) = (Vec::new(), Vec::new(), Vec::new());
-    for series in &family.series {
+    for series in all {
         let Some(summary) = series.value.summary() else { continue };
         let labels = Cow::Borrowed(&series.labels[..]);
         counts.push((labels.clone(), summary.count as f64));
@@ -95,6 +108,12 @@ fn shown(family: &Family) -> Vec<Shown<'_>> {
     }
     let quantiles = of("", "summary", false, quantiles);
     vec![quantiles, of("_count", "counter", true, counts), of("_sum", "counter", true, sums)]
+}
+
+/// Whether Prometheus has a family's buckets only as a native histogram.
+fn is_native(family: &Family) -> bool {
+    let mut histograms = family.series.iter().filter_map(|series| series.value.histogram());
+    histograms.next().is_some_and(|first| first.native.is_some() && !first.has_classic())
 }
 
 /// Whether the families that are shown of one may include that of a name.
@@ -166,6 +185,36 @@ struct SeriesValues {
     values: Vec<Option<Number>>,
 }
 
+/// An exemplar of a series.
+#[derive(Debug, Serialize)]
+pub(super) struct ExemplarFacts {
+    labels: Vec<(String, String)>,
+    exemplar: Vec<(String, String)>,
+    value: Number,
+    /// In milliseconds since 1970.
+    t: Option<i64>,
+}
+
+/// The latest exemplars of a family.
+pub(super) fn exemplars(latest: &Latest, name: &str, wanted: &Selection) -> Vec<ExemplarFacts> {
+    let of_name = latest.families.iter().filter(|family| family.name == name);
+    let series = of_name.flat_map(|family| &family.series).filter(|it| wanted.has(&it.labels));
+    let mut all: Vec<(&Series, &Exemplar)> =
+        series.flat_map(|series| series.exemplars().map(move |it| (series, it))).collect();
+    all.sort_by_key(|(_, exemplar)| Reverse(exemplar.time));
+    all.truncate(MOST_EXEMPLARS);
+    let facts = all.into_iter().map(|(series, Exemplar { labels, value, time })| {
+        let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        ExemplarFacts {
+            labels: pairs(&series.labels),
+            exemplar: pairs(labels),
+            value: Number(*value),
+            t: since.and_then(|since| i64::try_from(since.as_millis()).ok()),
+        }
+    });
+    facts.collect()
+}
+
 /// A series in the making.
 #[derive(Debug, Default)]
 struct Line {
@@ -176,7 +225,7 @@ struct Line {
 }
 
 impl SeriesRange {
-    pub(super) fn of(feed: &Feed, name: &str, span: TimeRange) -> Self {
+    pub(super) fn of(feed: &Feed, name: &str, wanted: &Selection, span: TimeRange) -> Self {
         let stretch = feed.between(span.from, span.to);
         let mut lines: BTreeMap<u64, Line> = BTreeMap::new();
         // The number, the end and the length of each bin.
@@ -199,7 +248,8 @@ impl SeriesRange {
                     }
                 }
                 let bin = bins.len().checked_sub(1);
-                for family in families.iter().flat_map(shown).filter(|it| it.name == name) {
+                let all = families.iter().flat_map(|family| shown(family, wanted));
+                for family in all.filter(|it| it.name == name) {
                     found = family.kind;
                     for (labels, value) in &family.values {
                         let line = lines.entry(number_of(labels)).or_default();
@@ -268,6 +318,7 @@ impl Line {
 #[derive(Debug)]
 pub(super) struct Follower {
     family: String,
+    wanted: Selection,
     only_grows: bool,
     last: BTreeMap<u64, f64>,
     began: bool,
@@ -300,9 +351,9 @@ pub(super) struct Values {
 }
 
 impl Follower {
-    pub(super) fn new(family: String) -> Self {
+    pub(super) fn new(family: String, wanted: Selection) -> Self {
         let (last, regions) = (BTreeMap::new(), KnownRegions::default());
-        Self { family, only_grows: false, last, began: false, regions, at: Duration::ZERO }
+        Self { family, wanted, only_grows: false, last, began: false, regions, at: Duration::ZERO }
     }
 
     /// The changes since the page before. Increases of series that only grow; values of others, NaN once they are
@@ -316,7 +367,7 @@ impl Follower {
             now.clone_from(&self.last);
         }
         for family in latest.families.iter().filter(|it| may_show(&it.name, &self.family)) {
-            for family in shown(family).iter().filter(|it| it.name == self.family) {
+            for family in shown(family, &self.wanted).iter().filter(|it| it.name == self.family) {
                 self.only_grows = family.only_grows;
                 // The others are left out; their number is known from the list.
                 for (labels, value) in family.values.iter().take(MOST_READ) {
@@ -367,7 +418,7 @@ mod tests {
 
     #[test]
     fn a_wall_clock_that_is_set_changes_no_rate() {
-        let mut follower = Follower::new("orders_total".to_owned());
+        let mut follower = Follower::new("orders_total".to_owned(), Selection::default());
         for (second, unix_millis, length) in
             [(5, 5_000, "0"), (6, 3_606_000, "1"), (8, 8_000, "2"), (9, 9_000, "1")]
         {
@@ -386,7 +437,8 @@ mod tests {
         let range = serde_json::to_value(Range::of(&feed, span)).unwrap();
         let points = range["points"].as_array().unwrap().iter();
         let points: Vec<_> = points.map(|it| (&it["t"], &it["e"][0][1])).collect();
-        let series = SeriesRange::of(&feed, "http_request_duration_seconds", span);
+        let series =
+            SeriesRange::of(&feed, "http_request_duration_seconds", &Selection::default(), span);
         let series = serde_json::to_value(series).unwrap();
         let [times, values] = [&series["times"], &series["series"][0]["values"]];
         let pairs = times.as_array().unwrap().iter().zip(values.as_array().unwrap());
@@ -397,7 +449,7 @@ mod tests {
 
     #[test]
     fn what_a_series_had_when_its_region_was_found_is_no_increase() {
-        let mut follower = Follower::new("orders_total".to_owned());
+        let mut follower = Follower::new("orders_total".to_owned(), Selection::default());
         let of = |created: u32, count: u32| {
             gauge(CREATED, &[("region=\"shop\"", created)])
                 + &counter("orders_total", &[("", count)])
@@ -416,7 +468,7 @@ mod tests {
 
     #[test]
     fn a_label_with_the_name_of_a_new_region_makes_no_increase() {
-        let mut follower = Follower::new("orders_total".to_owned());
+        let mut follower = Follower::new("orders_total".to_owned(), Selection::default());
         let orders = counter("orders_total", &[("region=\"web\",upstream=\"api\"", 5_000)]);
         let web = ("region=\"web\"", 50);
         for created in [&[web][..], &[web, ("region=\"api\"", 101)]] {
@@ -428,7 +480,7 @@ mod tests {
 
     #[test]
     fn a_series_of_a_region_that_could_not_be_read_counts_on_from_what_it_had() {
-        let mut follower = Follower::new("orders_total".to_owned());
+        let mut follower = Follower::new("orders_total".to_owned(), Selection::default());
         let unreadable = &gauge(UP, &[("", 0)]);
         let of = |count| counter("orders_total", &[("", count)]);
         let mut grown = Vec::new();
@@ -441,7 +493,7 @@ mod tests {
 
     #[test]
     fn a_gauge_that_is_missing_or_no_number_has_no_value() {
-        let mut follower = Follower::new("level".to_owned());
+        let mut follower = Follower::new("level".to_owned(), Selection::default());
         let of = |value| gauge("level", &[("", value)]);
         let mut next = |page: &str| {
             let values = follower.next(&latest(0, 0, page)).values.values;
@@ -474,7 +526,7 @@ mod tests {
             )
         };
         let latest = [10, 13].map(|count| latest(count, 0, &page(count)));
-        let listed: Vec<String> = families(&latest[0])
+        let listed: Vec<String> = families(&latest[0], &Selection::default())
             .iter()
             .map(|it| format!("{} {} {}", it.name, it.kind, it.series))
             .collect();
@@ -487,7 +539,7 @@ mod tests {
             ("gc_seconds_count", ["[]", "[3]"]),
             ("gc_seconds_sum", ["[]", "[6]"]),
         ] {
-            let mut follower = Follower::new(name.to_owned());
+            let mut follower = Follower::new(name.to_owned(), Selection::default());
             for (latest, shown) in latest.iter().zip(shown) {
                 let values = follower.next(latest).values.values;
                 let values: Vec<Number> = values.into_iter().map(|it| it.1).collect();
@@ -495,7 +547,7 @@ mod tests {
             }
             let feed = feed((0u64..3).map(|second| (second as i64, second, page(second + 1))));
             let span = TimeRange { from: 1_000, to: 3_000, bin: 1_000 };
-            let range = SeriesRange::of(&feed, name, span);
+            let range = SeriesRange::of(&feed, name, &Selection::default(), span);
             let found: Vec<f64> = range.series[0].values.iter().flatten().map(|it| it.0).collect();
             let expected =
                 [("gc_seconds", 0.25), ("gc_seconds_count", 1.0), ("gc_seconds_sum", 2.0)];
@@ -505,5 +557,39 @@ mod tests {
                 "{name}: {found:?}"
             );
         }
+    }
+
+    #[test]
+    fn the_explorer_of_one_region_has_its_families_series_and_exemplars_alone() {
+        let page = "# TYPE up_total counter\nup_total{region=\"a\"} 1\nup_total{region=\"b\"} 2\n\
+            # TYPE only_b gauge\nonly_b{region=\"b\"} 3\n\
+            # TYPE d_seconds histogram\n\
+            d_seconds_bucket{region=\"a\",le=\"+Inf\"} 1 # {trace_id=\"17\"} 0.5 20\n\
+            d_seconds_count{region=\"a\"} 1\nd_seconds_sum{region=\"a\"} 0.5\n\
+            d_seconds_bucket{region=\"b\",le=\"+Inf\"} 1 # {trace_id=\"18\"} 0.7 30\n\
+            d_seconds_count{region=\"b\"} 1\nd_seconds_sum{region=\"b\"} 0.7\n# EOF\n";
+        let latest = latest(1, 1_000, page);
+        let of = |region: Option<&str>| {
+            let query = region.map(|it| ("region".to_owned(), it.to_owned()));
+            Selection::of(&query.into_iter().collect())
+        };
+        let listed = |region| {
+            let wanted = of(region);
+            let all = families(&latest, &wanted).into_iter();
+            all.map(|it| format!("{} {}", it.name, it.series)).collect::<Vec<String>>()
+        };
+        assert_eq!(listed(None), ["d_seconds 2", "only_b 1", "up_total 2"]);
+        assert_eq!(listed(Some("a")), ["d_seconds 1", "up_total 1"]);
+        assert_eq!(listed(Some("gone")), [""; 0]);
+        let traces = |region| {
+            let all = serde_json::to_value(exemplars(&latest, "d_seconds", &of(region))).unwrap();
+            let all = all.as_array().unwrap().iter();
+            all.map(|it| format!("{} {} {}", it["exemplar"][0][1], it["value"], it["t"]))
+                .collect::<Vec<String>>()
+        };
+        assert_eq!(traces(None), ["\"18\" 0.7 30000", "\"17\" 0.5 20000"]);
+        assert_eq!(traces(Some("a")), ["\"17\" 0.5 20000"]);
+        let mut follower = Follower::new("up_total".to_owned(), of(Some("b")));
+        assert_eq!(follower.next(&latest).series.len(), 1);
     }
 }

@@ -148,14 +148,14 @@ mod tests {
     use super::*;
     use crate::change::tests::pages;
     use crate::history::{Extent, History};
-    use crate::page::add_second;
+    use crate::page::{About, add_second};
 
     #[test]
     fn an_endpoint_has_a_series_while_it_is_otherwise_than_usual() {
         let registry = Registry::for_test().unwrap();
         let minute = Duration::from_secs(60);
         let history = History::new(Extent { seconds: minute, minutes: minute, bytes: 1 << 20 });
-        let feed = Feed::new(String::new(), history);
+        let feed = Feed::new(About::default(), history);
         feed.find_changes();
         changes(&registry, feed.clone()).unwrap();
         let since = "talea_agent_endpoint_changed_timestamp_seconds{endpoint=\"GET /search\",change=\"slower\"} 1120";

@@ -80,6 +80,7 @@ fn policy() -> HeaderValue {
 mod tests {
     use super::*;
     use crate::history::{Extent, History};
+    use crate::page::About;
     use crate::serve::Sources;
 
     #[test]
@@ -90,7 +91,7 @@ mod tests {
         runtime.block_on(async {
             let second = Duration::from_secs(1);
             let extent = Extent { seconds: second, minutes: second, bytes: 1 << 20 };
-            let feed = Feed::new(String::new(), History::new(extent));
+            let feed = Feed::new(About::default(), History::new(extent));
             let agent = Agent::new(Sources::default(), Vec::new(), None).unwrap();
             let client = SocketAddr::from(([127, 0, 0, 1], 1));
             let turn = feed.turn(client.ip()).await.unwrap();

@@ -154,6 +154,7 @@ mod tests {
 
     use super::*;
     use crate::history::{Extent, History};
+    use crate::page::About;
     use crate::serve::sources::Sources;
 
     fn left_out(counts: &[(&str, u64)]) -> Vec<String> {
@@ -202,7 +203,7 @@ mod tests {
         let agent = Agent::new(sources, owners, None).unwrap();
         let second = Duration::from_secs(1);
         let extent = Extent { seconds: second, minutes: second, bytes: 1 << 20 };
-        let mut recorder = Recorder::new(&agent, Feed::new(String::new(), History::new(extent)));
+        let mut recorder = Recorder::new(&agent, Feed::new(About::default(), History::new(extent)));
         let mut recorded = || {
             recorder.record();
             let families = recorder.scraper.page().parts().flat_map(|part| part.families());

@@ -50,7 +50,9 @@ pub(crate) struct RegionFamilies {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct RegionSource {
-    /// The file of a region, as in TALEA_REGION; no symbolic link is followed
+    /// The file of a region, as in TALEA_REGION, of which no symbolic link is followed; or the number of a
+    /// process, as with --pid
+    #[arg(value_name = "REGION|PID")]
     pub region: Option<PathBuf>,
     /// A running process whose region is in its memory and not in a file
     #[arg(long)]
@@ -155,6 +157,10 @@ pub(crate) struct ServeArguments {
     /// The label that distinguishes regions [default: region; no label for a single region]
     #[arg(long, value_name = "NAME", value_parser = region_label)]
     pub region_label: Option<String>,
+    /// The address of a trace in the tool that shows traces, with {trace_id} in the place of its number, such as
+    /// https://traces.example/trace/{trace_id}; the live page links exemplars to it
+    #[arg(long, value_name = "URL", value_parser = trace_url)]
+    pub trace_url: Option<String>,
     /// Keep the history in this file too, so that it outlives the agent. It takes at most three times the
     /// memory. Regions are served also if the file cannot be used
     #[arg(long, value_name = "FILE")]
@@ -223,6 +229,19 @@ fn host(text: &str) -> Result<String, String> {
     let host = text.parse::<Authority>().ok().filter(|it| it.as_str() == it.host());
     let host = host.ok_or("expected a name or an address, without a port")?;
     Ok(host.host().trim_end_matches('.').to_owned())
+}
+
+/// A template, in which the number of a trace stands after the host: an exemplar may come from anyone.
+fn trace_url(text: &str) -> Result<String, String> {
+    const EXPECTED: &str = "expected http:// or https:// with a host, and {trace_id} after it, such as \
+         https://traces.example/trace/{trace_id}";
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    let (host, path) = rest.and_then(|rest| rest.split_once('/')).ok_or(EXPECTED)?;
+    let is_plain = !text.chars().any(|it| it.is_whitespace() || it.is_control());
+    match host.parse::<Authority>().is_ok() && path.contains("{trace_id}") && is_plain {
+        true => Ok(text.to_owned()),
+        false => Err(EXPECTED.to_owned()),
+    }
 }
 
 fn region_label(text: &str) -> Result<String, String> {
@@ -300,4 +319,30 @@ pub(crate) struct PostmortemArguments {
     /// Also write a page, one file that needs no network and no script
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::trace_url;
+
+    #[test]
+    fn a_template_of_traces_is_one_whose_host_no_exemplar_can_choose() {
+        for (text, is_fit) in [
+            ("https://traces.example/trace/{trace_id}", true),
+            ("http://127.0.0.1:16686/trace/{trace_id}?uiFind=a", true),
+            ("https://grafana.example/explore?id={trace_id}", true),
+            ("javascript:alert({trace_id})", false),
+            ("javascript://a/{trace_id}", false),
+            ("data:text/html,{trace_id}", false),
+            ("//traces.example/{trace_id}", false),
+            ("https://{trace_id}/", false),
+            ("https://{trace_id}.example/{trace_id}", false),
+            ("https:///{trace_id}", false),
+            ("https://traces.example/", false),
+            ("https://traces.example/{trace_id} x", false),
+            ("HTTPS:traces.example/{trace_id}", false),
+        ] {
+            assert_eq!(trace_url(text).is_ok(), is_fit, "{text}");
+        }
+    }
 }

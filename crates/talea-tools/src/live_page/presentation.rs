@@ -16,7 +16,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use talea_agent::history::{Extent, History};
 use talea_agent::live::answered;
-use talea_agent::page::{Feed, Recorded, add_safety, now, routes};
+use talea_agent::page::{About, Feed, Recorded, add_safety, now, routes};
 use talea_agent::web::{Hosts, check_host};
 use talea_study::study::{CaseResult, Scraper, Watcher};
 use talea_view::families::Between;
@@ -106,7 +106,8 @@ impl Presentation {
     /// # Errors
     /// When the address cannot be listened on.
     pub(crate) fn start(address: SocketAddr, title: &str) -> Result<Self> {
-        let feed = Feed::new(title.to_owned(), History::new(EXTENT));
+        let feed =
+            Feed::new(About { title: title.to_owned(), ..About::default() }, History::new(EXTENT));
         let stage = Arc::new(Stage { feed: feed.clone(), scene: Mutex::default() });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let server = {
