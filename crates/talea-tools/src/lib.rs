@@ -89,7 +89,7 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             #[cfg(target_os = "linux")]
             Command::Run(_) => unreachable!("it was run before"),
             #[cfg(target_os = "linux")]
-            Command::Serve(arguments) => serve_command::run(arguments, stop).await,
+            Command::Serve(arguments) => serve_command::run(*arguments, stop).await,
             #[cfg(all(target_os = "linux", feature = "top"))]
             Command::Top(arguments) => top::run(arguments, stop).await,
             #[cfg(target_os = "linux")]

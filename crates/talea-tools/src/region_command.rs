@@ -12,7 +12,10 @@ use talea_view::screen;
 impl RegionSource {
     pub(crate) fn place(&self) -> Result<RegionPlace> {
         match (&self.region, self.pid) {
-            (Some(path), None) => Ok(RegionPlace::File(path.clone())),
+            (Some(path), None) => {
+                let number = path.to_str().and_then(|text| text.parse().ok());
+                Ok(number.map_or_else(|| RegionPlace::File(path.clone()), RegionPlace::Process))
+            }
             (None, Some(pid)) => Ok(RegionPlace::Process(pid)),
             _ => bail!("found no region, or two; name a file, or a process with --pid"),
         }

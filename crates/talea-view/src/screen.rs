@@ -5,7 +5,9 @@ use std::io::{self, ErrorKind, Write};
 
 use anyhow::{Context, Result};
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, Table, TableComponent, Width,
+};
 use serde::Serialize;
 
 use crate::printable;
@@ -42,6 +44,28 @@ pub fn note(text: impl Display) {
 
 fn lines(text: impl Display) -> String {
     text.to_string().split('\n').map(|line| printable(line) + "\n").collect()
+}
+
+/// The least width of a column of text.
+const LEAST_TEXT: u16 = 16;
+
+/// The table, at most so wide: the text of its last column wraps, or is left out where it has no room.
+pub fn fitted(mut table: Table, width: Option<u16>) -> Table {
+    let Some(width) = width else { return table };
+    let widths = table.column_max_content_widths();
+    // Each column has a space at both sides.
+    let others = widths.iter().rev().skip(1).map(|column| column + 2).sum::<u16>() + 2;
+    let room = width.saturating_sub(others);
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+    let last = widths.len().saturating_sub(1);
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_constraint(match at == last && widths[at] > room {
+            false => ColumnConstraint::ContentWidth,
+            true if room < LEAST_TEXT => ColumnConstraint::Hidden,
+            true => ColumnConstraint::UpperBoundary(Width::Fixed(room + 2)),
+        });
+    }
+    table
 }
 
 /// A table with these headings, of which some columns hold numbers.

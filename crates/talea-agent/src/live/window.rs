@@ -7,7 +7,7 @@ use super::health::{CPU, MEMORY};
 use super::reading::Reading;
 use super::requests::Counts;
 use super::step::{Moment, Step};
-use talea_view::families::Quantiles;
+use talea_view::families::{Between, Quantiles};
 
 /// How many readings the trend of an endpoint has.
 pub(crate) const TREND: usize = 120;
@@ -19,8 +19,8 @@ pub struct Window {
     last: Option<Moment>,
     /// The steps from each reading to the next one, the latest last.
     steps: VecDeque<Step>,
-    /// The rates of each endpoint at the latest readings.
-    trends: BTreeMap<String, VecDeque<f64>>,
+    /// The rates of each endpoint at the latest readings, and its p99 in milliseconds.
+    trends: BTreeMap<String, VecDeque<(f64, Option<f64>)>>,
     restarted: Option<Instant>,
 }
 
@@ -60,6 +60,8 @@ pub struct Row {
     pub requests: f64,
     /// Requests a second at the latest readings, the last one last.
     pub trend: Vec<f64>,
+    /// p99 in milliseconds at the same readings; of wide buckets their bound, `None` if nothing was requested.
+    pub p99_trend: Vec<Option<f64>>,
 }
 
 impl Window {
@@ -89,7 +91,8 @@ impl Window {
         self.trends.retain(|name, _| step.grown.contains_key(name));
         for (name, counts) in &step.grown {
             let trend = self.trends.entry(name.clone()).or_default();
-            trend.push_back(per_second(counts.times.count, seconds));
+            let p99 = counts.times.quantiles().p99_ms.map(drawn);
+            trend.push_back((per_second(counts.times.count, seconds), p99));
             if trend.len() > TREND {
                 trend.pop_front();
             }
@@ -116,11 +119,13 @@ impl Window {
             if let Some(in_flight) = now.in_flight {
                 *all.in_flight.get_or_insert_default() += in_flight;
             }
-            let trend = self.trends.get(name).map(|trend| trend.iter().copied().collect());
+            let trend = self.trends.get(name).into_iter().flatten().copied();
+            let (trend, p99_trend) = trend.unzip();
             rows.push(Row {
                 name: name.clone(),
                 requests: now.times.count,
-                trend: trend.unwrap_or_default(),
+                trend,
+                p99_trend,
                 ..Row::of(&grown, seconds)
             });
         }
@@ -143,6 +148,12 @@ impl Window {
             restarted: self.restarted,
         }
     }
+}
+
+/// Where a quantile is drawn: at its estimate, or at a bound that is known.
+fn drawn(between: Between) -> f64 {
+    let estimate = between.estimate().map(|(estimate, _)| estimate);
+    estimate.or(between.high).unwrap_or(between.low)
 }
 
 /// The sum of the trends of all endpoints.
@@ -182,7 +193,7 @@ impl Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use talea_view::families::{Between, pages};
+    use talea_view::families::pages;
 
     /// A reading at some time, of endpoints with so many requests and errors, by a process that started
     /// then.
@@ -219,6 +230,8 @@ mod tests {
         assert_eq!((table.rows[0].rate, table.rows[0].errors), (100.0, Some(0.01)));
         assert_eq!(table.rows[0].trend.len(), 30);
         assert_eq!(table.rows[0].trend[0], 10.0);
+        assert_eq!((table.rows[0].p99_trend.len(), table.rows[1].p99_trend.len()), (30, 5));
+        assert_eq!(table.rows[0].p99_trend[29], Some(250.0));
         assert_eq!((table.rows[1].rate, table.rows[1].errors), (5.0, Some(0.0)));
         assert_eq!((table.total.rate, table.total.requests), (105.0, 6_250.0));
         assert_eq!(table.total.times.p99_ms, Some(Between { low: 0.0, high: Some(250.0) }));

@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Serve the metrics of regions from outside, also while their services are stopped or dead
     #[cfg(target_os = "linux")]
     #[command(long_about = regions::SERVE)]
-    Serve(ServeArguments),
+    Serve(Box<ServeArguments>),
     /// Run a command as a job with a region of its own, and record how it ended
     #[cfg(target_os = "linux")]
     #[command(long_about = regions::RUN)]

@@ -20,6 +20,12 @@ fn inspect(arguments: &InspectArguments) -> Result<String> {
     let inspection = Inspection::of(place.to_string(), &place.look()?, family)?;
     Ok(match arguments.json {
         true => serde_json::to_string(&inspection)? + "\n",
-        false => table::tables(&inspection),
+        false => table::tables(&inspection, width()),
     })
+}
+
+/// The columns of the terminal that standard output is; `None` if it is no terminal.
+fn width() -> Option<u16> {
+    let columns = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?.ws_col;
+    (columns > 0).then_some(columns)
 }

@@ -10,10 +10,10 @@ use super::inspection::{
     FamilyLine, Header, Inspection, PartUsage, Process, Series, SeriesValue, Usage,
 };
 use talea_view::printable;
-use talea_view::screen::table;
+use talea_view::screen::{fitted, table};
 
-/// All of it; of an inspection that asked for a family, that family's series alone.
-pub(super) fn tables(inspection: &Inspection) -> String {
+/// All of it; of an inspection that asked for a family, that family's series alone. Help texts fit the screen.
+pub(super) fn tables(inspection: &Inspection, width: Option<u16>) -> String {
     let mut text = format!("{}: {}\n", printable(&inspection.source), header(&inspection.region));
     match &inspection.series {
         Some(series) => {
@@ -23,7 +23,7 @@ pub(super) fn tables(inspection: &Inspection) -> String {
             let parts = [
                 usage(&inspection.usage),
                 processes(&inspection.processes),
-                families(&inspection.families),
+                families(&inspection.families).map(|table| fitted(table, width)),
             ];
             for part in parts.into_iter().flatten() {
                 let _ = writeln!(text, "\n{part}");

@@ -223,15 +223,31 @@ fn draw_endpoint(frame: &mut Frame<'_>, area: Rect, state: &State, name: &str) {
         lines.push(Line::styled(text, style));
     }
     let span = in_unit(row.trend.len() as f64 * state.every.as_secs_f64(), Some("seconds"));
-    lines.push(Line::from(""));
-    lines.push(Line::from(format!("requests a second, up to {}, last {span}", rate(most))).dim());
+    let slowest = row.p99_trend.iter().flatten().copied().fold(0.0, f64::max);
+    let latency = match slowest > 0.0 {
+        true => format!("p99, up to {}, last {span}", in_unit(slowest / 1e3, Some("seconds"))),
+        false => format!("p99: no requests, last {span}"),
+    };
+    let requests = format!("requests a second, up to {}, last {span}", rate(most));
     let height = u16::try_from(lines.len()).unwrap_or(u16::MAX);
-    let [above, below] =
-        Layout::vertical([Constraint::Length(height), Constraint::Min(0)]).areas(area);
+    let [above, slow, many] =
+        Layout::vertical([Constraint::Length(height), Constraint::Fill(1), Constraint::Fill(1)])
+            .areas(area);
     frame.render_widget(Paragraph::new(lines), above);
-    // Whole numbers alone can be drawn; so small rates keep their form.
+    let p99: Vec<f64> = row.p99_trend.iter().map(|it| it.unwrap_or(0.0)).collect();
+    draw_bars(frame, slow, latency, &p99);
+    draw_bars(frame, many, requests, &row.trend);
+}
+
+/// The latest values as bars, the highest of them at full height, below their title.
+fn draw_bars(frame: &mut Frame<'_>, area: Rect, title: String, values: &[f64]) {
+    let [head, below] = Layout::vertical([Constraint::Length(2), Constraint::Min(0)]).areas(area);
+    let title = Line::from(title).dim();
+    frame.render_widget(Paragraph::new(vec![Line::from(""), title]), head);
+    // Whole numbers alone can be drawn; so small values keep their form.
+    let most = values.iter().copied().fold(0.0, f64::max);
     let scale = if most > 0.0 { 1e6 / most } else { 0.0 };
-    let bars: Vec<u64> = row.trend.iter().map(|rate| (rate * scale).round() as u64).collect();
+    let bars: Vec<u64> = values.iter().map(|value| (value * scale).round() as u64).collect();
     let bars = &bars[bars.len().saturating_sub(usize::from(below.width))..];
     frame.render_widget(Sparkline::default().data(bars), below);
 }
@@ -276,6 +292,7 @@ mod tests {
             statuses: vec![("2xx".to_owned(), rate), ("5xx".to_owned(), 0.5)],
             requests: 12_345.0,
             trend: vec![1.0, 2.0, 0.0, rate],
+            p99_trend: vec![Some(20.0), None, Some(250.0)],
             ..live::Row::default()
         };
         let mut rows: Vec<live::Row> =
@@ -359,6 +376,23 @@ mod tests {
         press_all(&mut state, &[KeyCode::Home, KeyCode::Enter]);
         let lines = screen(&mut state, 100, 24);
         assert!(lines[6].starts_with("slower since 06:12:38Z"), "{lines:?}");
+    }
+
+    #[test]
+    fn an_endpoint_shows_its_latency_over_time_beside_its_requests() {
+        let mut state = state();
+        press_all(&mut state, &[KeyCode::Enter]);
+        let lines = screen(&mut state, 80, 24);
+        let title = |text: &str| lines.iter().position(|line| line.starts_with(text));
+        let (latency, requests) =
+            (title("p99, up to 250 ms, last 4.00 s"), title("requests a second"));
+        let (latency, requests) = (latency.unwrap(), requests.unwrap());
+        // The bars of 20 ms, of a second without requests, and of 250 ms, in the row below the highest one.
+        let foot: Vec<char> = lines[requests - 2].chars().take(4).collect();
+        assert!(
+            latency < requests && foot[0] != ' ' && foot[1] == ' ' && foot[2] == '█',
+            "{lines:?}"
+        );
     }
 
     #[test]

@@ -8,9 +8,10 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use talea::{Config, Opts, Registry};
 
+use super::top::Terminal;
 use crate::support::items_api::ItemsApi;
 use crate::support::region_folder::RegionFolder;
-use crate::support::{assert_ends, assert_refused, done, talea};
+use crate::support::{TALEA, assert_ends, assert_refused, done, talea};
 
 fn inspect(arguments: &[&str]) -> Output {
     talea([&["inspect"], arguments].concat())
@@ -215,5 +216,30 @@ fn bad_arguments_are_explained() {
     assert_eq!(none, format!("error: cannot read the region /missing/items.talea: {reason}\n"));
     for arguments in [&[][..], &[path, "--pid", "1"]] {
         assert_ends(&inspect(arguments), 2, &[]);
+    }
+}
+
+#[test]
+fn a_process_is_inspected_by_its_number_and_a_table_is_as_wide_as_the_terminal() {
+    let registry = Registry::new().unwrap();
+    let words = "Words that are more than a line of a terminal has room for. ".repeat(3);
+    let _: talea::Counter = registry.register(Opts::new("orders", &words)).unwrap();
+    let own = std::process::id().to_string();
+    let whole = done(&["inspect", &own]);
+    assert_eq!(whole, done(&["inspect", "--pid", &own]));
+    assert!(
+        whole.lines().any(|line| line.contains(words.trim())),
+        "no terminal, no limit: {whole}"
+    );
+    for (width, has_help) in [(72, false), (100, true), (140, true)] {
+        let terminal = Terminal::new(width, 50);
+        terminal.keys(&[&format!("clear; {TALEA} inspect {own}; echo ended"), "Enter"]);
+        let screen = terminal.shows("\nended");
+        let row = screen.lines().find(|line| line.starts_with(" orders_total   counter"));
+        let row = row.unwrap_or_else(|| panic!("{screen}"));
+        assert_eq!(row.contains("Words that"), has_help, "{screen}");
+        let next = screen.lines().skip_while(|line| *line != row).nth(1).unwrap();
+        let is_indented = next.starts_with("            ") || next.starts_with('─');
+        assert!(is_indented, "a row goes on in its own column: {screen}");
     }
 }

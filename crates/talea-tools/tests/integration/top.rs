@@ -16,10 +16,10 @@ use crate::support::stand_in::{StandIn, answer};
 use crate::support::{TALEA, assert_ends, stdout, talea, until};
 
 /// A terminal with a shell in it, on a tmux server of its own, ended when it is dropped.
-struct Terminal(tempfile::TempDir);
+pub(super) struct Terminal(tempfile::TempDir);
 
 impl Terminal {
-    fn new(width: u16, height: u16) -> Self {
+    pub(super) fn new(width: u16, height: u16) -> Self {
         let terminal = Self(tempfile::tempdir().unwrap());
         let (width, height) = (width.to_string(), height.to_string());
         let shell = "env PS1=ready: HISTFILE= sh";
@@ -36,7 +36,7 @@ impl Terminal {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn keys(&self, keys: &[&str]) {
+    pub(super) fn keys(&self, keys: &[&str]) {
         self.tmux(&[&["send-keys"], keys].concat());
     }
 
@@ -46,7 +46,7 @@ impl Terminal {
 
     /// Waits until the screen has a text; the whole screen then.
     #[track_caller]
-    fn shows(&self, text: &str) -> String {
+    pub(super) fn shows(&self, text: &str) -> String {
         let mut screen = String::new();
         until(text, || {
             screen = self.screen();
