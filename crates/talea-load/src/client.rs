@@ -5,14 +5,19 @@ use std::sync::atomic::{AtomicU64, Ordering::Release};
 use std::time::{Duration, Instant};
 
 use async_channel::Receiver;
+use http_body_util::Full;
+use hyper::Request;
+use hyper::body::Bytes;
 use tokio::task::JoinHandle;
 
-use crate::dry_run::capture;
+use crate::connection::RequestError;
+use crate::cookies::Cookies;
+use crate::judge::judge;
 use crate::meters::Meters;
 use crate::model::Until;
 use crate::plan::Plan;
 use crate::samples::{Sample, SampleEnd};
-use crate::scenario::{Step, Values};
+use crate::scenario::{FeedEnded, Step, Values};
 use crate::session::Session;
 use crate::stop::Stop;
 use crate::tally::{Failure, Tally};
@@ -24,6 +29,7 @@ pub(super) struct Client {
     meters: Meters,
     session: Session,
     values: Values,
+    cookies: Cookies,
     tally: Tally,
     samples: Option<Vec<Sample>>,
     /// The request that has neither an answer nor a failure yet.
@@ -42,6 +48,8 @@ struct UnderWay {
 
 pub(super) struct Ending {
     pub(super) at: Instant,
+    /// Whether a stop ended it before it was done.
+    pub(super) was_stopped: bool,
     /// When its last request began, if it had one.
     pub(super) last_begun: Option<Instant>,
     pub(super) tally: Tally,
@@ -61,11 +69,12 @@ impl Client {
     pub(super) fn new(plan: Arc<ThreadPlan>, number: u64, meters: Meters) -> Self {
         let Plan { target, timeout, protocol, scenario, seed, .. } = &plan.plan;
         let session = Session::new(target.clone(), *protocol, *timeout);
-        let values = Values::new(&scenario.variables, seed.wrapping_add(number));
+        let values = Values::new(scenario, seed.wrapping_add(number));
         let samples = plan.plan.samples.then(Vec::new);
         Self {
             session,
             values,
+            cookies: Cookies::default(),
             samples,
             tally: Tally::default(),
             plan,
@@ -77,8 +86,8 @@ impl Client {
     }
 
     pub(super) async fn run(mut self, until: Until, mut stop: Stop) -> Ending {
-        stop.cuts(self.iterate(until)).await;
-        self.ended()
+        let was_stopped = stop.cuts(self.iterate(until)).await;
+        self.ended(was_stopped)
     }
 
     /// Serves arrivals until there are no more, and counts those that it has served.
@@ -95,11 +104,11 @@ impl Client {
                 served.fetch_add(1, Release);
             }
         };
-        stop.cuts(serving).await;
-        self.ended()
+        let was_stopped = stop.cuts(serving).await;
+        self.ended(was_stopped)
     }
 
-    fn ended(mut self) -> Ending {
+    fn ended(mut self, was_stopped: bool) -> Ending {
         let at = Instant::now();
         if let Some(under_way) = self.under_way {
             self.tally.cut_off += 1;
@@ -114,14 +123,16 @@ impl Client {
             self.tally.reconnects = self.session.opened().saturating_sub(1);
         }
         let (last_begun, samples) = (self.last_begun, self.samples.unwrap_or_default());
-        Ending { at, last_begun, tally: self.tally, samples }
+        Ending { at, was_stopped, last_begun, tally: self.tally, samples }
     }
 
     async fn iterate(&mut self, until: Until) {
         match until {
             Until::Iterations(iterations) | Until::Total(iterations) => {
                 for _ in 0..iterations {
-                    self.iteration(None, None).await;
+                    if !self.iteration(None, None).await {
+                        break;
+                    }
                 }
             }
             Until::Time(time) => {
@@ -132,28 +143,43 @@ impl Client {
     }
 
     /// Runs the scenario once: its first request was to be made at an instant, and none is made
-    /// after another. False if that came.
+    /// after another. False if that came, or a feed has no more rows.
     async fn iteration(&mut self, mut intended: Option<Instant>, end: Option<Instant>) -> bool {
         let plan = Arc::clone(&self.plan);
-        self.values.begin(&plan.plan.scenario.variables);
-        for (n, step) in plan.plan.scenario.steps.iter().enumerate() {
+        let scenario = &plan.plan.scenario;
+        if let Err(FeedEnded(feed)) = self.values.begin(scenario, &plan.cursors) {
+            self.tally.feed_ended = Some(feed);
+            if intended.is_some() {
+                self.tally.not_sent += 1;
+                self.fail(Failure::FeedEnded(feed));
+                self.meters.done.inc();
+            }
+            return false;
+        }
+        self.cookies.clear();
+        let flow = self.values.flow(scenario);
+        for (n, step) in scenario.steps_of(flow) {
             let begun = Instant::now();
             if end.is_some_and(|end| begun >= end) {
                 return false;
             }
             self.step(n, step, begun, intended.take()).await;
             if let Some(think) = &step.think {
-                let nanos = |time: &Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-                let range = nanos(think.start())..=nanos(think.end());
-                tokio::time::sleep(Duration::from_nanos(self.values.between(range))).await;
+                tokio::time::sleep(think.draw(self.values.random())).await;
             }
         }
         true
     }
 
-    /// Does one step and counts it; captures the values of an answer that is the expected one.
-    async fn step(&mut self, n: usize, step: &Step, begun: Instant, intended: Option<Instant>) {
-        let request = match self.plan.requests.request(n, &self.values) {
+    /// Does one step, which is a request and those that it is redirected to.
+    async fn step(
+        &mut self,
+        n: usize,
+        step: &Step,
+        mut begun: Instant,
+        mut intended: Option<Instant>,
+    ) {
+        let mut request = match self.plan.requests.request(n, &self.values) {
             Ok(request) => request,
             Err(why) => {
                 self.tally.not_sent += 1;
@@ -162,48 +188,91 @@ impl Client {
                 return;
             }
         };
+        let mut redirects = 0;
+        while let Some(next) = self.request(n, step, request, begun, intended, redirects).await {
+            request = next;
+            redirects += 1;
+            begun = Instant::now();
+            intended = None;
+        }
+    }
+
+    /// Makes one request and counts it; captures the values of an answer that is the expected one. The request that
+    /// it leads on to, if it is redirected.
+    async fn request(
+        &mut self,
+        n: usize,
+        step: &Step,
+        mut request: Request<Full<Bytes>>,
+        begun: Instant,
+        intended: Option<Instant>,
+        redirects: u32,
+    ) -> Option<Request<Full<Bytes>>> {
+        let plan = Arc::clone(&self.plan);
+        let Plan { scenario, target, .. } = &plan.plan;
+        if scenario.cookies {
+            self.cookies.add_to(&mut request, target.is_https());
+        }
+        let keeps_request = scenario.cookies || scenario.redirects > 0;
+        let again = keeps_request.then(|| request.clone());
         self.last_begun = Some(begun);
         let under_way = UnderWay { step: n, begun, intended };
         self.under_way = Some(under_way);
-        let answer = self.session.send(request, !step.captures.is_empty()).await;
+        let answer = self.session.send(request, step.keep()).await;
         self.under_way = None;
         if let Some(took) = self.session.take_connecting() {
             self.meters.connects.observe(took);
         }
         self.meters.done.inc();
-        match answer {
-            Ok(answer) => {
-                self.tally.sent += 1;
-                self.tally.answer(answer.status);
-                // From when it was to be made: waiting for a client is part of it.
-                let response = intended.map_or(answer.took, |intended| answer.at - intended);
-                self.meters.answered(n, answer.head, response, answer.bytes);
-                let result = match step.expected.includes(answer.status) {
-                    true => capture(n, step, &answer, &mut self.values),
-                    false => Err(Failure::Status(n, answer.status)),
-                };
-                let end = SampleEnd::Answered(answer.status, result.err());
-                self.sample(under_way, answer.at - answer.took, answer.took, Some(response), end);
-                if let Err(failure) = result {
-                    self.fail(failure);
+        let answer = match answer {
+            Ok(answer) => answer,
+            Err(trouble) => {
+                self.has_no_answer(under_way, trouble);
+                return None;
+            }
+        };
+        self.tally.sent += 1;
+        self.tally.answer(answer.status);
+        // From when it was to be made: waiting for a client is part of it.
+        let response = intended.map_or(answer.took, |intended| answer.at - intended);
+        self.meters.answered(n, answer.head, response, answer.bytes);
+        let mut next = None;
+        let result = match again {
+            Some(again) => {
+                if scenario.cookies {
+                    self.cookies.take(&answer.headers, again.uri().path());
+                }
+                match scenario.follows(step, &answer) {
+                    true => scenario
+                        .next_request(n, again, &answer, target, redirects + 1)
+                        .map(|request| next = Some(request)),
+                    false => judge(n, step, &answer, &mut self.values, &mut self.tally),
                 }
             }
-            Err(trouble) => {
-                match trouble.was_sent() {
-                    true => self.tally.sent += 1,
-                    false => self.tally.not_sent += 1,
-                }
-                let failure = Failure::RequestError(n, trouble);
-                match trouble.is_timeout() {
-                    true => self.censor(under_way, SampleEnd::TimedOut(failure)),
-                    false => {
-                        let end = SampleEnd::Failed(failure);
-                        self.sample(under_way, begun, begun.elapsed(), None, end);
-                    }
-                }
-                self.fail(failure);
+            None => judge(n, step, &answer, &mut self.values, &mut self.tally),
+        };
+        let end = SampleEnd::Answered(answer.status, result.err());
+        self.sample(under_way, answer.at - answer.took, answer.took, Some(response), end);
+        if let Err(failure) = result {
+            self.fail(failure);
+        }
+        next
+    }
+
+    fn has_no_answer(&mut self, request: UnderWay, trouble: RequestError) {
+        match trouble.was_sent() {
+            true => self.tally.sent += 1,
+            false => self.tally.not_sent += 1,
+        }
+        let failure = Failure::RequestError(request.step, trouble);
+        match trouble.is_timeout() {
+            true => self.censor(request, SampleEnd::TimedOut(failure)),
+            false => {
+                let end = SampleEnd::Failed(failure);
+                self.sample(request, request.begun, request.begun.elapsed(), None, end);
             }
         }
+        self.fail(failure);
     }
 
     /// Counts a request that has no answer as one that took at least as long as it was waited for.

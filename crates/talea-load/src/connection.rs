@@ -15,11 +15,14 @@ use std::time::{Duration, Instant};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::client::conn::{TrySendError, http1, http2};
+use hyper::header::HeaderMap;
+use hyper::http::response::Parts;
 use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 
 use crate::coalescing_waker::CoalescingWaker;
 use crate::connect::{MOST_KEPT, Stream};
+use crate::event_counter::EventCounter;
 use crate::progress::Progress;
 
 /// The version of HTTP that clients speak.
@@ -111,6 +114,8 @@ impl Sender {
 pub struct Answer {
     /// Its status.
     pub status: StatusCode,
+    /// Its headers.
+    pub headers: HeaderMap,
     /// Its body, where it was asked for; empty otherwise.
     pub body: Bytes,
     /// Bytes of its body.
@@ -121,6 +126,17 @@ pub struct Answer {
     pub took: Duration,
     /// When its body had been read.
     pub at: Instant,
+}
+
+/// How much of an answer is read and kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// All of its body is read, and none kept.
+    Nothing,
+    /// All of its body.
+    Body,
+    /// Its body up to the end of this many server-sent events; the connection is then closed.
+    Events(u64),
 }
 
 /// Why a request has no answer.
@@ -141,6 +157,8 @@ pub enum RequestError {
     NotHttp,
     /// The answer's head is longer than hyper takes.
     HeadTooLong,
+    /// The body ended before as many server-sent events as were expected.
+    FewEvents,
     /// The answer's body was to be kept, and is longer than that may be.
     TooLong,
     /// Reading or writing failed otherwise.
@@ -187,6 +205,9 @@ impl fmt::Display for RequestError {
             }
             Self::NotHttp => f.write_str("the response was not HTTP"),
             Self::HeadTooLong => f.write_str("the response has more than 100 headers, or 400 KiB"),
+            Self::FewEvents => {
+                f.write_str("the response ended before the expected number of events")
+            }
             Self::TooLong => write!(f, "the response is longer than {} MiB", MOST_KEPT >> 20),
             Self::Broken(kind) => write!(f, "the connection broke ({kind})"),
             Self::TimedOut { sent: true } => f.write_str("no response in time"),
@@ -233,7 +254,7 @@ impl Connection {
     pub(super) async fn exchange(
         &mut self,
         request: &mut Option<Request<Full<Bytes>>>,
-        keep_body: bool,
+        keep: Keep,
         progress: &mut Progress,
     ) -> Result<Answer, NoAnswer> {
         let Self { sender, driver } = self;
@@ -244,7 +265,7 @@ impl Connection {
         let Some(going) = request.take() else { return Err(NoAnswer::Unsent) };
         let started = Instant::now();
         progress.sent_at = Some(started);
-        let (status, body) = match driver.drive(pin!(sender.send(going))).await {
+        let (head_parts, body) = match driver.drive(pin!(sender.send(going))).await {
             None => return Err(NoAnswer::Sent(RequestError::ClosedBeforeAnswer)),
             Some(Err(mut error)) => {
                 *request = error.take_message();
@@ -255,22 +276,28 @@ impl Connection {
                 let trouble = trouble(error.error(), RequestError::ClosedBeforeAnswer);
                 return Err(NoAnswer::Sent(trouble));
             }
-            Some(Ok(answer)) => (answer.status(), answer.into_body()),
+            Some(Ok(answer)) => answer.into_parts(),
         };
         let head = started.elapsed();
         progress.head = Some(head);
-        match driver.drive(pin!(read(body, keep_body))).await {
+        match driver.drive(pin!(read(body, keep))).await {
             None => Err(NoAnswer::Sent(RequestError::ClosedInBody)),
             Some(Err(error)) => Err(NoAnswer::Sent(match error.downcast_ref() {
                 Some(error) => trouble(error, RequestError::ClosedInBody),
+                None if error.is::<FewEvents>() => RequestError::FewEvents,
                 None => RequestError::TooLong,
             })),
-            Some(Ok(body)) if protocol == Protocol::Http2 && !body.is_whole => {
+            Some(Ok(body))
+                if protocol == Protocol::Http2
+                    && !body.is_whole
+                    && !matches!(keep, Keep::Events(_)) =>
+            {
                 Err(NoAnswer::Sent(RequestError::ResetInBody))
             }
             Some(Ok(ReadBody { kept: body, bytes, .. })) => {
                 let at = Instant::now();
-                Ok(Answer { status, body, bytes, head, took: at - started, at })
+                let Parts { status, headers, .. } = head_parts;
+                Ok(Answer { status, headers, body, bytes, head, took: at - started, at })
             }
         }
     }
@@ -290,10 +317,13 @@ struct ReadBody {
 /// long to be kept.
 async fn read(
     mut body: Incoming,
-    keep: bool,
+    keep: Keep,
 ) -> Result<ReadBody, Box<dyn std::error::Error + Send + Sync>> {
     let (mut kept, mut bytes) = (Bytes::new(), 0);
-    if keep {
+    if let Keep::Events(events) = keep {
+        kept = read_events(&mut body, events).await?;
+        bytes = kept.len() as u64;
+    } else if keep == Keep::Body {
         kept = Limited::new(&mut body, MOST_KEPT).collect().await?.to_bytes();
         bytes = kept.len() as u64;
     } else {
@@ -302,6 +332,37 @@ async fn read(
         }
     }
     Ok(ReadBody { kept, bytes, is_whole: body.is_end_stream() })
+}
+
+/// A body that ended too early.
+#[derive(Debug)]
+struct FewEvents;
+
+impl fmt::Display for FewEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("too few events")
+    }
+}
+
+impl std::error::Error for FewEvents {}
+
+/// Reads up to the end of so many server-sent events.
+async fn read_events(
+    body: &mut Incoming,
+    events: u64,
+) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    let mut body = Limited::new(body, MOST_KEPT);
+    let (mut kept, mut counter) = (Vec::new(), EventCounter::default());
+    while let Some(frame) = body.frame().await {
+        let frame = frame?;
+        let data = frame.data_ref().map_or(&[][..], |data| &data[..]);
+        kept.extend_from_slice(data);
+        counter.take(data);
+        if counter.events >= events {
+            return Ok(kept.into());
+        }
+    }
+    Err(Box::new(FewEvents))
 }
 
 /// How often the work and the connection are polled before others, such as time limits, have their turn. Where

@@ -1,4 +1,6 @@
-//! A dry run: one client runs the scenario once, and each request and response is shown.
+//! Steps that are run once: a dry run, which shows each request and response; setup and teardown.
+
+use std::sync::Arc;
 
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
@@ -6,73 +8,118 @@ use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, COOKIE};
 
 use crate::connect::EXPECTS_TLS;
+use crate::cookies::Cookies;
+use crate::judge::judge;
 use crate::plan::Plan;
 use crate::request::Requests;
-use crate::scenario::{CapturedValue, Step, Values, status_text};
+use crate::scenario::{Cursors, FeedEnded, Scenario, Shard, Source, Values, status_text};
 use crate::session::{Answer, Session};
-use crate::tally::Failure;
+use crate::tally::{Failure, Tally};
 
 /// The most that is shown of a body, in characters.
 const MOST: usize = 500;
 
-/// Sends the requests of the scenario once, and hands over what each request was, what response it got, and why it
-/// failed if it did. Values of `Authorization` and `Cookie` are not shown. Returns how many requests failed.
+/// Sends the requests of the scenario once, of all flows, and hands over what each request was, what response it got,
+/// and why it failed if it did. Values of `Authorization` and `Cookie` are not shown. Returns how many requests failed.
 ///
 /// Fails when a path of the scenario, behind that of the target, is none.
 pub async fn dry_run(plan: &Plan, mut show: impl FnMut(&str)) -> Result<u64, String> {
-    let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;
-    let mut session = Session::new(plan.target.clone(), plan.protocol, plan.timeout);
-    let mut values = Values::new(&plan.scenario.variables, plan.seed);
-    values.begin(&plan.scenario.variables);
-    let mut failed = 0;
-    for (n, step) in plan.scenario.steps.iter().enumerate() {
-        let result = match requests.request(n, &values) {
-            Err(why) => Err(Failure::NoRequest(n, why)),
-            Ok(request) => {
-                show(&request_text(&request).await);
-                match session.send(request, true).await {
-                    Err(error) => Err(Failure::RequestError(n, error)),
-                    Ok(answer) => {
-                        show(&response_text(&answer));
-                        judged(n, step, &answer, &mut values)
-                    }
-                }
-            }
-        };
-        if let Err(failure) = result {
-            failed += 1;
-            show(&format!("failed: {}\n", failure.describe(&plan.scenario)));
-        }
-    }
-    if failed > 0 && plan.target.expects_tls().await {
+    let Scenario { setup, steps, teardown, .. } = &*plan.scenario;
+    let all = [&setup[..], steps, teardown].concat();
+    let scenario = Scenario { steps: all, ..(*plan.scenario).clone() };
+    let mut values = Values::new(&scenario, plan.seed);
+    begin(&mut values, &scenario)?;
+    let failures = once(plan, &scenario, &mut values, &mut show).await?;
+    if !failures.is_empty() && plan.target.expects_tls().await {
         show(&format!("{EXPECTS_TLS}\n"));
     }
-    Ok(failed)
+    Ok(failures.len() as u64)
 }
 
-/// Checks a response as a client of a load does, and captures its values.
-fn judged(n: usize, step: &Step, answer: &Answer, values: &mut Values) -> Result<(), Failure> {
-    if !step.expected.includes(answer.status) {
-        return Err(Failure::Status(n, answer.status));
+/// Sends the requests of the plan's setup once. The plan that comes back has the values that they captured.
+///
+/// Fails if one of them fails.
+pub async fn set_up(plan: &Plan) -> Result<Plan, String> {
+    if plan.scenario.setup.is_empty() {
+        return Ok(plan.clone());
     }
-    capture(n, step, answer, values)
-}
-
-/// Captures the values of a response. The failure is that of the first one that is not there: a request fails once.
-pub(super) fn capture(
-    n: usize,
-    step: &Step,
-    answer: &Answer,
-    values: &mut Values,
-) -> Result<(), Failure> {
-    let mut result = Ok(());
-    for (nth, capture) in step.captures.iter().enumerate() {
-        match CapturedValue::at(&answer.body, &capture.pointer) {
-            Some(value) => values.set(capture.variable, value),
-            None => result = result.and(Err(Failure::NotCaptured(n, nth))),
+    let mut scenario = (*plan.scenario).clone();
+    scenario.steps = scenario.setup.clone();
+    let mut values = Values::new(&scenario, plan.seed);
+    begin(&mut values, &scenario)?;
+    let failures = once(plan, &scenario, &mut values, |_| {}).await?;
+    if let Some(failure) = failures.first() {
+        return Err(format!("setup: {failure}"));
+    }
+    let mut scenario = (*plan.scenario).clone();
+    for (n, variable) in scenario.variables.iter_mut().enumerate() {
+        if let (Source::Captured, Some(value)) = (&variable.source, values.get(n)) {
+            variable.source = Source::Fixed(value.clone());
         }
     }
-    result
+    Ok(Plan { scenario: Arc::new(scenario), ..plan.clone() })
+}
+
+/// Sends the requests of the plan's teardown once.
+///
+/// Fails if one of them fails; the others are sent all the same.
+pub async fn tear_down(plan: &Plan) -> Result<(), String> {
+    let mut scenario = (*plan.scenario).clone();
+    scenario.steps = scenario.teardown.clone();
+    let mut values = Values::new(&scenario, plan.seed);
+    begin(&mut values, &scenario)?;
+    let failures = once(plan, &scenario, &mut values, |_| {}).await?;
+    failures.first().map_or(Ok(()), |failure| Err(format!("teardown: {failure}")))
+}
+
+fn begin(values: &mut Values, scenario: &Scenario) -> Result<(), String> {
+    let begun = values.begin(scenario, &Cursors::new(&scenario.feeds, Shard::ALL));
+    begun.map_err(|FeedEnded(feed)| Failure::FeedEnded(feed).describe(scenario))
+}
+
+/// Sends the requests of a scenario, of all its flows, one after the other: the failures in words.
+async fn once(
+    plan: &Plan,
+    scenario: &Scenario,
+    values: &mut Values,
+    mut show: impl FnMut(&str),
+) -> Result<Vec<String>, String> {
+    let requests = Requests::new(scenario, &plan.target, plan.protocol)?;
+    let mut session = Session::new(plan.target.clone(), plan.protocol, plan.timeout);
+    let (mut cookies, mut tally) = (Cookies::default(), Tally::default());
+    let mut failures = Vec::new();
+    for (n, step) in scenario.steps.iter().enumerate() {
+        let mut following = requests.request(n, values).map_err(|why| Failure::NoRequest(n, why));
+        let mut redirects = 0;
+        let result = loop {
+            let mut request = match following {
+                Ok(request) => request,
+                Err(failure) => break Err(failure),
+            };
+            if scenario.cookies {
+                cookies.add_to(&mut request, plan.target.is_https());
+            }
+            show(&request_text(&request).await);
+            let (again, path) = (request.clone(), request.uri().path().to_owned());
+            let answer = match session.send(request, step.keep()).await {
+                Ok(answer) => answer,
+                Err(error) => break Err(Failure::RequestError(n, error)),
+            };
+            show(&response_text(&answer));
+            cookies.take(&answer.headers, &path);
+            if !scenario.follows(step, &answer) {
+                break judge(n, step, &answer, values, &mut tally);
+            }
+            redirects += 1;
+            following = scenario.next_request(n, again, &answer, &plan.target, redirects);
+        };
+        if let Err(failure) = result {
+            let words = failure.describe(scenario);
+            show(&format!("failed: {words}\n"));
+            failures.push(words);
+        }
+    }
+    Ok(failures)
 }
 
 async fn request_text(request: &Request<Full<Bytes>>) -> String {

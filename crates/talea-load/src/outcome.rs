@@ -9,6 +9,7 @@ use crate::connect::EXPECTS_TLS;
 use crate::connection::Protocol;
 use crate::health::Health;
 use crate::samples::Sample;
+use crate::scenario::Scenario;
 use crate::tally::Tally;
 use crate::times::{LowerBounds, Times};
 
@@ -89,8 +90,12 @@ impl Outcome {
     }
 
     /// Why numbers may not be the server's, in words.
-    pub fn limits(&self) -> Vec<String> {
+    pub fn limits(&self, scenario: &Scenario) -> Vec<String> {
         let mut limits = self.health.limits();
+        if let Some(feed) = self.tally.feed_ended {
+            let name = &scenario.feeds[feed].name;
+            limits.push(format!("the feed {name} had no more rows before the load was over"));
+        }
         if self.expects_tls {
             limits.push(EXPECTS_TLS.to_owned());
             return limits;

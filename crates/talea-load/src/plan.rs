@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::connection::Protocol;
 use crate::model::Model;
-use crate::scenario::Scenario;
+use crate::scenario::{Scenario, Shard};
 use crate::target::Target;
 
 /// A load that is to be run.
@@ -25,6 +25,8 @@ pub struct Plan {
     pub seed: u64,
     /// Whether a sample of each request is kept.
     pub samples: bool,
+    /// The part of a load that this is: it takes its rows of feeds. The model is that of the part.
+    pub shard: Shard,
 }
 
 impl Plan {
@@ -32,6 +34,6 @@ impl Plan {
     /// beforehand.
     pub fn requests(&self) -> Option<u64> {
         let iterations = self.model.iterations()?;
-        Some(iterations.saturating_mul(self.scenario.steps.len() as u64))
+        Some(iterations.saturating_mul(self.scenario.requests_of_iteration()?))
     }
 }

@@ -6,7 +6,7 @@ use hyper::header::{CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue};
 use hyper::{Method, Request, Uri};
 
 use crate::connection::Protocol;
-use crate::scenario::{NoRequest, Scenario, Step, Template, Values};
+use crate::scenario::{Body, NoRequest, Scenario, Step, Template, Values};
 use crate::target::Target;
 
 /// The requests of a scenario's steps, as far as they are known beforehand.
@@ -19,7 +19,7 @@ struct Prepared {
     uri: Result<Uri, UriTemplate>,
     headers: HeaderMap,
     filled_headers: Vec<(HeaderName, Template)>,
-    body: Result<Bytes, Template>,
+    body: Result<Bytes, Body>,
 }
 
 /// A path with variables, and the part of the URL before it.
@@ -51,7 +51,7 @@ impl Requests {
             |template: &Template, mut text: String| template.fill(values, &mut text).map(|()| text);
         let body = match body {
             Ok(body) => body.clone(),
-            Err(template) => filled(template, String::new())?.into(),
+            Err(body) => body.filled(values)?,
         };
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method.clone();
@@ -99,10 +99,7 @@ impl Prepared {
         };
         let body = match &step.body {
             None => Ok(Bytes::new()),
-            Some(template) => match template.constant() {
-                Some(text) => Ok(Bytes::from(text.to_owned())),
-                None => Err(template.clone()),
-            },
+            Some(body) => body.bytes().ok_or_else(|| body.clone()),
         };
         let filled_headers = step.filled_headers.clone();
         Ok(Self { method: step.method.clone(), uri, headers, filled_headers, body })
@@ -112,7 +109,7 @@ impl Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::CapturedValue;
+    use crate::scenario::{CapturedValue, Cursors, Shard};
 
     const HTTP1: Protocol = Protocol::Http1 { keep_alive: true };
 
@@ -125,8 +122,8 @@ mod tests {
     ) -> Result<Request<Full<Bytes>>, NoRequest> {
         let scenario = Scenario::crud();
         let requests = Requests::new(&scenario, &url.parse().unwrap(), protocol).unwrap();
-        let mut values = Values::new(&scenario.variables, 0);
-        values.begin(&scenario.variables);
+        let mut values = Values::new(&scenario, 0);
+        values.begin(&scenario, &Cursors::new(&[], Shard::ALL)).unwrap();
         id.into_iter().for_each(|id| values.set(0, CapturedValue::text(id)));
         requests.request(step, &values)
     }

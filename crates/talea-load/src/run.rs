@@ -29,11 +29,12 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
 
     let mut tally = Tally::default();
     let (mut ended, mut last_begun) = (started, started);
-    let mut samples = Vec::new();
+    let (mut samples, mut was_stopped) = (Vec::new(), false);
     for mut client in clients {
         match (&mut client.0).await {
             Ok(ending) => {
                 ended = ended.max(ending.at);
+                was_stopped |= ending.was_stopped;
                 last_begun = ending.last_begun.map_or(last_begun, |at| last_begun.max(at));
                 tally.merge(ending.tally);
                 samples.extend(ending.samples);
@@ -54,8 +55,10 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
         Model::Open { arrivals, .. } => Some(arrivals.time()),
         Model::Closed { .. } => None,
     };
+    // All clients of an open model may wait for arrivals when its schedule is cut off.
     let planned = plan.requests().is_none_or(|planned| tally.requests() >= planned);
-    let interrupted = stop.is_requested() && (!planned || tally.cut_off + tally.not_begun > 0);
+    let is_cut = was_stopped || tally.cut_off + tally.not_begun > 0;
+    let interrupted = stop.is_requested() && (!planned || is_cut);
     // A server that speaks TLS answers a plain request with an alert, or with the status 400.
     let is_refused = tally.failed() > 0 && tally.answers.keys().all(|status| *status == 400);
     Ok(Outcome {

@@ -7,7 +7,7 @@ use http_body_util::Full;
 use hyper::Request;
 use hyper::body::Bytes;
 
-pub use crate::connection::Answer;
+pub use crate::connection::{Answer, Keep};
 use crate::connection::{Connection, NoAnswer, Protocol, RequestError};
 use crate::progress::Progress;
 use crate::target::Target;
@@ -57,8 +57,7 @@ impl Session {
         self.line.progress
     }
 
-    /// Sends a request once, and reads the answer to the end of its body, which is kept if asked
-    /// for.
+    /// Sends a request once, and reads the answer as far as `keep` says.
     ///
     /// A request that a closing connection did not take is sent over the next one: that is its
     /// first sending. A request that went out is never sent again.
@@ -66,16 +65,16 @@ impl Session {
     pub async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
-        keep_body: bool,
+        keep: Keep,
     ) -> Result<Answer, RequestError> {
         let Self { limit, line } = self;
         line.progress = Progress::default();
         // Pinned where it is, a future is not there twice, which each client would pay for.
-        let answer = limit.wait(pin!(line.send(Some(request), keep_body))).await;
+        let answer = limit.wait(pin!(line.send(Some(request), keep))).await;
         let answer = answer.unwrap_or_else(|| {
             Err(RequestError::TimedOut { sent: line.progress.sent_at.is_some() })
         });
-        if answer.is_err() || !line.protocol.keeps_alive() {
+        if answer.is_err() || !line.protocol.keeps_alive() || matches!(keep, Keep::Events(_)) {
             // The rest of this answer could be read as the answer to the next request.
             line.connection = None;
         }
@@ -87,7 +86,7 @@ impl Line {
     async fn send(
         &mut self,
         mut request: Option<Request<Full<Bytes>>>,
-        keep_body: bool,
+        keep: Keep,
     ) -> Result<Answer, RequestError> {
         for _ in 0..ATTEMPTS {
             let is_open = self.connection.as_mut().is_some_and(Connection::is_open);
@@ -107,7 +106,7 @@ impl Line {
                     other.insert(fresh)
                 }
             };
-            match connection.exchange(&mut request, keep_body, &mut self.progress).await {
+            match connection.exchange(&mut request, keep, &mut self.progress).await {
                 Ok(answer) => return Ok(answer),
                 Err(NoAnswer::Sent(trouble)) => return Err(trouble),
                 Err(NoAnswer::Unsent) => self.connection = None,
@@ -203,7 +202,7 @@ mod tests {
             let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
             for opened in 1..=20 {
                 let request = Request::get("http://a/").body(Full::default()).unwrap();
-                assert!(session.send(request, false).await.is_ok(), "{opened}");
+                assert!(session.send(request, Keep::Nothing).await.is_ok(), "{opened}");
                 assert_eq!(session.opened(), opened);
             }
         });
@@ -250,11 +249,11 @@ mod tests {
             ),
         ];
         for (n, (answer, expected)) in cases.into_iter().enumerate() {
-            for keep_body in [false, true] {
+            for keep in [Keep::Nothing, Keep::Body] {
                 let url = server(answer).parse().unwrap();
                 let mut session = Session::new(url, Protocol::Http2, Duration::from_secs(60));
                 let request = Request::get("http://a/").body(Full::default()).unwrap();
-                let answer = session.send(request, keep_body).await;
+                let answer = session.send(request, keep).await;
                 match (answer, expected) {
                     (Ok(answer), Ok(bytes)) => assert_eq!(answer.bytes, bytes, "{n}"),
                     (Err(error), Err(words)) => {
@@ -277,7 +276,10 @@ mod tests {
         let protocol = Protocol::Http1 { keep_alive: true };
         let mut session = Session::new(url.parse().unwrap(), protocol, Duration::from_secs(60));
         let request = Request::get("/").header("host", "a").body(Full::default()).unwrap();
-        assert_eq!(session.send(request, false).await.unwrap_err(), RequestError::HeadTooLong);
+        assert_eq!(
+            session.send(request, Keep::Nothing).await.unwrap_err(),
+            RequestError::HeadTooLong
+        );
     }
 
     /// Answers a request with a head and then the same bytes for ever.
@@ -335,7 +337,10 @@ mod tests {
                 let client = runtime.spawn(async move {
                     let mut session = Session::new(target, protocol, Duration::from_millis(100));
                     let request = Request::get("http://a/").header("host", "a");
-                    session.send(request.body(Full::default()).unwrap(), false).await.map(|_| ())
+                    session
+                        .send(request.body(Full::default()).unwrap(), Keep::Nothing)
+                        .await
+                        .map(|_| ())
                 });
                 let _ = send.send(runtime.block_on(client).unwrap());
                 runtime.shutdown_background();
@@ -352,7 +357,7 @@ mod tests {
         let protocol = Protocol::Http1 { keep_alive: true };
         let mut session = Session::new(url.parse().unwrap(), protocol, Duration::from_secs(60));
         let request = Request::get("/").header("host", "a").body(Full::default()).unwrap();
-        assert_eq!(session.send(request, true).await.unwrap_err(), RequestError::TooLong);
+        assert_eq!(session.send(request, Keep::Body).await.unwrap_err(), RequestError::TooLong);
         let error = fetch(&url.parse().unwrap(), "*/*").await.err().unwrap();
         assert_eq!(error.to_string(), "the response is longer than 1 MiB");
     }

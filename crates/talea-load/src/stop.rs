@@ -45,12 +45,12 @@ impl Stop {
         *self.0.borrow()
     }
 
-    /// Runs some work to its end, or until a stop is requested.
-    pub(crate) async fn cuts(&mut self, work: impl Future<Output = ()>) {
+    /// Runs some work to its end, or until a stop is requested: whether that cut it off.
+    pub(crate) async fn cuts(&mut self, work: impl Future<Output = ()>) -> bool {
         tokio::select! {
             biased;
-            () = self.requested() => {}
-            () = work => {}
+            () = self.requested() => true,
+            () = work => false,
         }
     }
 

@@ -9,6 +9,7 @@ use crate::outcome::{Outcome, Phases, in_ms};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::steps::StepSummary;
+use crate::tally::Checked;
 use crate::times::LowerBounds;
 use talea_statistics::figures::{bytes, counted, measured, measured_or_none, whole};
 
@@ -89,6 +90,10 @@ pub struct Summary {
     pub at_least: LowerBounds,
     /// The steps of the scenario.
     pub steps: Vec<StepSummary>,
+    /// The checks of the steps.
+    pub checks: Vec<CheckSummary>,
+    /// The numbers in responses that steps add up.
+    pub measures: Vec<NumberSummary>,
     /// 99th percentile of how late a client took what arrived; in an open model.
     pub late_p99_ms: Option<f64>,
     /// Arrivals that found all clients busy; in an open model.
@@ -150,11 +155,83 @@ impl Summary {
             phases: outcome.phases(&mut at_least),
             at_least,
             steps: StepSummary::all_of(&plan.scenario, outcome),
+            checks: CheckSummary::all_of(&plan.scenario, outcome),
+            measures: NumberSummary::all_of(&plan.scenario, outcome),
             late_p99_ms: in_ms(&outcome.health.late, 0.99),
             starved: outcome.health.starved,
             generator_cores: outcome.health.cores(),
-            limits: outcome.limits(),
+            limits: outcome.limits(&plan.scenario),
         }
+    }
+}
+
+/// How often a check passed and failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckSummary {
+    /// The name of its step.
+    pub step: String,
+    /// It in words.
+    pub check: String,
+    /// Responses that passed it.
+    pub passed: u64,
+    /// Responses that did not.
+    pub failed: u64,
+}
+
+impl CheckSummary {
+    /// Those of a scenario, in its order.
+    pub fn all_of(scenario: &Scenario, outcome: &Outcome) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (n, step) in scenario.steps.iter().enumerate() {
+            for (nth, check) in step.checks.iter().enumerate() {
+                let Checked { passed, failed } =
+                    outcome.tally.checks.get(&(n, nth)).copied().unwrap_or_default();
+                let (step, check) = (step.name.clone(), check.to_string());
+                all.push(Self { step, check, passed, failed });
+            }
+        }
+        all
+    }
+}
+
+/// A number in responses, added up.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NumberSummary {
+    /// The name of its step.
+    pub step: String,
+    /// Its own.
+    pub name: String,
+    /// Responses that had it.
+    pub count: u64,
+    /// The sum over these.
+    pub sum: f64,
+    /// The mean; none of none.
+    pub mean: Option<f64>,
+    /// The smallest.
+    pub min: Option<f64>,
+    /// The largest.
+    pub max: Option<f64>,
+}
+
+impl NumberSummary {
+    /// Those of a scenario, in its order.
+    pub fn all_of(scenario: &Scenario, outcome: &Outcome) -> Vec<Self> {
+        let mut all = Vec::new();
+        for (n, step) in scenario.steps.iter().enumerate() {
+            for (nth, measure) in step.measures.iter().enumerate() {
+                let sum = outcome.tally.measures.get(&(n, nth));
+                all.push(Self {
+                    step: step.name.clone(),
+                    name: measure.name.clone(),
+                    count: sum.map_or(0, |sum| sum.count),
+                    sum: sum.map_or(0.0, |sum| sum.sum),
+                    mean: sum.map(|sum| sum.sum / sum.count as f64),
+                    min: sum.map(|sum| sum.min),
+                    max: sum.map(|sum| sum.max),
+                });
+            }
+        }
+        all
     }
 }
 
@@ -223,6 +300,15 @@ impl fmt::Display for Summary {
             bytes(bytes_received),
         )?;
         self.write_steps(f)?;
+        for CheckSummary { step, check, passed, failed } in &self.checks {
+            let [passed, failed] = [passed, failed].map(|count| whole(*count));
+            writeln!(f, "    {step}: {check}: {passed} passed, {failed} failed")?;
+        }
+        for NumberSummary { step, name, count, sum, mean, min, max } in &self.measures {
+            let [sum, mean, min, max] = [Some(*sum), *mean, *min, *max].map(measured_or_none);
+            let count = counted(*count, "response");
+            writeln!(f, "    {step}: {name}: sum {sum} of {count}, mean {mean}, {min} to {max}")?;
+        }
         writeln!(
             f,
             "  connections    {}, of which {} to replace one that was closed; p50 {} ms, p99 {}",

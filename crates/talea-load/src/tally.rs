@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use hyper::StatusCode;
+use talea_statistics::figures::counted;
 
 use crate::connection::RequestError;
+use crate::redirect::NoRedirect;
 use crate::scenario::{NoRequest, Scenario, status_text};
 
 /// Exact counts of one client, or of all.
 ///
 /// `requests() == sent + not_sent`, and once a load has ended
 /// `sent == answered() + failures without an answer + unanswered`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Requests handed to a connection that took them.
     pub sent: u64,
@@ -28,9 +30,46 @@ pub struct Tally {
     pub answers: BTreeMap<u16, u64>,
     /// Failed requests by kind, those not sent among them.
     pub failures: BTreeMap<Failure, u64>,
+    /// How often each check passed and failed, by step and check.
+    pub checks: BTreeMap<(usize, usize), Checked>,
+    /// The numbers in responses, by step and number.
+    pub measures: BTreeMap<(usize, usize), Sum>,
+    /// A feed whose rows were used up, before its clients were done.
+    pub feed_ended: Option<usize>,
     pub connections: u64,
     /// Connections that were opened to replace one that was closed or given up.
     pub reconnects: u64,
+}
+
+/// How often a check passed and failed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    pub passed: u64,
+    pub failed: u64,
+}
+
+/// Numbers that were added up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sum {
+    pub count: u64,
+    pub sum: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Sum {
+    fn of(number: f64) -> Self {
+        Self { count: 1, sum: number, min: number, max: number }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            sum: self.sum + other.sum,
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+        }
+    }
 }
 
 /// How a request failed; steps and variables are given by their places.
@@ -40,8 +79,14 @@ pub enum Failure {
     Status(usize, StatusCode),
     /// Answered as expected, but there was nothing to capture: the step and which of its captures.
     NotCaptured(usize, usize),
+    /// Answered with the expected status, but a check of the step failed.
+    Check(usize, usize),
+    /// Answered with a redirect that is not followed.
+    Redirect(usize, NoRedirect),
     RequestError(usize, RequestError),
     NoRequest(usize, NoRequest),
+    /// An arrival that was not begun, since a feed has no more rows.
+    FeedEnded(usize),
 }
 
 impl Tally {
@@ -74,6 +119,16 @@ impl Tally {
         *self.failures.entry(failure).or_default() += 1;
     }
 
+    pub(super) fn check(&mut self, step: usize, check: usize, passes: bool) {
+        let Checked { passed, failed } = self.checks.entry((step, check)).or_default();
+        *(if passes { passed } else { failed }) += 1;
+    }
+
+    pub(super) fn measure(&mut self, step: usize, measure: usize, number: f64) {
+        let one = Sum::of(number);
+        self.measures.entry((step, measure)).and_modify(|sum| *sum = sum.and(one)).or_insert(one);
+    }
+
     pub(super) fn merge(&mut self, other: Self) {
         self.sent += other.sent;
         self.not_sent += other.not_sent;
@@ -82,6 +137,15 @@ impl Tally {
         self.not_begun += other.not_begun;
         self.connections += other.connections;
         self.reconnects += other.reconnects;
+        self.feed_ended = self.feed_ended.or(other.feed_ended);
+        for (place, Checked { passed, failed }) in other.checks {
+            let all = self.checks.entry(place).or_default();
+            all.passed += passed;
+            all.failed += failed;
+        }
+        for (place, one) in other.measures {
+            self.measures.entry(place).and_modify(|sum| *sum = sum.and(one)).or_insert(one);
+        }
         for (status, count) in other.answers {
             *self.answers.entry(status).or_default() += count;
         }
@@ -96,14 +160,20 @@ impl Failure {
         match self {
             Self::Status(step, _)
             | Self::NotCaptured(step, _)
+            | Self::Check(step, _)
+            | Self::Redirect(step, _)
             | Self::RequestError(step, _)
             | Self::NoRequest(step, _) => step,
+            Self::FeedEnded(_) => 0,
         }
     }
 
     /// Whether there was an answer, which was not the expected one.
     pub(super) fn is_answered(self) -> bool {
-        matches!(self, Self::Status(..) | Self::NotCaptured(..))
+        matches!(
+            self,
+            Self::Status(..) | Self::NotCaptured(..) | Self::Check(..) | Self::Redirect(..)
+        )
     }
 
     fn is_timeout(self) -> bool {
@@ -127,6 +197,23 @@ impl Failure {
                 let capture = &step.captures[capture];
                 let (name, pointer) = (variable(capture.variable), &capture.pointer);
                 format!("{}: nothing at {pointer} in the response for {{{name}}}", step.name)
+            }
+            Self::Check(n, check) => {
+                let step = step(n);
+                format!("{}: failed the check that {}", step.name, step.checks[check])
+            }
+            Self::Redirect(n, NoRedirect::Elsewhere) => {
+                format!("{}: redirected to another server, which gets no load", step(n).name)
+            }
+            Self::Redirect(n, NoRedirect::TooMany) => {
+                let most = counted(scenario.redirects.into(), "redirect");
+                format!("{}: redirected again after {most}", step(n).name)
+            }
+            Self::Redirect(n, NoRedirect::Malformed) => {
+                format!("{}: redirected to an invalid URL", step(n).name)
+            }
+            Self::FeedEnded(feed) => {
+                format!("not sent: the feed {} has no more rows", scenario.feeds[feed].name)
             }
             Self::RequestError(n, trouble) => format!("{}: {trouble}", step(n).name),
             Self::NoRequest(n, NoRequest::Unfilled(place)) => {

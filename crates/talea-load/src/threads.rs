@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::plan::Plan;
 use crate::request::Requests;
+use crate::scenario::Cursors;
 
 /// Of so many clients a thread mostly finds several that have an answer. One that has fewer sleeps
 /// between answers, and waking it costs a good part of what a request does.
@@ -33,6 +34,8 @@ struct Thread {
 pub(super) struct ThreadPlan {
     pub(super) plan: Plan,
     pub(super) requests: Requests,
+    /// All threads share it.
+    pub(super) cursors: Arc<Cursors>,
     pub(super) started: Instant,
 }
 
@@ -58,10 +61,16 @@ impl Threads {
         let runtimes = (0..threads).map(|_| runtime.build()).collect::<Result<Vec<_>, _>>();
         let runtimes =
             runtimes.map_err(|error| format!("cannot start a thread for clients: {error}"))?;
+        let cursors = Arc::new(Cursors::new(&plan.scenario.feeds, plan.shard));
         let started = Instant::now();
         let threads = runtimes.into_iter().map(|runtime| {
             let requests = Requests::new(&plan.scenario, &plan.target, plan.protocol)?;
-            let plan = Arc::new(ThreadPlan { plan: plan.clone(), requests, started });
+            let plan = Arc::new(ThreadPlan {
+                plan: plan.clone(),
+                requests,
+                cursors: cursors.clone(),
+                started,
+            });
             Ok(Thread { runtime: Some(runtime), plan })
         });
         Ok(Self(threads.collect::<Result<_, String>>()?))

@@ -1,14 +1,16 @@
 //! A scenario: its steps, its variables, the names of the service's metrics.
 
-use std::ops::RangeInclusive;
-use std::time::Duration;
-
+use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, StatusCode};
 
+use super::check::Check;
+use super::feed::Feed;
 use super::names::Names;
-use super::template::Template;
-use super::value::Variable;
+use super::template::{NoRequest, Template};
+use super::think::Think;
+use super::value::{Values, Variable};
+use crate::session::Keep;
 
 /// The requests of one iteration.
 #[derive(Clone, Debug)]
@@ -17,10 +19,49 @@ pub struct Scenario {
     pub name: String,
     /// The variables, by their places.
     pub variables: Vec<Variable>,
+    /// The feeds, by their places.
+    pub feeds: Vec<Feed>,
     /// The requests, in their order.
     pub steps: Vec<Step>,
+    /// The flows of which each iteration runs one; if there are none, it runs all steps.
+    pub flows: Vec<Flow>,
+    /// Requests that are made once before the load, and that it does not count.
+    pub setup: Vec<Step>,
+    /// Requests that are made once after the load.
+    pub teardown: Vec<Step>,
+    /// Whether each iteration keeps the cookies that it gets.
+    pub cookies: bool,
+    /// How many redirects of a request are followed.
+    pub redirects: u32,
     /// The names of the metrics of the service.
     pub metrics: Metrics,
+}
+
+/// A part of a scenario's steps, which run together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// Its name.
+    pub name: String,
+    /// Its share of the iterations is this, of the sum over all flows.
+    pub weight: u64,
+}
+
+impl Scenario {
+    /// The steps of a flow, or all of them if there are no flows, with their places.
+    pub(crate) fn steps_of(&self, flow: Option<usize>) -> impl Iterator<Item = (usize, &Step)> {
+        let steps = self.steps.iter().enumerate();
+        steps.filter(move |(_, step)| step.flow.is_none() || step.flow == flow)
+    }
+
+    /// How many requests an iteration makes where every one of them can be sent, if that is known beforehand.
+    pub fn requests_of_iteration(&self) -> Option<u64> {
+        if self.redirects > 0 {
+            return None;
+        }
+        let mut counts = (0..self.flows.len()).map(|flow| self.steps_of(Some(flow)).count() as u64);
+        let first = counts.next().unwrap_or(self.steps.len() as u64);
+        counts.all(|count| count == first).then_some(first)
+    }
 }
 
 /// The settings of a scenario for the names of the service's metrics.
@@ -64,13 +105,21 @@ pub struct Step {
     /// Headers with variables.
     pub filled_headers: Vec<(HeaderName, Template)>,
     /// Its body, if it has one.
-    pub body: Option<Template>,
+    pub body: Option<Body>,
     /// The statuses that say that it was done.
     pub expected: ExpectedStatus,
+    /// What the response must have beside its status.
+    pub checks: Vec<Check>,
     /// Parts of the answer that later requests use.
     pub captures: Vec<Capture>,
-    /// How long the client thinks after the answer, at least and at most.
-    pub think: Option<RangeInclusive<Duration>>,
+    /// Numbers in responses that are added up.
+    pub measures: Vec<NumberOfResponses>,
+    /// After how many server-sent events the response is complete; after all of its body if this is none.
+    pub events: Option<u64>,
+    /// How long the client thinks after the answer.
+    pub think: Option<Think>,
+    /// The flow that it is a part of, by its place; of all flows if this is none.
+    pub flow: Option<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -78,6 +127,86 @@ pub struct Capture {
     pub variable: usize,
     /// Where it stands in the answer's JSON, as a JSON pointer (RFC 6901).
     pub pointer: String,
+}
+
+/// A number in each response that is added up under a name.
+#[derive(Clone, Debug)]
+pub struct NumberOfResponses {
+    pub name: String,
+    /// Where it stands in the response's JSON, as a JSON pointer.
+    pub pointer: String,
+}
+
+impl Step {
+    /// How much of a response is read and kept.
+    pub(crate) fn keep(&self) -> Keep {
+        match self.events {
+            Some(events) => Keep::Events(events),
+            None if self.reads_body() => Keep::Body,
+            None => Keep::Nothing,
+        }
+    }
+
+    fn reads_body(&self) -> bool {
+        !self.captures.is_empty()
+            || !self.measures.is_empty()
+            || self.checks.iter().any(Check::reads_body)
+    }
+}
+
+/// A body: its parts, one after the other.
+#[derive(Clone, Debug, Default)]
+pub struct Body(pub(crate) Vec<BodyPart>);
+
+#[derive(Clone, Debug)]
+pub(crate) enum BodyPart {
+    Text(Template),
+    Bytes(Bytes),
+}
+
+impl Body {
+    /// The text of one that is a text without variables.
+    pub fn constant(&self) -> Option<&str> {
+        match &self.0[..] {
+            [] => Some(""),
+            [BodyPart::Text(text)] => text.constant(),
+            _ => None,
+        }
+    }
+
+    /// Its bytes if it has no variables.
+    pub(crate) fn bytes(&self) -> Option<Bytes> {
+        let mut all = Vec::new();
+        for part in &self.0 {
+            match part {
+                BodyPart::Text(text) => all.extend_from_slice(text.constant()?.as_bytes()),
+                BodyPart::Bytes(bytes) => all.extend_from_slice(bytes),
+            }
+        }
+        Some(all.into())
+    }
+
+    /// Its bytes with the values filled in.
+    pub(crate) fn filled(&self, values: &Values) -> Result<Bytes, NoRequest> {
+        let mut all = Vec::new();
+        for part in &self.0 {
+            match part {
+                BodyPart::Text(text) => {
+                    let mut filled = String::new();
+                    text.fill(values, &mut filled)?;
+                    all.extend_from_slice(filled.as_bytes());
+                }
+                BodyPart::Bytes(bytes) => all.extend_from_slice(bytes),
+            }
+        }
+        Ok(all.into())
+    }
+}
+
+impl From<Template> for Body {
+    fn from(text: Template) -> Self {
+        Self(vec![BodyPart::Text(text)])
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,20 +1,21 @@
 //! A scenario as TOML.
 
 use std::collections::BTreeMap;
-use std::ops::{Range, RangeInclusive};
-use std::time::Duration;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use hyper::{Method, StatusCode};
+use anyhow::{Context as _, anyhow};
+use hyper::Method;
+use hyper::header::HeaderMap;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::definition::{Capture, ExpectedStatus, Metrics, Scenario, Step};
+use super::definition::{ExpectedStatus, Flow, Metrics, Scenario, Step};
+use super::feed::{Each, Feed, Order};
 use super::names::Names;
-use super::template::{Form, Template};
-use super::value::{Source, Variable};
-use crate::duration::parse_duration;
+use super::step_text::{Context, StepText, flow};
+use super::template::Template;
+use super::value::{CapturedValue, Source, Variable};
 
 impl Scenario {
     /// The built-in one: create, list, get, update and delete an item of a collection.
@@ -30,7 +31,7 @@ impl Scenario {
         let body = body.map(|text| {
             let mut body = Template::default();
             body.push_text(text);
-            body
+            body.into()
         });
         let step = Step {
             name: method.to_string(),
@@ -40,28 +41,35 @@ impl Scenario {
             filled_headers: Vec::new(),
             body,
             expected: ExpectedStatus::AnySuccess,
+            checks: Vec::new(),
             captures: Vec::new(),
+            measures: Vec::new(),
+            events: None,
             think: None,
+            flow: None,
         };
         Self {
             name: step.name.clone(),
             variables: Vec::new(),
+            feeds: Vec::new(),
             steps: vec![step],
+            flows: Vec::new(),
+            setup: Vec::new(),
+            teardown: Vec::new(),
+            cookies: false,
+            redirects: 0,
             metrics: Metrics::default(),
         }
     }
 
-    /// Reads one from a text; errors call it by a name.
+    /// Reads one from a text, of a file of this name: errors begin with it, and files that the text names are in its
+    /// folder.
     /// Fails when the text is no scenario: the error has the line, the text found and the text
     /// expected.
     pub fn parse(name: &str, text: &str) -> Result<Self, String> {
-        let fail = |(at, message): Fault| {
-            let line = text[..at.start.min(text.len())].matches('\n').count() + 1;
-            format!("{name}:{line}: {message}")
-        };
-        let file: File = toml::from_str(text)
-            .map_err(|error| fail((error.span().unwrap_or(0..0), error.message().to_owned())))?;
-        scenario(name, file).map_err(fail)
+        let mut files = Vec::new();
+        read(name, text, None, &mut vec![PathBuf::from(name)], &mut files)?;
+        assembled(files)
     }
 
     /// The built-in one of this name, or the one in a file.
@@ -82,11 +90,55 @@ impl Scenario {
 struct File {
     name: Option<String>,
     #[serde(default)]
+    cookies: bool,
+    #[serde(default)]
+    redirects: u32,
+    #[serde(default)]
+    include: Vec<Spanned<IncludeText>>,
+    #[serde(default)]
     variables: BTreeMap<String, Spanned<VariableText>>,
+    #[serde(default)]
+    feeds: BTreeMap<String, Spanned<FeedText>>,
+    #[serde(default)]
+    flows: BTreeMap<String, Spanned<u32>>,
+    #[serde(default)]
+    setup: Vec<Spanned<StepText>>,
     #[serde(default)]
     step: Vec<Spanned<StepText>>,
     #[serde(default)]
+    teardown: Vec<Spanned<StepText>>,
+    #[serde(default)]
     metrics: BTreeMap<Spanned<String>, Spanned<MetricText>>,
+}
+
+/// A file of a scenario, which may include others.
+struct SourceFile {
+    name: String,
+    text: String,
+    file: File,
+    /// The flow of its steps that name none, if a file that includes it names one.
+    flow: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "expected a file such as \"login.toml\", or { file = \"buy.toml\", flow = \"buy\" }"
+)]
+enum IncludeText {
+    File(String),
+    Flow { file: String, flow: String },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FeedText {
+    file: String,
+    #[serde(default)]
+    order: Order,
+    #[serde(default)]
+    each: Each,
 }
 
 #[derive(Deserialize)]
@@ -109,82 +161,218 @@ impl MetricText {
 #[serde(
     untagged,
     deny_unknown_fields,
-    expecting = "expected a text, a whole number, { random = [FROM, TO] } or { choice = [TEXT, …] }"
+    expecting = "expected a text, a whole number, { random = [FROM, TO] }, { choice = [TEXT, …] } or { env = NAME }"
 )]
 enum VariableText {
     Text(String),
     Whole(i64),
     Random { random: [i64; 2] },
     Choice { choice: Vec<String> },
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct StepText {
-    name: Option<String>,
-    method: Spanned<String>,
-    path: Option<Spanned<String>>,
-    #[serde(default)]
-    headers: BTreeMap<Spanned<String>, Spanned<String>>,
-    json: Option<Spanned<serde_json::Value>>,
-    body: Option<Spanned<String>>,
-    expect: Option<Spanned<ExpectText>>,
-    #[serde(default)]
-    capture: BTreeMap<Spanned<String>, Spanned<String>>,
-    think: Option<Spanned<ThinkText>>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a status such as 200, or several, such as [200, 204]")]
-enum ExpectText {
-    One(u16),
-    Some(Vec<u16>),
-}
-
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "expected a duration such as \"100ms\", or two as [\"50ms\", \"2s\"]"
-)]
-enum ThinkText {
-    One(String),
-    Between([String; 2]),
+    Environment { env: String, default: Option<String> },
 }
 
 /// An error, and its place in the text.
-type Fault = (Range<usize>, String);
+pub(super) type Fault = (Range<usize>, String);
 
-fn scenario(name: &str, file: File) -> Result<Scenario, Fault> {
-    if file.step.is_empty() {
-        return Err((0..0, "found no step, expected at least one [[step]]".to_owned()));
+/// Adds the place of a text to a message about it.
+pub(super) fn at<T>(text: &Spanned<T>) -> impl FnOnce(String) -> Fault + use<T> {
+    let place = text.span();
+    move |message| (place, message)
+}
+
+/// An error with the name of the file and the line.
+fn located(name: &str, text: &str, (at, message): Fault) -> String {
+    let line = text[..at.start.min(text.len())].matches('\n').count() + 1;
+    format!("{name}:{line}: {message}")
+}
+
+impl SourceFile {
+    fn located(&self, fault: Fault) -> String {
+        located(&self.name, &self.text, fault)
     }
+
+    fn folder(&self) -> &Path {
+        Path::new(&self.name).parent().unwrap_or(Path::new(""))
+    }
+
+    fn all_steps(&self) -> impl Iterator<Item = &Spanned<StepText>> {
+        let File { setup, step, teardown, .. } = &self.file;
+        setup.iter().chain(step).chain(teardown)
+    }
+}
+
+/// Reads a file, and before it those that it includes, with the flow of their steps. `open` are the files that include
+/// one another.
+fn read(
+    name: &str,
+    text: &str,
+    flow: Option<String>,
+    open: &mut Vec<PathBuf>,
+    files: &mut Vec<SourceFile>,
+) -> Result<(), String> {
+    let file: File = toml::from_str(text).map_err(|error| {
+        located(name, text, (error.span().unwrap_or(0..0), error.message().to_owned()))
+    })?;
+    for include in &file.include {
+        let fault = |words: String| located(name, text, at(include)(words));
+        let (path, flow_of_it) = match include.as_ref() {
+            IncludeText::File(path) => (path, flow.clone()),
+            IncludeText::Flow { file, flow } => (file, Some(flow.clone())),
+        };
+        let path = Path::new(name).parent().unwrap_or(Path::new("")).join(path);
+        if open.contains(&path) {
+            return Err(fault(format!("{} includes itself", path.display())));
+        }
+        let included = std::fs::read_to_string(&path)
+            .map_err(|error| fault(format!("{} cannot be read: {error}", path.display())))?;
+        let shown = path.display().to_string();
+        open.push(path);
+        read(&shown, &included, flow_of_it, open, files)?;
+        open.pop();
+    }
+    files.push(SourceFile { name: name.to_owned(), text: text.to_owned(), file, flow });
+    Ok(())
+}
+
+/// Puts files together, of which the last one includes the others.
+fn assembled(mut files: Vec<SourceFile>) -> Result<Scenario, String> {
+    if let Some(main) = files.last().filter(|_| files.iter().all(|file| file.file.step.is_empty()))
+    {
+        let words = "found no step, expected at least one [[step]]".to_owned();
+        return Err(main.located((0..0, words)));
+    }
+    let mut feeds = Vec::new();
     let mut variables = Vec::new();
-    for (name, source) in file.variables {
+    for file in &mut files {
+        let known = std::mem::take(&mut file.file.variables);
+        let read = add_variables(known, &mut variables)
+            .and_then(|()| add_feeds(file, &mut feeds, &mut variables));
+        read.map_err(|fault| file.located(fault))?;
+    }
+    for file in &files {
+        add_captured(file, &mut variables).map_err(|fault| file.located(fault))?;
+    }
+    let Some((main, included)) = files.split_last() else { return Err("no file".to_owned()) };
+    if let Some(other) = included.iter().find(|file| !file.file.flows.is_empty()) {
+        let words =
+            format!("found [flows], which only {} may have: it includes this file", main.name);
+        return Err(other.located((0..0, words)));
+    }
+    let flows: Vec<Flow> = main
+        .file
+        .flows
+        .iter()
+        .map(|(name, weight)| Flow { name: name.clone(), weight: u64::from(*weight.as_ref()) })
+        .collect();
+    for file in &files {
+        for include in &file.file.include {
+            if let IncludeText::Flow { flow: name, .. } = include.as_ref() {
+                flow(name, &flows).map_err(|words| file.located(at(include)(words)))?;
+            }
+        }
+    }
+    let metrics = metrics(&main.file.metrics).map_err(|fault| main.located(fault))?;
+    let (name, shown) = (main.file.name.clone(), main.name.clone());
+    let cookies = files.iter().any(|file| file.file.cookies);
+    let redirects = files.iter().map(|file| file.file.redirects).max().unwrap_or(0);
+    let weights: Vec<_> = main.file.flows.values().map(Spanned::span).collect();
+    let (mut setup, mut steps, mut teardown) = (Vec::new(), Vec::new(), Vec::new());
+    for file in &mut files {
+        let File { setup: before, step, teardown: after, .. } = &mut file.file;
+        let texts = [before, step, after].map(std::mem::take);
+        let flow = file.flow.as_ref();
+        let flow = flow.and_then(|name| flows.iter().position(|flow| flow.name == *name));
+        let context = Context { variables: &variables, flows: &flows, flow, folder: file.folder() };
+        for (texts, into) in texts.into_iter().zip([&mut setup, &mut steps, &mut teardown]) {
+            for text in texts {
+                let place = text.span();
+                let step = text.into_inner().step(|words| (place, words), &context);
+                into.push(step.map_err(|fault| file.located(fault))?);
+            }
+        }
+    }
+    let scenario = Scenario {
+        name: name.unwrap_or(shown),
+        variables,
+        feeds,
+        steps,
+        flows,
+        setup,
+        teardown,
+        cookies,
+        redirects,
+        metrics,
+    };
+    let main = files.last().ok_or("no file")?;
+    for (n, place) in weights.into_iter().enumerate() {
+        let Flow { name, weight } = &scenario.flows[n];
+        if !scenario.steps.iter().any(|step| step.flow == Some(n)) {
+            return Err(main.located((place, format!("the flow {name} has no step"))));
+        }
+        if *weight == 0 {
+            return Err(
+                main.located((place, "found a weight of 0, expected at least 1".to_owned()))
+            );
+        }
+    }
+    Ok(scenario)
+}
+
+fn add_variables(
+    texts: BTreeMap<String, Spanned<VariableText>>,
+    variables: &mut Vec<Variable>,
+) -> Result<(), Fault> {
+    for (name, source) in texts {
         check_name(&name).map_err(at(&source))?;
+        if variables.iter().any(|known| known.name == name) {
+            let words = format!("the variable {name} is in another file too");
+            return Err(at(&source)(words));
+        }
         let fault = at(&source);
         let source = source_of(source.into_inner()).map_err(fault)?;
         variables.push(Variable { name, source });
     }
-    // A captured variable can be named anywhere: whether it is there shows when it runs.
-    for step in &file.step {
-        for captured in step.as_ref().capture.keys() {
-            let name = captured.as_ref();
-            check_name(name).map_err(at(captured))?;
-            match variables.iter().find(|known| known.name == *name) {
-                None => variables.push(Variable { name: name.clone(), source: Source::Captured }),
-                Some(Variable { source: Source::Captured, .. }) => {}
-                Some(_) => {
-                    let message =
-                        format!("{name} is among the variables too; capture another name");
-                    return Err(at(captured)(message));
-                }
+    Ok(())
+}
+
+/// Reads the feeds of a file, whose columns are variables.
+fn add_feeds(
+    file: &SourceFile,
+    feeds: &mut Vec<Feed>,
+    variables: &mut Vec<Variable>,
+) -> Result<(), Fault> {
+    for (name, text) in &file.file.feeds {
+        check_name(name).map_err(at(text))?;
+        if feeds.iter().any(|known| known.name == *name) {
+            return Err(at(text)(format!("the feed {name} is in another file too")));
+        }
+        let FeedText { file: path, order, each } = text.as_ref();
+        let feed = Feed::read(name, &file.folder().join(path), *order, *each);
+        let feed = feed.map_err(at(text))?;
+        for (column, title) in feed.columns.iter().enumerate() {
+            let source = Source::Column { feed: feeds.len(), column };
+            variables.push(Variable { name: format!("{name}.{title}"), source });
+        }
+        feeds.push(feed);
+    }
+    Ok(())
+}
+
+/// A captured variable can be named anywhere: whether it is there shows when it runs.
+fn add_captured(file: &SourceFile, variables: &mut Vec<Variable>) -> Result<(), Fault> {
+    for captured in file.all_steps().flat_map(|step| step.as_ref().capture.keys()) {
+        let name = captured.as_ref();
+        check_name(name).map_err(at(captured))?;
+        match variables.iter().find(|known| known.name == *name) {
+            None => variables.push(Variable { name: name.clone(), source: Source::Captured }),
+            Some(Variable { source: Source::Captured, .. }) => {}
+            Some(_) => {
+                let message = format!("{name} is among the variables too; capture another name");
+                return Err(at(captured)(message));
             }
         }
     }
-    let metrics = metrics(&file.metrics)?;
-    let steps = file.step.into_iter().map(|text| step(text, &variables));
-    let steps = steps.collect::<Result<Vec<_>, _>>()?;
-    Ok(Scenario { name: file.name.unwrap_or_else(|| name.to_owned()), variables, steps, metrics })
+    Ok(())
 }
 
 fn metrics(text: &BTreeMap<Spanned<String>, Spanned<MetricText>>) -> Result<Metrics, Fault> {
@@ -203,23 +391,17 @@ fn metrics(text: &BTreeMap<Spanned<String>, Spanned<MetricText>>) -> Result<Metr
     Ok(metrics)
 }
 
-/// Adds the place of a text to a message about it.
-fn at<T>(text: &Spanned<T>) -> impl FnOnce(String) -> Fault + use<T> {
-    let place = text.span();
-    move |message| (place, message)
-}
-
 fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') {
-        return Err(format!("found the variable {name:?}, expected letters, digits and _"));
+        return Err(format!("found the name {name:?}, expected letters, digits and _"));
     }
     Ok(())
 }
 
 fn source_of(text: VariableText) -> Result<Source, String> {
     match text {
-        VariableText::Text(text) => Ok(Source::Fixed(text)),
-        VariableText::Whole(number) => Ok(Source::Fixed(number.to_string())),
+        VariableText::Text(text) => Ok(Source::Fixed(CapturedValue::text(&text))),
+        VariableText::Whole(number) => Ok(Source::Fixed(CapturedValue::number(number))),
         VariableText::Random { random: [from, to] } if from <= to => Ok(Source::Random(from..=to)),
         VariableText::Random { random: [from, to] } => {
             Err(format!("found random = [{from}, {to}], expected the smaller number first"))
@@ -228,207 +410,22 @@ fn source_of(text: VariableText) -> Result<Source, String> {
             Err("found an empty choice, expected at least one text".to_owned())
         }
         VariableText::Choice { choice } => Ok(Source::Choice(choice)),
+        VariableText::Environment { env, default } => match (std::env::var(&env), default) {
+            (Ok(text), _) | (Err(_), Some(text)) => Ok(Source::Fixed(CapturedValue::text(&text))),
+            (Err(_), None) => Err(format!(
+                "the environment has no {env}; set it, or add a default: {{ env = \"{env}\", default = \"…\" }}"
+            )),
+        },
     }
-}
-
-fn step(text: Spanned<StepText>, variables: &[Variable]) -> Result<Step, Fault> {
-    let fault = at(&text);
-    let text = text.into_inner();
-    let mut place = |name: &str| {
-        variables.iter().position(|variable| variable.name == name).ok_or_else(|| {
-            let known: Vec<&str> = variables.iter().map(|known| known.name.as_str()).collect();
-            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-            format!(
-                "found {{{name}}}, which is neither a variable nor captured; known are: {known}"
-            )
-        })
-    };
-    let mut template = |text: &Spanned<String>, form| {
-        let mut template = Template::default();
-        let pushed = template.push(text.as_ref(), form, &mut place);
-        pushed.map(|()| template).map_err(at(text))
-    };
-
-    let method = method(&text.method)?;
-    let path = match &text.path {
-        Some(path) => {
-            check_path(path)?;
-            template(path, Form::Path)?
-        }
-        None => Template::default(),
-    };
-    let mut headers = HeaderMap::new();
-    let mut filled_headers = Vec::new();
-    for (name, value) in &text.headers {
-        let header: HeaderName = name.as_ref().parse().map_err(|_| {
-            at(name)(format!("found the header name {:?}, expected a valid one", name.as_ref()))
-        })?;
-        let filled = template(value, Form::Plain)?;
-        match filled.constant() {
-            Some(text) => {
-                let value = HeaderValue::from_str(text).map_err(|_| {
-                    at(value)(format!("found {text:?}, which is not valid in a header"))
-                });
-                headers.insert(header, value?);
-            }
-            None => filled_headers.push((header, filled)),
-        }
-    }
-    let body = match (&text.json, &text.body) {
-        (Some(_), Some(body)) => {
-            return Err(at(body)("found json and body, expected one of them".to_owned()));
-        }
-        (None, None) => None,
-        (None, Some(body)) => Some(template(body, Form::Plain)?),
-        (Some(json), None) => {
-            headers
-                .entry(CONTENT_TYPE)
-                .or_insert_with(|| HeaderValue::from_static("application/json"));
-            let mut body = Template::default();
-            push_json(json.as_ref(), &mut body, &mut place).map_err(at(json))?;
-            Some(body)
-        }
-    };
-    let captures = text.capture.iter().map(|(name, pointer)| {
-        if !pointer.as_ref().is_empty() && !pointer.as_ref().starts_with('/') {
-            let message =
-                format!("found {:?}, expected a JSON pointer such as /data/id", pointer.as_ref());
-            return Err(at(pointer)(message));
-        }
-        let variable = place(name.as_ref()).map_err(at(name))?;
-        Ok(Capture { variable, pointer: pointer.as_ref().clone() })
-    });
-    let captures = captures.collect::<Result<_, _>>()?;
-    let path_text = text.path.as_ref().map_or("", |path| path.as_ref());
-    let default_name = format!("{method} {path_text}").trim_end().to_owned();
-    let step = Step {
-        name: text.name.clone().unwrap_or(default_name),
-        path,
-        headers,
-        filled_headers,
-        body,
-        expected: expected(text.expect)?,
-        captures,
-        think: think(text.think)?,
-        method,
-    };
-    if step.name.is_empty() {
-        return Err(fault("found an empty name, expected a name, or no key `name`".to_owned()));
-    }
-    Ok(step)
-}
-
-fn method(text: &Spanned<String>) -> Result<Method, Fault> {
-    let name = text.as_ref();
-    let known = Method::from_bytes(name.as_bytes()).ok();
-    let known =
-        known.filter(|_| name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'-'));
-    known.ok_or_else(|| {
-        (text.span(), format!("found the method {name:?}, expected one such as GET, in capitals"))
-    })
-}
-
-fn check_path(text: &Spanned<String>) -> Result<(), Fault> {
-    let path = text.as_ref();
-    let message = if !path.is_empty() && !path.starts_with(['/', '?']) {
-        "expected one that begins with / (it is appended to the target's path)"
-    } else if path.contains(|c: char| c.is_ascii_whitespace() || c.is_ascii_control() || c == '#') {
-        "expected no blanks and no # in it; percent-encode them"
-    } else if !path.is_ascii() {
-        "expected ASCII; percent-encode the rest"
-    } else {
-        return Ok(());
-    };
-    Err((text.span(), format!("found the path {path:?}, {message}")))
-}
-
-/// Writes JSON whose texts may have variables.
-fn push_json(
-    json: &serde_json::Value,
-    into: &mut Template,
-    place: &mut impl FnMut(&str) -> Result<usize, String>,
-) -> Result<(), String> {
-    use serde_json::Value;
-    match json {
-        Value::String(text) => {
-            let name = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-            match name.filter(|name| !name.contains(['{', '}'])) {
-                // It stands alone, so a number stays a number.
-                Some(name) => into.push_variable(place(name)?, Form::Json),
-                None => {
-                    into.push_text("\"");
-                    into.push(text, Form::InJsonText, place)?;
-                    into.push_text("\"");
-                }
-            }
-        }
-        Value::Array(values) => {
-            into.push_text("[");
-            for (n, value) in values.iter().enumerate() {
-                into.push_text(if n == 0 { "" } else { "," });
-                push_json(value, into, place)?;
-            }
-            into.push_text("]");
-        }
-        Value::Object(fields) => {
-            into.push_text("{");
-            for (n, (name, value)) in fields.iter().enumerate() {
-                into.push_text(if n == 0 { "" } else { "," });
-                into.push_text(&Value::from(name.as_str()).to_string());
-                into.push_text(":");
-                push_json(value, into, place)?;
-            }
-            into.push_text("}");
-        }
-        plain => into.push_text(&plain.to_string()),
-    }
-    Ok(())
-}
-
-fn expected(text: Option<Spanned<ExpectText>>) -> Result<ExpectedStatus, Fault> {
-    let Some(text) = text else { return Ok(ExpectedStatus::AnySuccess) };
-    let at = text.span();
-    let codes = match text.into_inner() {
-        ExpectText::One(code) => vec![code],
-        ExpectText::Some(codes) => codes,
-    };
-    if codes.is_empty() {
-        return Err((at, "found no status, expected at least one".to_owned()));
-    }
-    Ok(ExpectedStatus::OneOf(
-        codes
-            .into_iter()
-            .map(|code| {
-                let found = StatusCode::from_u16(code).ok().filter(|_| code < 600);
-                found.ok_or_else(|| {
-                    (at.clone(), format!("found the status {code}, expected 100 to 599"))
-                })
-            })
-            .collect::<Result<_, _>>()?,
-    ))
-}
-
-fn think(text: Option<Spanned<ThinkText>>) -> Result<Option<RangeInclusive<Duration>>, Fault> {
-    let Some(text) = text else { return Ok(None) };
-    let at = text.span();
-    let duration = |text: &str| {
-        parse_duration(text).map_err(|error| {
-            (at.clone(), format!("{error}; expected a duration such as \"100ms\""))
-        })
-    };
-    let range = match text.as_ref() {
-        ThinkText::One(one) => duration(one)?..=duration(one)?,
-        ThinkText::Between([least, most]) => duration(least)?..=duration(most)?,
-    };
-    if range.is_empty() {
-        return Err((at, "found the longer time first, expected the shorter one".to_owned()));
-    }
-    Ok(Some(range))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Values;
+    use std::time::Duration;
+
+    use hyper::header::CONTENT_TYPE;
+
+    use super::super::{Body, Cursors, Shard, Think, Values};
     use super::*;
 
     fn step_names(scenario: &Scenario) -> Vec<&str> {
@@ -453,7 +450,7 @@ mod tests {
         let text = docs.split("```toml").nth(1).and_then(|rest| rest.split("```").next());
         let scenario = Scenario::parse("docs/how-to/load.md", text.unwrap()).unwrap();
         assert_eq!(step_names(&scenario), ["order", "GET /orders/{order}", "PUT /notes/{order}"]);
-        let body = scenario.steps[2].body.as_ref().and_then(Template::constant);
+        let body = scenario.steps[2].body.as_ref().and_then(Body::constant);
         assert_eq!(body, Some("as text, {not a variable}"));
     }
 
@@ -481,15 +478,15 @@ mod tests {
         assert_eq!(scenario.name, "shop");
         let step = &scenario.steps[0];
         assert_eq!(step.name, "POST /orders?tenant={tenant}");
-        let mut values = Values::new(&scenario.variables, 1);
-        values.begin(&scenario.variables);
+        let mut values = Values::new(&scenario, 1);
+        values.begin(&scenario, &Cursors::new(&[], Shard::ALL)).unwrap();
         let filled = |template: &Template| {
             let mut text = String::new();
             template.fill(&values, &mut text).map(|()| text)
         };
         assert_eq!(filled(&step.path).unwrap(), "/orders?tenant=acme");
-        let body: serde_json::Value =
-            serde_json::from_str(&filled(step.body.as_ref().unwrap()).unwrap()).unwrap();
+        let body = step.body.as_ref().unwrap().filled(&values).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
         let expected = serde_json::json!({
             "count": 2, "note": "for acme", "tags": ["a", 1, true], "n": {"x": 1.5}
         });
@@ -497,7 +494,10 @@ mod tests {
         assert_eq!(step.headers["accept"], "application/json");
         assert_eq!(filled(&step.filled_headers[0].1).unwrap(), "acme");
         assert_eq!(step.expected.to_string(), "200 OK or 201 Created");
-        assert_eq!(step.think, Some(Duration::from_millis(50)..=Duration::from_secs(1)));
+        assert_eq!(
+            step.think,
+            Some(Think::Between(Duration::from_millis(50)..=Duration::from_secs(1)))
+        );
         assert!(filled(&scenario.steps[1].path).is_err(), "nothing is captured yet");
         assert_eq!(scenario.steps[1].expected, ExpectedStatus::AnySuccess);
     }
@@ -507,6 +507,24 @@ mod tests {
     fn an_error_has_its_line_and_the_expected_text() {
         for (text, line, message) in [
             ("name = 'x'\n", 1, "found no step, expected at least one [[step]]"),
+            ("[[step]]\nmethod = 'GTE'", 2, "found the method \"GTE\", expected one such as GET"),
+            ("STEP\nflow = 'x'", 3, "expected one of the table [flows], which has: none"),
+            ("STEP\n[flows]\nx = 1", 4, "the flow x has no step"),
+            ("STEP\nflow = 'x'\n[flows]\nx = 0", 5, "expected at least 1"),
+            ("STEP\nevents = 0", 3, "expected at least 1"),
+            ("STEP\ncheck = { size = [2, 1] }", 3, "the smaller one"),
+            ("STEP\ncheck = { json = { x = 1 } }", 3, "a JSON pointer such as"),
+            ("STEP\ncheck = { json = { '/x' = [1] } }", 3, "expected a text, a number"),
+            ("STEP\ncheck = { contain = 'x' }", 3, "expected one of `headers`, `contains`"),
+            ("STEP\nmeasure = { x = 'y' }", 3, "a JSON pointer such as"),
+            ("STEP\nbody_file = 'none'", 3, "none cannot be read"),
+            ("STEP\nmultipart = { a = { file = 'none' } }", 3, "none cannot be read"),
+            ("STEP\nthink = { mean = 'x' }", 3, "expected a duration such as"),
+            ("include = ['none.toml']\nSTEP", 1, "none.toml cannot be read"),
+            ("include = ['x.toml']\nSTEP", 1, "x.toml includes itself"),
+            ("[feeds.a]\nfile = 'none.csv'\nSTEP", 1, "none.csv cannot be read"),
+            ("[feeds.a]\nfile = 'a'\norder = 'twice'\nSTEP", 3, "expected one of `cycle`"),
+            ("[variables]\na = { env = 'TALEA_NO_SUCH' }\nSTEP", 2, "has no TALEA_NO_SUCH; set it"),
             ("[[step]]\nmethod = 'get'", 2, "found the method \"get\", expected one such as GET"),
             ("[[step]]\npath = '/'", 1, "missing field `method`"),
             ("\n\n[[step]\n", 3, "unclosed array table"),
@@ -518,7 +536,7 @@ mod tests {
             ("STEP\nexpect = 'ok'", 3, "expected a status such as 200"),
             ("STEP\nthink = '1'", 3, "expected a duration such as"),
             ("STEP\nthink = ['2s', '1s']", 3, "the shorter one"),
-            ("STEP\nbody = ''\njson = 1", 3, "expected one of them"),
+            ("STEP\nbody = ''\njson = 1", 3, "expected one of json"),
             ("STEP\nheaders = { 'a b' = '' }", 3, "expected a valid one"),
             ("STEP\nheaders = { a = \"\\n\" }", 3, "which is not valid in a header"),
             ("STEP\ncapture = { id = 'data' }", 3, "a JSON pointer such as"),
@@ -543,5 +561,56 @@ mod tests {
             assert!(error.starts_with(&format!("x.toml:{line}: ")), "{text}: {error}");
             assert!(error.contains(message), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn files_are_included_with_their_variables_feeds_and_flows() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            std::fs::create_dir_all(folder.path().join("parts")).unwrap();
+            std::fs::write(folder.path().join(name), text).unwrap();
+        };
+        write("parts/users.csv", "name\nann\n");
+        write(
+            "parts/login.toml",
+            "[feeds.users]\nfile = 'users.csv'\n[[step]]\nname = 'login'\nmethod = 'POST'",
+        );
+        write("buy.toml", "[[step]]\nname = 'buy'\nmethod = 'POST'\npath = '/{a}?by={users.name}'");
+        let main = "
+            include = ['parts/login.toml', { file = 'buy.toml', flow = 'buy' }]
+            [variables]
+            a = { env = 'TALEA_NO_SUCH', default = 'x' }
+            [flows]
+            browse = 9
+            buy = 1
+            [[setup]]
+            method = 'PUT'
+            [[step]]
+            name = 'browse'
+            flow = 'browse'
+            method = 'GET'";
+        let name = folder.path().join("main.toml").display().to_string();
+        let scenario = Scenario::parse(&name, main).unwrap();
+        assert_eq!(step_names(&scenario), ["login", "buy", "browse"]);
+        let of_flow = |flow| -> Vec<&str> {
+            scenario.steps_of(Some(flow)).map(|(_, step)| step.name.as_str()).collect()
+        };
+        assert_eq!((of_flow(0), of_flow(1)), (vec!["login", "browse"], vec!["login", "buy"]));
+        assert_eq!((scenario.setup.len(), scenario.requests_of_iteration()), (1, Some(2)));
+        let mut values = Values::new(&scenario, 1);
+        values.begin(&scenario, &Cursors::new(&scenario.feeds, Shard::ALL)).unwrap();
+        let mut path = String::new();
+        scenario.steps[1].path.fill(&values, &mut path).unwrap();
+        assert_eq!(path, "/x?by=ann");
+        let drawn = (0..10_000).filter(|_| values.flow(&scenario) == Some(0)).count();
+        assert!((8_800..9_200).contains(&drawn), "{drawn}");
+        // An error in an included file has its name and line.
+        write("buy.toml", "[[step]]\nmethod = 'GTE'");
+        let error = Scenario::parse(&name, main).unwrap_err();
+        assert!(error.contains("buy.toml:2: found the method"), "{error}");
+        write("buy.toml", "include = ['main.toml']\n[[step]]\nmethod = 'GET'");
+        write("main.toml", main);
+        let error = Scenario::parse(&name, main).unwrap_err();
+        assert!(error.contains("main.toml includes itself"), "{error}");
     }
 }

@@ -3,14 +3,22 @@
 //! A scenario is read from a file (`file`) once. Each of its texts is a template whose
 //! variables have places, so that a client fills in values without looking names up.
 
+mod check;
 mod definition;
+mod feed;
 mod file;
 mod names;
+mod step_text;
 mod template;
+mod think;
 mod value;
 
+pub use self::check::Check;
 pub(crate) use self::definition::status_text;
-pub use self::definition::{Scenario, Step};
+pub use self::definition::{Body, Flow, Scenario, Step};
+pub use self::feed::{Cursors, Feed, Shard};
 pub use self::names::{Names, Quantity, Selector};
+pub use self::step_text::method;
 pub(crate) use self::template::{NoRequest, Template};
-pub(crate) use self::value::{CapturedValue, Values};
+pub use self::think::Think;
+pub(crate) use self::value::{CapturedValue, FeedEnded, Source, Values};

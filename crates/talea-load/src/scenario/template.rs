@@ -139,6 +139,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::definition::Scenario;
     use super::super::value::{CapturedValue, Source, Variable};
     use super::*;
 
@@ -154,7 +155,8 @@ mod tests {
 
     fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, NoRequest> {
         let id = Variable { name: "id".to_owned(), source: Source::Captured };
-        let mut values = Values::new(&[id], 0);
+        let scenario = Scenario { variables: vec![id], ..Scenario::crud() };
+        let mut values = Values::new(&scenario, 0);
         value.into_iter().for_each(|value| values.set(0, value));
         let mut text = String::new();
         template.fill(&values, &mut text).map(|()| text)

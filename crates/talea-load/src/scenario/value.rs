@@ -5,22 +5,30 @@ use std::ops::RangeInclusive;
 use fastrand::Rng;
 use serde_json::Value as Json;
 
+use super::definition::Scenario;
+use super::feed::{Cursors, Each};
+
 /// A variable of a scenario.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// Its name, which stands in braces where its value is to stand.
     pub name: String,
     /// Where its value comes from.
-    pub source: Source,
+    pub(crate) source: Source,
 }
 
 #[derive(Clone, Debug)]
-pub enum Source {
-    Fixed(String),
+pub(crate) enum Source {
+    Fixed(CapturedValue),
     /// A whole number from the one to the other, anew for each iteration.
     Random(RangeInclusive<i64>),
     /// One of these, anew for each iteration.
     Choice(Vec<String>),
+    /// A column of a feed, by their places.
+    Column {
+        feed: usize,
+        column: usize,
+    },
     /// An answer of this iteration, once it is there.
     Captured,
 }
@@ -29,6 +37,8 @@ pub enum Source {
 #[derive(Clone, Debug)]
 pub struct Values {
     values: Vec<Option<CapturedValue>>,
+    /// The row of each feed.
+    rows: Vec<Option<usize>>,
     random: Rng,
 }
 
@@ -39,29 +49,63 @@ pub(crate) struct CapturedValue {
     pub is_text: bool,
 }
 
+/// A feed, by its place, that has no more rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FeedEnded(pub(crate) usize);
+
 impl Values {
     /// Those of a client whose random values come from a seed.
-    pub fn new(variables: &[Variable], seed: u64) -> Self {
-        Self { values: vec![None; variables.len()], random: Rng::with_seed(seed) }
+    pub fn new(scenario: &Scenario, seed: u64) -> Self {
+        Self {
+            values: vec![None; scenario.variables.len()],
+            rows: vec![None; scenario.feeds.len()],
+            random: Rng::with_seed(seed),
+        }
     }
 
-    /// Begins an iteration: random values are drawn, and what was captured is forgotten.
-    pub fn begin(&mut self, variables: &[Variable]) {
-        let Self { values, random } = self;
-        for (value, variable) in values.iter_mut().zip(variables) {
+    /// Begins an iteration: random values are drawn, rows of feeds are taken, and what was captured is forgotten.
+    /// Fails when a feed has no more rows.
+    pub(crate) fn begin(
+        &mut self,
+        scenario: &Scenario,
+        cursors: &Cursors,
+    ) -> Result<(), FeedEnded> {
+        let Self { values, rows, random } = self;
+        for (n, (row, feed)) in rows.iter_mut().zip(&scenario.feeds).enumerate() {
+            if row.is_none() || feed.each == Each::Iteration {
+                *row = Some(cursors.next(n, feed, random).ok_or(FeedEnded(n))?);
+            }
+        }
+        for (value, variable) in values.iter_mut().zip(&scenario.variables) {
             match (&variable.source, &value) {
                 // It is there from the iteration before.
                 (Source::Fixed(_), Some(_)) => {}
-                (Source::Fixed(text), None) => *value = Some(CapturedValue::text(text)),
+                (Source::Fixed(fixed), None) => *value = Some(fixed.clone()),
                 (Source::Random(range), _) => {
                     *value = Some(CapturedValue::number(random.i64(range.clone())));
                 }
                 (Source::Choice(texts), _) => {
                     *value = random.choice(texts).map(|text| CapturedValue::text(text));
                 }
+                (Source::Column { feed, column }, _) => {
+                    let row = rows[*feed].map(|row| &scenario.feeds[*feed].rows[row]);
+                    *value = row.and_then(|row| row[*column].clone());
+                }
                 (Source::Captured, _) => *value = None,
             }
         }
+        Ok(())
+    }
+
+    /// Draws one of the scenario's flows by their weights; none if it has none.
+    pub(crate) fn flow(&mut self, scenario: &Scenario) -> Option<usize> {
+        let all: u64 = scenario.flows.iter().map(|flow| flow.weight).sum();
+        let mut drawn = (all > 0).then(|| self.random.u64(0..all))?;
+        scenario.flows.iter().position(|flow| {
+            let is_here = drawn < flow.weight;
+            drawn = drawn.saturating_sub(flow.weight);
+            is_here
+        })
     }
 
     pub(crate) fn get(&self, variable: usize) -> Option<&CapturedValue> {
@@ -72,8 +116,8 @@ impl Values {
         self.values[variable] = Some(value);
     }
 
-    pub(crate) fn between(&mut self, range: RangeInclusive<u64>) -> u64 {
-        self.random.u64(range)
+    pub(crate) fn random(&mut self) -> &mut Rng {
+        &mut self.random
     }
 }
 
@@ -83,14 +127,19 @@ impl CapturedValue {
     }
 
     /// A number, or a truth value.
-    fn number(value: impl ToString) -> Self {
+    pub(crate) fn number(value: impl ToString) -> Self {
         Self { text: value.to_string(), is_text: false }
     }
 
     /// The value at a JSON pointer of an answer, if it is a text, a number or a truth value.
     pub(crate) fn at(answer: &[u8], pointer: &str) -> Option<Self> {
         let answer: Json = serde_json::from_slice(answer).ok()?;
-        match answer.pointer(pointer)? {
+        answer.pointer(pointer).and_then(Self::of)
+    }
+
+    /// A text, a number or a truth value of JSON.
+    pub(crate) fn of(json: &Json) -> Option<Self> {
+        match json {
             Json::String(text) => Some(Self::text(text)),
             found @ (Json::Number(_) | Json::Bool(_)) => Some(Self::number(found)),
             Json::Null | Json::Array(_) | Json::Object(_) => None,
@@ -100,6 +149,7 @@ impl CapturedValue {
 
 #[cfg(test)]
 mod tests {
+    use super::super::feed::Shard;
     use super::*;
 
     #[test]
@@ -126,10 +176,12 @@ mod tests {
         let choice = Source::Choice(["a", "b"].map(str::to_owned).to_vec());
         let variables = [("n", Source::Random(1..=1_000_000)), ("word", choice)]
             .map(|(name, source)| Variable { name: name.to_owned(), source });
+        let scenario = Scenario { variables: variables.to_vec(), ..Scenario::crud() };
+        let cursors = Cursors::new(&[], Shard::ALL);
         let drawn = |seed| {
-            let mut values = Values::new(&variables, seed);
+            let mut values = Values::new(&scenario, seed);
             let mut draw = || {
-                values.begin(&variables);
+                values.begin(&scenario, &cursors).unwrap();
                 (values.get(0).unwrap().text.clone(), values.get(1).unwrap().text.clone())
             };
             (0..50).map(|_| draw()).collect::<Vec<_>>()

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use talea::HistogramSnapshot;
 
 use talea_load::{
-    KindOfFailure, LowerBounds, Outcome, Phases, Plan, StepSummary, Window, kinds_of_failure,
+    CheckSummary, KindOfFailure, LowerBounds, NumberSummary, Outcome, Phases, Plan, StepSummary,
+    Window, kinds_of_failure,
 };
 
 /// The requests of the clients of one case, and their answers. Response times are by their clock,
@@ -49,6 +50,8 @@ pub struct Clients {
     /// The names of those of these times that are lower bounds.
     pub at_least: LowerBounds,
     pub steps: Vec<StepSummary>,
+    pub checks: Vec<CheckSummary>,
+    pub measures: Vec<NumberSummary>,
     pub connections: u64,
     /// Connections that were opened to replace another.
     pub reconnects: u64,
@@ -100,6 +103,13 @@ impl Clients {
         self.requests_untimed as f64 / all.max(1) as f64
     }
 
+    /// The share of the checks' results that passed; none if there are none.
+    pub(crate) fn passed_checks(&self) -> Option<f64> {
+        let passed: u64 = self.checks.iter().map(|check| check.passed).sum();
+        let failed: u64 = self.checks.iter().map(|check| check.failed).sum();
+        (passed + failed > 0).then(|| passed as f64 / (passed + failed) as f64)
+    }
+
     pub fn new(plan: &Plan, outcome: &Outcome, times: Times) -> Self {
         let (tally, all) = (&outcome.tally, &outcome.response_times);
         let mut at_least = LowerBounds::default();
@@ -126,10 +136,12 @@ impl Clients {
             phases: outcome.phases(&mut at_least),
             at_least,
             steps: StepSummary::all_of(&plan.scenario, outcome),
+            checks: CheckSummary::all_of(&plan.scenario, outcome),
+            measures: NumberSummary::all_of(&plan.scenario, outcome),
             connections: tally.connections,
             reconnects: tally.reconnects,
             generator_cores: outcome.health.cores(),
-            limits: outcome.limits(),
+            limits: outcome.limits(&plan.scenario),
             times,
             distribution: Some(all.clone()),
         }

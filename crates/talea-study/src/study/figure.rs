@@ -23,6 +23,8 @@ pub enum Figure {
 pub enum Share {
     /// Of the requests, those that failed.
     Failed,
+    /// Of the results of checks, those that passed.
+    Checks,
 }
 
 impl Figure {
@@ -35,7 +37,8 @@ impl Figure {
         if share {
             return match text {
                 "failed" => Ok(Self::Share(Share::Failed)),
-                _ => Err(format!("found {text:?} with a limit in %, expected failed")),
+                "checks" => Ok(Self::Share(Share::Checks)),
+                _ => Err(format!("found {text:?} with a limit in %, expected failed or checks")),
             };
         }
         if let Ok(measure) = text.parse() {
@@ -70,8 +73,12 @@ impl Figure {
     pub(crate) fn of(self, rounds: &[Measures]) -> Option<Values> {
         let quantile = match self {
             Self::Measure(measure) => return measure.of(rounds),
-            Self::Share(Share::Failed) => {
-                let numbers: Option<Vec<f64>> = rounds.iter().map(Measures::failed_share).collect();
+            Self::Share(share) => {
+                let numbers = rounds.iter().map(|round| match share {
+                    Share::Failed => round.failed_share(),
+                    Share::Checks => round.checks,
+                });
+                let numbers: Option<Vec<f64>> = numbers.collect();
                 let numbers = numbers.filter(|all| !all.is_empty())?;
                 return Some(Values { numbers, at_least: false, untimed: 0.0 });
             }
@@ -106,7 +113,7 @@ impl Figure {
         let measure = match self {
             Self::Measure(measure) => measure,
             Self::Quantile(_) => Self::MS,
-            Self::Share(Share::Failed) => Measure::Failed,
+            Self::Share(_) => Measure::Failed,
         };
         measure.ratio(&of.numbers, &to.numbers, paired)
     }
@@ -118,6 +125,7 @@ impl fmt::Display for Figure {
             Self::Measure(measure) => measure.fmt(f),
             Self::Quantile(quantile) => write!(f, "p{}", quantile * 100.0),
             Self::Share(Share::Failed) => f.write_str("failed"),
+            Self::Share(Share::Checks) => f.write_str("checks"),
         }
     }
 }

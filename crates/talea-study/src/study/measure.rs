@@ -49,6 +49,9 @@ pub struct Measures {
     /// Requests that were sent or could not be.
     #[serde(default)]
     requests: u64,
+    /// The share of the checks' results that passed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) checks: Option<f64>,
     /// The distribution of the response times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) times: Option<Times>,
@@ -117,6 +120,7 @@ impl Measures {
             at_least,
             untimed: 0.0,
             requests,
+            checks: None,
             times,
             steps: BTreeMap::new(),
         }
@@ -246,6 +250,7 @@ impl Measure {
             at_least: bounds.collect(),
             untimed: client.untimed_share(),
             requests: client.requests_sent + client.requests_not_sent,
+            checks: client.passed_checks(),
             times: client.distribution.clone(),
             steps: steps.collect(),
         }

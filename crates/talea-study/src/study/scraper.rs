@@ -9,7 +9,7 @@ use http_body_util::Full;
 use hyper::header::{ACCEPT, HOST, HeaderValue};
 use hyper::{Method, Request, StatusCode};
 use talea_load::scenario::Names;
-use talea_load::{Answer, Protocol, Session, Target};
+use talea_load::{Answer, Keep, Protocol, Session, Target};
 
 use super::endpoints::EndpointTimes;
 use super::reading::Reading;
@@ -125,7 +125,7 @@ impl Scraper {
         request.headers_mut().insert(HOST, of.host_header().clone());
         let accept = accept.map(HeaderValue::from_static);
         request.headers_mut().extend(accept.map(|accept| (ACCEPT, accept)));
-        let answer = self.session.send(request, true).await;
+        let answer = self.session.send(request, Keep::Body).await;
         let answer = answer.map_err(|trouble| anyhow!("{method} {of}: {trouble}"))?;
         if answer.status != expected {
             let words = format!("{method} {of} returned {}, expected {expected}", answer.status);

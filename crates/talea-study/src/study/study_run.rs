@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
-use talea_load::scenario::{Names, Quantity};
+use talea_load::scenario::{Names, Quantity, Shard};
 use talea_load::stop::Stop;
 use talea_load::{self, Meters, Model, Plan, Until, Window};
 use talea_statistics::figures::{counted, measured, whole};
@@ -104,8 +104,8 @@ impl<'a> StudyRun<'a> {
             finished: ids(&cases[..finished]),
             stopped_in: stopped_in.map(|(case, window)| {
                 let runs = case.model.iterations();
-                let steps = self.design.scenario.steps.len() as u64;
-                (case.id.clone(), window.requests_done(), runs.map(|runs| runs * steps))
+                let all = runs.zip(self.design.scenario.requests_of_iteration());
+                (case.id.clone(), window.requests_done(), all.map(|(runs, each)| runs * each))
             }),
             not_begun: ids(&cases[begun..]),
         }
@@ -199,6 +199,7 @@ impl<'a> StudyRun<'a> {
             timeout: self.design.timeout,
             seed: self.design.seed,
             samples: false,
+            shard: Shard::ALL,
         }
     }
 
@@ -252,6 +253,8 @@ impl<'a> StudyRun<'a> {
         served: &mut ServingTarget,
     ) -> Result<CaseResult> {
         let plan = self.plan(&served.addresses, case.model.clone());
+        // Its requests are no part of the case, which begins after them.
+        let plan = talea_load::set_up(&plan).await.map_err(|error| anyhow!(error))?;
         let resets = self.design.service.resets();
         let scraped_before = match &mut self.prometheus {
             Some(prometheus) => Some(prometheus.scraped().await?),
@@ -282,6 +285,7 @@ impl<'a> StudyRun<'a> {
                 None => server,
             }
         });
+        talea_load::tear_down(&plan).await.map_err(|error| anyhow!(error))?;
         let mut result = CaseResult::new(case, client, server);
         if let (Some(prometheus), Some(from)) = (&mut self.prometheus, scraped_before) {
             let to = prometheus.scraped().await?;

@@ -148,7 +148,7 @@ pub(crate) struct LoadArguments {
     pub warm_up: Option<Duration>,
     /// Fail if this holds, such as 'p99 > 50ms', 'failed > 1%', or of a step 'order: p95 > 80ms'; with several
     /// rounds, if the whole interval lies beyond the limit, and not decided if the limit lies in it. Figures: rate,
-    /// time, mean, any quantile such as p99.9, failed
+    /// time, mean, any quantile such as p99.9, failed, checks ('checks < 99%' passed)
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
     /// Number of rounds of the whole load; from two on, results have intervals over the rounds
@@ -290,7 +290,7 @@ pub(crate) struct StudyArguments {
     /// Fail if this holds for a case: 'p99 > 1.1x' (times the first variant's), 'p99 > 50ms', 'failed > 1%', of
     /// one case 'C: failed > 0', of a step 'order: p95 > 80ms'; with an interval, if all of it lies beyond the
     /// limit, and not decided if the limit lies in it. Figures: rate, time, mean, any quantile such as p99.9, cpu
-    /// (for a request), memory, failed
+    /// (for a request), memory, failed, checks
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
     /// Seed for random values: the same seed repeats them

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use clap::Args;
-use talea_load::scenario::Scenario;
+use talea_load::scenario::{self, Scenario};
 
 /// What is requested: the URL itself, or the steps of a scenario.
 #[derive(Debug, Args)]
@@ -103,12 +103,7 @@ impl Requests {
 }
 
 fn method(text: &str) -> Result<Method, String> {
-    const KNOWN: [&str; 8] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "QUERY"];
-    let upper = text.to_ascii_uppercase();
-    if !KNOWN.contains(&&*upper) {
-        return Err(format!("found {text:?}, expected one of {}", KNOWN.join(", ")));
-    }
-    Method::from_bytes(upper.as_bytes()).map_err(|error| error.to_string())
+    scenario::method(&text.to_ascii_uppercase())
 }
 
 fn header(text: &str) -> Result<(HeaderName, HeaderValue), String> {
@@ -186,7 +181,7 @@ mod tests {
     #[test]
     fn what_cannot_be_requested_is_refused_with_what_was_expected() {
         for (words, part) in [
-            (&["-X", "GTE"][..], "expected one of GET"),
+            (&["-X", "GTE"][..], "expected one such as GET"),
             (&["-H", "x"], "expected NAME: VALUE"),
             (&["-H", "a b: c"], "expected NAME: VALUE"),
             (&["--basic", "ann"], "expected NAME:PASSWORD"),

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use talea_load::samples::SamplesFile;
+use talea_load::scenario::Shard;
 use talea_load::stop::Stop;
 use talea_load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window};
 
@@ -44,6 +45,10 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         return dry_run(&plan, &mut stop).await;
     }
 
+    let plan = tokio::select! {
+        plan = talea_load::set_up(&plan) => plan.map_err(Error::msg)?,
+        () = stop.requested() => return Ok(Ending::Interrupted),
+    };
     let meters = Meters::new(plan.scenario.steps.len())?;
     let live = LivePage::start(arguments.live.live, "load")?;
     if let Some(watcher) = live.watcher() {
@@ -86,6 +91,8 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         }
     }
     live.end(None);
+    // It is made also after a stop: it may remove what the setup made.
+    let torn_down = talea_load::tear_down(&plan).await.map_err(Error::msg);
     if rounds.is_empty() {
         note("stopped before a request was counted");
         return Ok(Ending::Interrupted);
@@ -100,6 +107,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     let written = arguments.output.write(&Results::of_load(&rounds, &judgements));
     printed?;
     written?;
+    torn_down?;
     let finding = report_conditions(&arguments.fail_if, arguments.output.quiet, |condition| {
         vec![condition.judge_load(&measures)]
     });
@@ -165,6 +173,7 @@ fn plan(arguments: &LoadArguments) -> Result<Plan> {
         timeout: arguments.connection.timeout,
         seed: arguments.seed,
         samples: arguments.samples.is_some(),
+        shard: Shard::ALL,
     })
 }
 

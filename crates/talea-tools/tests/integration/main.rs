@@ -20,6 +20,7 @@ mod load_models;
 #[cfg(target_os = "linux")]
 mod load_output;
 mod load_queues;
+mod load_scenarios;
 mod load_without_answer;
 #[cfg(target_os = "linux")]
 mod serve_answers;

@@ -12,7 +12,7 @@ use hyper::body::Bytes;
 use hyper::header::{CONTENT_TYPE, HOST};
 use serde::Deserialize;
 
-use talea_load::{Protocol, Session, Target};
+use talea_load::{Keep, Protocol, Session, Target};
 
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
@@ -139,7 +139,7 @@ impl Api {
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(Full::new(Bytes::from(form)))?;
         let target = &self.target;
-        let answer = self.session.send(request, true).await;
+        let answer = self.session.send(request, Keep::Body).await;
         let answer = answer.map_err(|trouble| anyhow!("Prometheus at {target}: {trouble}"))?;
         let query = parameters.first().map_or("", |(_, query)| query);
         let read: Answer = serde_json::from_slice(&answer.body).with_context(|| {
