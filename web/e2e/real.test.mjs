@@ -140,6 +140,19 @@ describe('the page of a real agent', { skip: !existsSync(`${programs}/items-api`
     postmortem.on('console', (message) => faults.push(message.text()));
     await postmortem.goto(`http://127.0.0.1:${port}/postmortem`);
     await postmortem.getByText('A process was found dead at').waitFor();
+    // Endpoints come before the table of seconds, and charts are side by side without one that stands alone.
+    const headings = await postmortem.locator('h2').allInnerTexts();
+    assert.deepEqual(headings.slice(0, 3), ['The last seconds', 'By endpoint', 'Second by second']);
+    await postmortem.locator('figcaption', { hasText: 'Memory' }).waitFor();
+    for (const width of [1280, 900, 390]) {
+      await postmortem.setViewportSize({ width, height: 800 });
+      const [wide, alone] = await postmortem.evaluate(() => {
+        const rights = [...document.querySelectorAll('.grid > *')].map((card) => card.getBoundingClientRect().right);
+        const right = document.querySelector('.grid').getBoundingClientRect().right;
+        return [document.documentElement.scrollWidth, Math.abs(rights.at(-1) - right) > 2];
+      });
+      assert.deepEqual([wide, alone], [width, false], `at ${width}`);
+    }
     // A long name leaves room for the numbers, and paper has no columns to scroll to.
     await postmortem.emulateMedia({ media: 'print' });
     const [share, overflow] = await postmortem.evaluate(() => {
@@ -191,5 +204,57 @@ describe('the page of a real agent', { skip: !existsSync(`${programs}/items-api`
     assert.equal(await scraped(), clients.answered);
     await until('the last reading', async () => (await shown()) === counted + clients.answered);
     await page.locator('.state.good').waitFor();
+  });
+
+  test('one of two services has its own requests alone, and the link says which', async () => {
+    const directory = mkdtempSync('/dev/shm/talea-page-');
+    const services = [];
+    for (const name of ['shop', 'shop b & c']) {
+      services.push(
+        await started(
+          'items-api',
+          ['--listen', '127.0.0.1:0', '--metrics-listen', '127.0.0.1:0'],
+          { TALEA_REGION: `${directory}/${name}.talea`, DATABASE_URL: '' },
+          /items on http:\/\/([^/]+)/,
+        ),
+      );
+    }
+    const both = await started('talea', ['serve', '--dir', directory, '--listen', '127.0.0.1:0'], {}, /page is at (\S+)/);
+    const view = await browser.context.newPage();
+    view.setDefaultTimeout(SOON);
+    try {
+      const names = () => view.locator('table.endpoints tbody tr').allInnerTexts();
+      await view.goto(both.found);
+      await view.locator('.state.good').waitFor();
+      // The first page of a region has no increase.
+      await until('both regions', async () => (await view.getByLabel('Service').locator('option').count()) === 3);
+      const clients = services.map(({ found }) => load(found));
+      await until('rows of both', async () => (await names()).length >= 2);
+      await until('some requests', () => clients.every(({ answered }) => answered > 50));
+      await view.getByLabel('Service').selectOption('2');
+      await until('one service', async () => (await names()).length > 0 && !(await names()).join().includes('shop\n'));
+      assert.equal(new URLSearchParams(new URL(view.url()).hash.split('?')[1]).get('service'), 'shop b & c');
+      for (const client of clients) client.over = true;
+      for (const client of clients) await client.done;
+      const counted = async () =>
+        view.evaluate(async () => {
+          const past = await (await fetch('live/range?from=0&bins=1')).json();
+          const of = new Map(past.endpoints.map(([id, , , region]) => [id, region]));
+          const sums = { shop: 0, 'shop b & c': 0 };
+          for (const [id, count] of past.points.flatMap(({ e }) => e)) sums[of.get(id)] += count;
+          return Object.values(sums);
+        });
+      const expected = String(clients.map(({ answered }) => answered));
+      await until('each has its own', async () => String(await counted()) === expected);
+      // Its families, and the quantiles of its histogram.
+      await view.goto(`${both.found}#explorer?${new URLSearchParams({ service: 'shop b & c', family: 'http_request_duration_seconds' })}`);
+      await view.getByRole('img', { name: /^Quantiles of http_request_duration_seconds, of late: p50 / }).waitFor();
+      await view.getByText('histogram_quantile(0.99, sum by (le) (rate(http_request_duration_seconds_bucket{region="shop b & c"}[1m])))').waitFor();
+      assert.deepEqual(faults.filter((fault) => !/ERR_/.test(fault)), []);
+    } finally {
+      await view.close();
+      for (const { child } of [both, ...services]) await ended(child, 'SIGKILL');
+      rmSync(directory, { recursive: true });
+    }
   });
 });

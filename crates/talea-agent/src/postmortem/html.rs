@@ -20,7 +20,7 @@ pub(super) fn page(all: &Postmortem) -> String {
             (verdict(all.record.as_ref()))
         }
         @match &all.record {
-            Some(record) => { (seconds(record)) (endpoints(record)) }
+            Some(record) => { (charts(record)) (endpoints(record)) (seconds(record)) }
             None => p.note {
                 "No agent recorded a history second by second. " code { "talea serve --history FILE" }
                 " does."
@@ -63,6 +63,27 @@ fn in_flight(record: &Record) -> Markup {
     }
 }
 
+fn charts(record: &Record) -> Markup {
+    const MIB: f64 = 1_048_576.0;
+    html! {
+        section {
+            h2 { "The last seconds" }
+            div.grid {
+                (over_time(record, "Requests", "a second", |second| {
+                    (second.seconds > 0.0).then(|| second.requests as f64 / second.seconds)
+                }))
+                (over_time(record, "Errors", "a second", |second| {
+                    Some(second.errors? * second.requests as f64 / second.seconds.max(0.001))
+                }))
+                (over_time(record, "p99", "ms", |it| it.times.p99_ms?.estimate().map(|it| it.0)))
+                (over_time(record, "In flight", "requests", |second| second.in_flight))
+                (over_time(record, "Processor", "cores", |second| second.cpu_cores))
+                (over_time(record, "Memory", "MiB", |second| Some(second.memory_bytes? / MIB)))
+            }
+        }
+    }
+}
+
 fn seconds(record: &Record) -> Markup {
     let headings =
         ["time", "requests", "errors", "p50", "p99", "in flight", "CPU, cores", "memory", "tasks"];
@@ -72,14 +93,6 @@ fn seconds(record: &Record) -> Markup {
     html! {
         section {
             h2 { "Second by second" }
-            div.grid {
-                (over_time(record, "Requests", "a second", |second| {
-                    (second.seconds > 0.0).then(|| second.requests as f64 / second.seconds)
-                }))
-                (over_time(record, "p99", "ms", |it| it.times.p99_ms?.estimate().map(|it| it.0)))
-                (over_time(record, "In flight", "requests", |second| second.in_flight))
-                (over_time(record, "Processor", "cores", |second| second.cpu_cores))
-            }
             p.note { "Of UTC. The last line has what was counted after the reading before." }
             (data_table(&headings, &rows))
         }

@@ -74,7 +74,8 @@ fn table(other: &VariantComparison) -> Markup {
     }
 }
 
-/// The interval from half to twice as much, on a logarithmic scale, with the ratio as a dot.
+/// The interval from half to twice as much, on a logarithmic scale, with the ratio as a dot. What lies beyond is an arrow
+/// at the end.
 fn whiskers(line: &MeasureComparison) -> Markup {
     const WIDTH: f64 = 120.0;
     let at = |ratio: f64| ((ratio.log2() + 1.0) / 2.0).clamp(0.0, 1.0) * WIDTH;
@@ -86,7 +87,11 @@ fn whiskers(line: &MeasureComparison) -> Markup {
                 @if let Some((low, high)) = ratio.interval {
                     line.spread x1=(at(low)) x2=(at(high)) y1="7" y2="7" {}
                 }
-                circle cx=(at(ratio.ratio)) cy="7" r="3" {}
+                @match ratio.ratio {
+                    beyond if beyond > 2.0 => path.beyond d=(format!("M{} 2l6 5l-6 5z", WIDTH - 3.0)) {},
+                    below if below < 0.5 => path.beyond d="M3 2l-6 5l6 5z" {},
+                    _ => circle cx=(at(ratio.ratio)) cy="7" r="3" {},
+                }
             }
         }
     }
@@ -110,5 +115,16 @@ mod tests {
         assert_eq!(page.matches("<svg").count(), 1);
         assert_eq!(page.matches("<line").count(), page.matches("</line>").count());
         assert_eq!(page.matches("</circle>").count(), 1);
+    }
+
+    #[test]
+    fn a_ratio_beyond_the_axis_is_an_arrow_and_no_dot_at_its_end() {
+        for (other, dots, arrows) in [(1.9, 1, 0), (3.7, 0, 1), (0.2, 0, 1)] {
+            let others = [other, other * 1.01, other * 0.99];
+            let comparison = of(Measure::P99, &[1.0, 1.01, 0.99], &others, true);
+            let page = comparison_page(&comparison, &[], "");
+            let found = (page.matches("<circle").count(), page.matches("class=\"beyond\"").count());
+            assert_eq!(found, (dots, arrows), "{other}");
+        }
     }
 }

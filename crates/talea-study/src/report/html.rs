@@ -31,7 +31,8 @@ pub(crate) fn page(study: &Study, judgements: &[Judgement]) -> String {
         @for result in &study.cases { (case::section(result)) }
         (provenance::section(study))
     };
-    document(&format!("Load study: {}", case_list(study)), &body)
+    let Study { scenario, subject, begun, .. } = study;
+    document(&format!("{scenario} against {subject}: {}, {begun}", case_list(study)), &body)
 }
 
 fn all_pairs(pairs: &[Pair<'_>]) -> Markup {
@@ -57,7 +58,11 @@ fn opening(study: &Study, judgements: &[Judgement]) -> Markup {
     html! {
         header {
             p.eyebrow { "Talea load study" }
-            h1 { "How the API behaves as clients pile up" }
+            h1 { (study.scenario) " against " code { (study.subject) } }
+            p.note {
+                (study.begun) ", " (study.machine.cpu_model) ", " (counted(study.machine.cores, "core")) ", "
+                (study.machine.os)
+            }
             p.lead {
                 "In each case clients run " b { (study.scenario) } ": " (study.steps.join(", "))
                 @if study.started {
@@ -245,4 +250,28 @@ fn pair_table(pair: &Pair<'_>) -> Markup {
 fn case_list(study: &Study) -> String {
     let ids: Vec<&str> = study.cases.iter().map(|result| result.id.as_str()).collect();
     ids.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_begins_with_its_service_its_time_and_its_machine() {
+        let mut study = Study {
+            subject: "shop <b>".to_owned(),
+            scenario: "crud".to_owned(),
+            begun: "2026-11-28T08:35:17Z".to_owned(),
+            ..Study::default()
+        };
+        (study.machine.cpu_model, study.machine.cores) = ("EPYC".to_owned(), 2);
+        let page = page(&study, &[]);
+        let opening = page.split_once("</header>").unwrap().0;
+        for words in
+            ["crud against <code>shop &lt;b&gt;</code>", "2026-11-28T08:35:17Z, EPYC, 2 cores"]
+        {
+            assert!(opening.contains(words), "{words}: {opening}");
+        }
+        assert!(page.contains("<title>crud against shop &lt;b&gt;: "), "{opening}");
+    }
 }

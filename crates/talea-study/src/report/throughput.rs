@@ -72,18 +72,30 @@ where
     area.present()
 }
 
-/// A little beyond both ends, with marks at 1, 2 and 5 of each power of ten, or at the powers alone
-/// where there are many.
+/// A little beyond both ends, with marks.
 fn logarithmic_axis(
     least: f64,
     most: f64,
 ) -> impl AsRangedCoord<Value = f64, CoordDescType: ValueFormatter<f64>> {
     let (low, high) = (least / 1.6, most * 1.6);
-    let steps: &[f64] = if high / low > 200.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
-    let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
-    let marks = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
-    let marks: Vec<f64> = marks.filter(|mark| (low..=high).contains(mark)).collect();
-    (low..high).log_scale().with_key_points(marks)
+    (low..high).log_scale().with_key_points(marks(low, high))
+}
+
+/// The marks of a logarithmic axis: at powers of ten, or at some of their multiples where these would be too few.
+fn marks(low: f64, high: f64) -> Vec<f64> {
+    const STEPS: [&[f64]; 3] =
+        [&[1.0], &[1.0, 2.0, 5.0], &[1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0]];
+    const ENOUGH: usize = 3;
+    let mut found = Vec::new();
+    for steps in STEPS {
+        let powers = low.log10().floor() as i32..=high.log10().ceil() as i32;
+        let all = powers.flat_map(|power| steps.iter().map(move |step| step * 10f64.powi(power)));
+        found = all.filter(|mark| (low..=high).contains(mark)).collect();
+        if found.len() >= ENOUGH {
+            break;
+        }
+    }
+    found
 }
 
 /// A line through the means of each number of clients.
@@ -112,6 +124,16 @@ mod tests {
             let svg = chart(&closed, "x", logarithmic, |case| case.client.mean_rate).unwrap();
             assert_eq!(svg.matches("<circle").count(), 2);
             assert!(svg.contains("&lt;A&gt;") && !svg.contains("<A>"), "{svg}");
+        }
+    }
+
+    #[test]
+    fn an_axis_has_some_marks_and_not_many_whatever_it_spans() {
+        for (least, most) in
+            [(9.0, 9.0), (90.0, 110.0), (0.21, 0.22), (12.0, 38.0), (1.0, 1000.0), (0.1, 90_000.0)]
+        {
+            let marks = marks(least / 1.6, most * 1.6);
+            assert!((3..=9).contains(&marks.len()), "{least} to {most}: {marks:?}");
         }
     }
 
