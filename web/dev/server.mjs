@@ -29,7 +29,7 @@ export class Server {
     this.page = options.page ?? PAGE;
     this.marks = this.traffic.marks();
     this.changes = [];
-    this.processes = this.traffic.processes();
+    this.processes = options.processes ?? this.traffic.processes();
     this.connections = new Set();
     this.watchers = new Set();
     this.requests = [];
@@ -145,7 +145,7 @@ export class Server {
     if (path === 'live/series/events') return this.watch(url, request, response);
     if (path === 'live/range') return this.range(url, response);
     if (path === 'live/families') {
-      const families = FAMILIES.map(({ name, kind, help, labels, series }) => ({
+      const families = (this.options.families ?? FAMILIES).map(({ name, kind, help, labels, series }) => ({
         name,
         kind,
         help,

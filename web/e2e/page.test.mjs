@@ -818,7 +818,22 @@ describe('the development server', () => {
     }
   });
 
-  test('a service without endpoints says what to do', async () => {
+  test('a page without endpoints gives the advice that fits its cause', async () => {
+    const created = (count) => [
+      { name: 'talea_region_created_timestamp_seconds', kind: 'gauge', help: '', labels: ['region'], series: Array(count) },
+    ];
+    const dead = [{ region: 'shop', pid: 1, started: 1000, alive: false, died: 2000 }];
+    for (const [options, heading, text] of [
+      [{ processes: [], families: [] }, 'No region yet', /finds no region.*TALEA_REGION/],
+      [{ processes: dead, families: created(1) }, 'No living process', /1 region is here.*the service has ended/],
+      [{ processes: [], families: created(3) }, 'No living process', /3 regions are here/],
+      [{ processes: [], families: [], faults: ['shop: owned by user 0'] }, 'No region can be read', /The reasons/],
+    ]) {
+      const page = await open((await serve({ empty: true, ...options })).url);
+      await page.getByRole('heading', { name: heading }).waitFor();
+      assert.match(await page.locator('main').innerText(), text);
+      await close(page);
+    }
     const server = await serve({ empty: true });
     const page = await open(server.url);
     await page.getByRole('heading', { name: 'No endpoints yet' }).waitFor();

@@ -1,6 +1,5 @@
 import { render } from 'preact';
 
-import 'uplot/dist/uPlot.min.css';
 import { App } from './views/app.tsx';
 import { pressed } from './keys.ts';
 import { Page } from './page.ts';

@@ -11,6 +11,12 @@ export function nice(value: number): number {
   return NICE.find((step) => step * power >= value)! * power;
 }
 
+/** The end of an axis of whole numbers, whose half is one too: there are no 1.25 processes. */
+export function even(most: number): number {
+  const step = most > 100 ? 10 ** Math.floor(Math.log10(most) - 1) : 1;
+  return Math.max(2, 2 * step * Math.ceil(most / step / 2));
+}
+
 /** A number at an axis: `1.5k`. */
 export function short(value: number): string {
   if (value >= 1e9) return `${Number((value / 1e9).toPrecision(3))}G`;

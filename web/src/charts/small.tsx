@@ -9,7 +9,7 @@ import { colour } from '../theme.ts';
 import { lonely } from './curves.ts';
 import type { Surroundings } from './frame.ts';
 import { Plot } from './plot.tsx';
-import { nice, tick } from './numbers.ts';
+import { even, nice, tick } from './numbers.ts';
 import { usePointedTime } from './scrubber.tsx';
 
 export function Small({
@@ -34,7 +34,7 @@ export function Small({
   const known = values.filter((value): value is number => value !== null);
   const last = known.at(-1);
   const top = useRef(1);
-  top.current = niceIn(unit, Math.max(0, ...known) * 1.05) || 1;
+  top.current = unit === null && known.every(Number.isInteger) ? even(Math.max(0, ...known)) : niceIn(unit, Math.max(0, ...known) * 1.05) || 1;
   const data = useMemo(() => [x, values] as uPlot.AlignedData, [values, around]);
   const at = usePointedTime();
   const now = last === undefined ? NONE : inUnit(last, unit);

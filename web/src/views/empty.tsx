@@ -1,46 +1,58 @@
 // Advice for the reader if the service has no endpoints that the page can show.
 
+import { count } from '../figures.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
+import { useFamilies } from './explorer.tsx';
 import { Faults } from './parts.tsx';
 
+/** The family that has a series for each region that can be read. */
+const CREATED = 'talea_region_created_timestamp_seconds';
+
 export function Empty({ page }: { page: Page }) {
-  // A study has no regions, and no processes.
   const { service } = page.address;
+  const families = useFamilies(page);
   if (service !== null && !page.service.services().includes(service)) return <Gone page={page} service={service} />;
-  const lives = page.service.study !== null || page.service.processes.some(({ alive }) => alive);
+  // A study has no regions, and no processes.
+  const isStudy = page.service.study !== null;
+  const lives = isStudy || page.service.processes.some(({ alive }) => alive);
   if (!lives && page.service.faults.length > 0) return <Unreadable page={page} />;
+  const regions = families?.find(({ name }) => name === CREATED)?.series ?? 0;
   return (
     <>
       <Faults page={page} />
-      <Advice page={page} lives={lives} />
+      {lives ? <NoEndpoints page={page} /> : families && <NoProcess page={page} regions={regions} />}
     </>
   );
 }
 
-/** A link may name a service that has ended since. */
-function Gone({ page, service }: { page: Page; service: string }) {
+/** Nothing records: how the service is named and what it does once it runs is not the question yet. */
+function NoProcess({ page, regions }: { page: Page; regions: number }) {
   return (
-    <>
-      <section class="card words empty" aria-labelledby="empty-title">
-        <h2 id="empty-title">
-          No service <code>{printable(service)}</code>
-        </h2>
+    <section class="card words empty" aria-labelledby="empty-title">
+      <h2 id="empty-title">{regions ? 'No living process' : 'No region yet'}</h2>
+      {regions ? (
         <p>
-          The agent has no endpoints and no living processes of it now, nor in the time that is seen. It may have ended,
-          or have another name since. <a href={page.link({ service: null, endpoint: null, of: null })}>All services</a>
+          {count(regions, 'region is', 'regions are')} here, and no process has {regions === 1 ? 'it' : 'one'} open: the
+          service has ended, or writes to another file. Start it, or see what it recorded in the{' '}
+          <a href={page.link({ view: 'explorer' })}>Explorer</a> and in the <a href="postmortem">minute before</a>.
         </p>
-      </section>
-      <Faults page={page} />
-    </>
+      ) : (
+        <p>
+          The agent looks at <code>{printable(page.service.hello?.title ?? '')}</code> and finds no region of metrics.
+          Start the service with the path of its region, such as <code>TALEA_REGION=/dev/shm/shop.talea</code>, in a
+          directory that the agent was named with <code>--dir</code>, or as the file that it was named. The page goes on
+          by itself.
+        </p>
+      )}
+    </section>
   );
 }
 
-function Advice({ page, lives }: { page: Page; lives: boolean }) {
+function NoEndpoints({ page }: { page: Page }) {
   return (
     <section class="card words empty" aria-labelledby="empty-title">
       <h2 id="empty-title">No endpoints yet</h2>
-      {!lives && <p>No process is there that records metrics where this agent looks: start the service first.</p>}
       <p>
         The page shows endpoints as soon as the service has a histogram of the durations of its requests, such as{' '}
         <code>http_request_duration_seconds</code> or <code>http_server_request_duration_seconds</code>, with a label
@@ -62,6 +74,24 @@ function Advice({ page, lives }: { page: Page; lives: boolean }) {
         them in <a href={page.link({ view: 'processes' })}>Processes</a>.
       </p>
     </section>
+  );
+}
+
+/** A link may name a service that has ended since. */
+function Gone({ page, service }: { page: Page; service: string }) {
+  return (
+    <>
+      <section class="card words empty" aria-labelledby="empty-title">
+        <h2 id="empty-title">
+          No service <code>{printable(service)}</code>
+        </h2>
+        <p>
+          The agent has no endpoints and no living processes of it now, nor in the time that is seen. It may have ended,
+          or have another name since. <a href={page.link({ service: null, endpoint: null, of: null })}>All services</a>
+        </p>
+      </section>
+      <Faults page={page} />
+    </>
   );
 }
 

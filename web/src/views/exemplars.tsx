@@ -1,12 +1,11 @@
 // The latest exemplars of a family: single requests, with links to their traces.
 
-import { useEffect, useState } from 'preact/hooks';
-
 import { NONE, inUnit, moment, unitOf } from '../figures.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
 import type { Exemplar, Labels } from '../protocol.ts';
 import { traceLink } from '../trace.ts';
+import { useLoaded } from './load.ts';
 
 export function Exemplars({
   page,
@@ -20,31 +19,11 @@ export function Exemplars({
   /** Those of this endpoint alone. */
   endpoint?: string;
 }) {
-  const [all, setAll] = useState<Exemplar[]>([]);
   const { hello } = page.service;
   const only = page.address.service;
   const fields = new URLSearchParams({ family, ...(endpoint && { endpoint }), ...(only !== null && { region: only }) });
   for (const [label, value] of labels) fields.append(`label.${label}`, value);
-  const query = String(fields);
-  useEffect(() => {
-    let isOver = false;
-    const load = async (): Promise<void> => {
-      try {
-        const response = await fetch(`live/exemplars?${query}`);
-        if (!response.ok) return;
-        const { exemplars } = (await response.json()) as { exemplars: Exemplar[] };
-        if (!isOver) setAll(exemplars);
-      } catch {
-        // The state of the connection says it.
-      }
-    };
-    void load();
-    const timer = setInterval(() => void load(), 10_000);
-    return () => {
-      isOver = true;
-      clearInterval(timer);
-    };
-  }, [query, hello?.run]);
+  const all = useLoaded<{ exemplars: Exemplar[] }>(page, `live/exemplars?${fields}`)?.exemplars ?? [];
   if (all.length === 0) return null;
   return (
     <section aria-label="Exemplars">

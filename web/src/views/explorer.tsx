@@ -1,38 +1,17 @@
 // All families: find one, filter its series by their labels, see them over time.
 
-import { useEffect, useState } from 'preact/hooks';
-
 import { count } from '../figures.ts';
 import type { Page } from '../page.ts';
 import { printable, printableLines } from '../printable.ts';
 import type { Family } from '../protocol.ts';
 import { FamilyView } from './family.tsx';
+import { useLoaded } from './load.ts';
 
-/** Asks for all families, and again from time to time. */
-function useFamilies(page: Page): Family[] | null {
-  const [families, setFamilies] = useState<Family[] | null>(null);
-  const run = page.service.hello?.run;
-  const only = page.address.service;
-  useEffect(() => {
-    let isOver = false;
-    const load = async (): Promise<void> => {
-      try {
-        const response = await fetch(`live/families?${new URLSearchParams(only === null ? {} : { region: only })}`);
-        if (!response.ok || isOver) return;
-        const { families } = (await response.json()) as { families: Family[] };
-        if (!isOver) setFamilies(families);
-      } catch {
-        // The state of the connection says it.
-      }
-    };
-    void load();
-    const timer = setInterval(() => void load(), 10_000);
-    return () => {
-      isOver = true;
-      clearInterval(timer);
-    };
-  }, [run, only]);
-  return families;
+/** All families, or those of the service that alone is seen. */
+export function useFamilies(page: Page): Family[] | null {
+  const { service } = page.address;
+  const fields = new URLSearchParams(service === null ? {} : { region: service });
+  return useLoaded<{ families: Family[] }>(page, `live/families?${fields}`)?.families ?? null;
 }
 
 export function Explorer({ page }: { page: Page }) {

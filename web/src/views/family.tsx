@@ -21,6 +21,8 @@ import { Observed } from './observed.tsx';
 import { Showing, surroundings } from './parts.tsx';
 
 const MOST_LINES = 12;
+/** The steps of an axis of whole numbers: 1, 2, 5, 10, … */
+const WHOLE = Array.from({ length: 45 }, (_, at) => [1, 2, 5][at % 3]! * 10 ** Math.floor(at / 3));
 const COLOURS = ['--series', '--peak', '--third', '--line4', '--line5', '--line6'];
 
 /** Loads a family's series and follows them while the page is live. */
@@ -247,6 +249,7 @@ function Chart({
   const bounds = useRef<[number, number]>([0, 1]);
   const [low, high] = [Math.min(0, ...all), Math.max(0, ...all)];
   bounds.current = [low < 0 ? -nice(-low * 1.05) : 0, nice(high * 1.05) || (low < 0 ? 0 : 1)];
+  const isWhole = !table.isRate && unit === null && all.every(Number.isInteger);
   const title = table.isRate ? (table.kind === 'counter' ? 'Increase a second' : 'Observations a second') : 'Value';
   return (
     <figure class="card">
@@ -267,7 +270,12 @@ function Chart({
         parts={() => ({
           height: 240,
           y: { range: () => bounds.current },
-          yAxis: { values: (_, splits) => splits.map((split) => tick(split, unit)), size: 62 },
+          yAxis: {
+            values: (_, splits) => splits.map((split) => tick(split, unit)),
+            size: 62,
+            // Of whole numbers there are no fractions.
+            ...(isWhole && { incrs: WHOLE }),
+          },
           series: lines.map((_, at) => ({
             stroke: () => colour(COLOURS[at % COLOURS.length]!),
             width: 1.5,
