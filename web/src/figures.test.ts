@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 
+import cases from '../../crates/talea-statistics/src/figures.json';
 import {
+  type Unit,
   bytes,
   count,
   duration,
@@ -9,37 +11,19 @@ import {
   plain,
   rate,
   share,
-  time,
   uncertainty,
   unitOf,
   whole,
 } from './figures.ts';
 
-test('numbers are those of the reports', () => {
-  expect([0, 999, 1000, 1234567, -4213].map(whole)).toEqual(['0', '999', '1,000', '1,234,567', '-4,213']);
-  expect([0.0421, 4.213, 9.996, 99.96, 4213.4, -4213.4, NaN].map(measured)).toEqual([
-    '0.042',
-    '4.21',
-    '10.0',
-    '100',
-    '4,213',
-    '-4,213',
-    '–',
-  ]);
-  expect([20, 0, 20.5, NaN].map(plain)).toEqual(['20', '0', '20.5', '–']);
-  expect([512, 25_277_284_352].map(bytes)).toEqual(['512 bytes', '23.5 GiB']);
-  expect([0.0003824, 0.001239, 0.9999, 0.0009999, 12.345, 4213, 4e-9, -0.002, 0, NaN].map(time)).toEqual([
-    '382 µs',
-    '1.24 ms',
-    '1.00 s',
-    '1.00 ms',
-    '12.3 s',
-    '4,213 s',
-    '4.00 ns',
-    '-2.00 ms',
-    '0',
-    '–',
-  ]);
+test('numbers are those of the reports and of the terminal programs', () => {
+  expect(cases.length).toBeGreaterThanOrEqual(30);
+  const shown: Record<string, (number: number) => string> = { whole, measured, plain, bytes };
+  for (const [kind, value, expected] of cases as [string, number | null, string][]) {
+    const show = shown[kind] ?? ((number) => inUnit(number, kind as Unit));
+    expect(show(value ?? NaN), `${kind} ${value}`).toBe(expected);
+  }
+  expect([-4213].map(whole)).toEqual(['-4,213']);
   expect([0, 0.5, 1204].map(rate)).toEqual(['0', '0.500', '1,204']);
   expect([0, 1e-9, 0.0001, 0.05, 1, null].map(share)).toEqual(['0', '<0.01%', '0.01%', '5.00%', '100.0%', '–']);
   expect([count(1, 'series', 'series'), count(2000, 'request')]).toEqual(['1 series', '2,000 requests']);

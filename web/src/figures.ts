@@ -55,7 +55,7 @@ export function bytes(number: number): string {
     size /= 1024;
     unit += 1;
   }
-  return unit === 0 ? `${whole(number)} bytes` : `${size.toFixed(1)} ${units[unit]}`;
+  return unit === 0 ? count(number, 'byte') : `${size.toFixed(1)} ${units[unit]}`;
 }
 
 export type Unit = 'seconds' | 'bytes' | 'cores' | null;

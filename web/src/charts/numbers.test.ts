@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 
-import { inUnit } from '../figures.ts';
 import { even } from './numbers.ts';
 
 test('an axis of whole numbers ends above all of them, and its half is whole', () => {
@@ -17,14 +16,4 @@ test('an axis of whole numbers ends above all of them, and its half is whole', (
     expect(even(most)).toBe(end);
     expect(Number.isInteger(even(most) / 2) && even(most) >= most).toBe(true);
   }
-});
-
-test('cores are in thousandths', () => {
-  expect([0, 0.0000928, 0.0042, 1.234, 12.3].map((cores) => inUnit(cores, 'cores'))).toEqual([
-    '0 cores',
-    '<0.001 cores',
-    '0.004 cores',
-    '1.23 cores',
-    '12.3 cores',
-  ]);
 });

@@ -51,6 +51,7 @@ export function Processes({ page }: { page: Page }) {
                 <RowOf
                   key={`${process.region} ${process.pid} ${process.started}`}
                   process={process}
+                  link={page.link({ service: process.region })}
                   now={service.now()}
                 />
               ))}
@@ -116,7 +117,16 @@ function title(name: string): string {
   return known[0] ? known[0].toUpperCase() + known.slice(1) : name;
 }
 
-function RowOf({ process: { region, pid, started, alive, died, reason }, now }: { process: Process; now: number }) {
+function RowOf({
+  process: { region, pid, started, alive, died, reason },
+  link,
+  now,
+}: {
+  process: Process;
+  /** To its service alone. */
+  link: string;
+  now: number;
+}) {
   const lived = started === null ? null : ((alive ? now : (died ?? now)) - started) / 1000;
   return (
     <tr>
@@ -127,7 +137,7 @@ function RowOf({ process: { region, pid, started, alive, died, reason }, now }: 
         </span>
         {reason && <span class="unit">{printable(reason)}</span>}
       </td>
-      <td>{printable(region) || '–'}</td>
+      <td>{region ? <a href={link}>{printable(region)}</a> : '–'}</td>
       <td>{started === null ? '–' : moment(started)}</td>
       <td>{died === null ? '–' : moment(died)}</td>
       <td>{lived === null ? '–' : duration(lived)}</td>

@@ -7,7 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Cell, Paragraph, Row, Sparkline, Table, TableState};
-use talea_statistics::figures::{bytes, count, in_unit, measured, plain};
+use talea_statistics::figures::{bytes, count, in_unit, plain};
 
 use super::keys::KEYS;
 use super::state::{Column, State, View};
@@ -47,7 +47,7 @@ fn heading(state: &State) -> Vec<Line<'static>> {
         None => {}
     }
     if let Some(cores) = table.cpu_cores {
-        add(format!("CPU {} cores", measured(cores)), Style::new());
+        add(format!("CPU {}", in_unit(cores, Some("cores"))), Style::new());
     }
     if let Some(memory) = table.memory_bytes.filter(|bytes| *bytes > 0.0) {
         add(format!("memory {}", bytes(memory as u64)), Style::new());
