@@ -12,12 +12,18 @@ use talea_http::MetricsServer;
 /// How often each job must have come.
 const SCRAPES: f64 = 4.0;
 
-const FORMATS: [(&str, &str); 3] = [
+const FORMATS: [(&str, &str); 4] = [
     ("text", "scrape_protocols: [PrometheusText0.0.4]"),
     ("openmetrics", "scrape_protocols: [OpenMetricsText1.0.0]"),
     (
         "protobuf",
         "scrape_protocols: [PrometheusProto]\n\
+         scrape_native_histograms: true\n\
+         always_scrape_classic_histograms: true",
+    ),
+    (
+        "openmetrics2",
+        "scrape_protocols: [OpenMetricsText2.0.0]\n\
          scrape_native_histograms: true\n\
          always_scrape_classic_histograms: true",
     ),
@@ -50,7 +56,8 @@ async fn a_current_prometheus_reads_every_format() {
         .chain([BY_ITSELF])
         .map(|(name, more)| Job { name, address, path: "/metrics", more })
         .collect();
-    let prometheus = Prometheus::start_with(&program, &jobs, "exemplar-storage", &[]).await;
+    let prometheus =
+        Prometheus::start_with(&program, &jobs, "exemplar-storage,openmetrics2", &[]).await;
     for Job { name, .. } in &jobs {
         let count = format!("count_over_time(up{{job=\"{name}\"}}[1h])");
         prometheus.wait_for(&count, |scrapes| scrapes >= SCRAPES).await;
@@ -62,19 +69,20 @@ async fn a_current_prometheus_reads_every_format() {
         let expected = samples(&snapshot, name == "openmetrics");
         // Of the others it does not say that it takes any names.
         let expected = match name {
-            "openmetrics" => expected,
+            "openmetrics" | "openmetrics2" => expected,
             _ => escaped_by_underscores(&expected),
         };
         let found = floats(&prometheus, name, &snapshot).await;
         assert_same(&found, &expected);
         // A native histogram is a sample beside its classic ones.
         let natives = histograms(&snapshot).map(|family| family.series().count()).sum::<usize>();
-        let beside = if name == "protobuf" { natives } else { 0 };
+        let has_natives = ["protobuf", "openmetrics2"].contains(&name);
+        let beside = if has_natives { natives } else { 0 };
         let scraped = format!("scrape_samples_scraped{{job=\"{name}\"}}");
         let scraped = prometheus.number(&scraped).await;
         assert_eq!(scraped, Some((expected.len() + beside) as f64), "{name}");
     }
-    for name in ["protobuf", "itself"] {
+    for name in ["protobuf", "openmetrics2", "itself"] {
         check_native(&prometheus, name, &snapshot).await;
     }
     assert_eq!(prometheus.log(), "", "it complains");
@@ -87,7 +95,7 @@ fn histograms(snapshot: &Snapshot) -> impl Iterator<Item = FamilySnapshot<'_>> {
 /// The samples of a job that are numbers: native histograms have the families' own names.
 async fn floats(prometheus: &Prometheus, job: &str, snapshot: &Snapshot) -> Samples {
     let names: Vec<_> =
-        histograms(snapshot).map(|family| family.name().replace('.', "_")).collect();
+        histograms(snapshot).map(|family| family.name().replace('.', "[._]")).collect();
     let names = names.join("|");
     let query = format!("{{__name__!~\"up|scrape_.*|{names}\",job=\"{job}\"}}");
     prometheus.query(&query).await

@@ -10,7 +10,7 @@ use talea_http::MetricsServer;
 use talea_push::{Config, Pusher};
 
 /// Without these, Prometheus takes the first sample of a series for what it was before.
-const FEATURES: &str = "st-storage,use-start-timestamps";
+const FEATURES: &str = "st-storage,use-start-timestamps,openmetrics2";
 
 fn errors(registry: &Registry) -> Family<DynamicLabels, Counter> {
     registry.family(Opts::new("errors", "Errors."), &["kind"]).unwrap()
@@ -30,7 +30,7 @@ async fn increase_over_the_first_event_of_a_scraped_series_is_1() {
     errors.with_values(&["known"]).inc();
     let loopback = SocketAddr::from(([127, 0, 0, 1], 0));
     let server = MetricsServer::bind(loopback, &registry).unwrap();
-    let jobs = ["PrometheusProto", "OpenMetricsText1.0.0"].map(|format| {
+    let jobs = ["PrometheusProto", "OpenMetricsText1.0.0", "OpenMetricsText2.0.0"].map(|format| {
         let more = format!("scrape_protocols: [{format}]");
         (format, more)
     });

@@ -49,7 +49,7 @@ impl Encoder {
             format,
             names: ShownNames::new(escaping),
             text: Text::default(),
-            openmetrics: OpenMetrics::default(),
+            openmetrics: OpenMetrics::new(format == Format::OpenMetrics2),
             protobuf: Protobuf::default(),
             untyped: Vec::new(),
             at: Place::default(),
@@ -105,7 +105,7 @@ impl Encoder {
         let types = (text_format, &untyped[..]);
         match format {
             Format::Text => at.go_on(page, types, text, out, enough),
-            Format::OpenMetrics | Format::OpenMetricsDraft => {
+            Format::OpenMetrics | Format::OpenMetricsDraft | Format::OpenMetrics2 => {
                 at.go_on(page, types, openmetrics, out, enough)
             }
             Format::Protobuf => at.go_on(page, types, protobuf, out, enough),
@@ -116,9 +116,10 @@ impl Encoder {
     fn text_format(&self) -> Option<TextFormat> {
         match self.format {
             Format::Text if !self.text.shows_created => Some(TextFormat::Plain),
-            Format::Text | Format::OpenMetrics | Format::OpenMetricsDraft => {
-                Some(TextFormat::OpenMetrics)
-            }
+            Format::Text
+            | Format::OpenMetrics
+            | Format::OpenMetricsDraft
+            | Format::OpenMetrics2 => Some(TextFormat::OpenMetrics),
             Format::Protobuf => None,
         }
     }
@@ -129,7 +130,7 @@ impl Encoder {
         if let Some(format) = self.text_format().filter(|_| pages.has_untyped()) {
             let shows_created = match self.format {
                 Format::Text => self.text.shows_created,
-                _ => !self.openmetrics.hides_created,
+                _ => self.openmetrics.has_created_samples(),
             };
             self.untyped = untyped(pages, &self.names, format, shows_created);
         }

@@ -17,11 +17,15 @@ pub enum Format {
     OpenMetricsDraft,
     /// Prometheus' protobuf messages, each behind its length.
     Protobuf,
+    /// OpenMetrics text, version 2.0.0, which is experimental: for a scraper that asks for that version, as Prometheus does
+    /// from 3.15 on with `--enable-feature=openmetrics2`. It has native histograms, and start timestamps.
+    OpenMetrics2,
 }
 
 impl Format {
     /// In the order in which they are preferred where an entry with a wildcard takes several.
-    const ALL: [Self; 4] = [Self::Text, Self::OpenMetrics, Self::Protobuf, Self::OpenMetricsDraft];
+    const ALL: [Self; 5] =
+        [Self::Text, Self::OpenMetrics, Self::Protobuf, Self::OpenMetricsDraft, Self::OpenMetrics2];
 
     /// The format that an Accept header asks for, and how it wants names shown.
     ///
@@ -97,7 +101,9 @@ impl Format {
     fn media(self) -> (&'static str, &'static str) {
         match self {
             Self::Text => ("text", "plain"),
-            Self::OpenMetrics | Self::OpenMetricsDraft => ("application", "openmetrics-text"),
+            Self::OpenMetrics | Self::OpenMetricsDraft | Self::OpenMetrics2 => {
+                ("application", "openmetrics-text")
+            }
             Self::Protobuf => ("application", "vnd.google.protobuf"),
         }
     }
@@ -108,6 +114,7 @@ impl Format {
             Self::Text => &[("version", "0.0.4")],
             Self::OpenMetrics => &[("version", "1.0.0")],
             Self::OpenMetricsDraft => &[("version", "0.0.1")],
+            Self::OpenMetrics2 => &[("version", "2.0.0")],
             Self::Protobuf => {
                 &[("proto", "io.prometheus.client.MetricFamily"), ("encoding", "delimited")]
             }
@@ -255,7 +262,13 @@ mod tests {
             ("text/plain; version=0.0.4 ; escaping=dots", Text, Dots),
             (om, OpenMetricsDraft, Underscores),
             (&format!("{om};version=0.0.1"), OpenMetricsDraft, Underscores),
-            (&format!("{om};version=2.0.0"), Text, Underscores),
+            (&format!("{om};version=2.0.0"), OpenMetrics2, Underscores),
+            (&format!("{om};version=3.0.0"), Text, Underscores),
+            (
+                &format!("{om};version=1.0.0;q=0.6,{om};version=2.0.0;q=0.7"),
+                OpenMetrics2,
+                Underscores,
+            ),
             (&format!("{om}; version=1.0.0; charset=utf-8"), OpenMetrics, Underscores),
             ("application/*;version=1.0.0", OpenMetrics, Underscores),
             ("text/*;version=0.0.4;escaping=values", Text, Values),

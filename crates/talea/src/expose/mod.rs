@@ -1,10 +1,12 @@
 //! The exposition formats, and the encoder that writes a snapshot or a page in one of them.
 
+mod composite;
 mod encoder;
 mod escaping;
 mod families;
 mod format;
 mod lines;
+mod native_spans;
 mod number;
 mod openmetrics;
 mod pages;

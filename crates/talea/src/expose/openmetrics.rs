@@ -1,4 +1,8 @@
-//! OpenMetrics text, version 1.0. Source: the OpenMetrics specification, 1.0.0.
+//! OpenMetrics text, versions 1.0 and 2.0. Sources: the OpenMetrics specification, 1.0.0 and 2.0.0-rc0.
+//!
+//! In 2.0 each series is one sample by the name of its family, whatever its type: histograms and summaries have
+//! [composite values](super::composite), with native buckets, and the start timestamp stands behind the value. Histograms hold
+//! values below zero there.
 //!
 //! # Values below zero
 //!
@@ -15,6 +19,7 @@
 
 use talea_region::Exemplar;
 
+use super::composite::{Composite, write_start, write_summary};
 use super::lines::{Bounds, Lines, push};
 use super::number::{write_float, write_seconds};
 use super::pages::Family;
@@ -48,6 +53,9 @@ pub(crate) struct OpenMetrics {
     part: Option<Part>,
     help: String,
     native: NativeBuckets,
+    /// Whether it is version 2.0.
+    is_version_2: bool,
+    composite: Composite,
 }
 
 impl Writer for OpenMetrics {
@@ -56,21 +64,24 @@ impl Writer for OpenMetrics {
         let Self { lines, native, .. } = self;
         lines.begin(whole, names);
         let kind = family.kind();
-        let must_part = whole.parts().any(|(_, part)| !is_holdable(&part, native));
+        let counts = matches!(kind, Kind::Counter | Kind::Histogram | Kind::Summary);
+        self.shows_created = counts && !self.hides_created;
+        // A histogram of version 2.0 holds anything.
+        let must_part = (!self.is_version_2 || kind == Kind::Summary)
+            && whole.parts().any(|(_, part)| !is_holdable(&part, native));
         self.part = must_part.then_some(Part::Each);
         if must_part {
             self.help.clear();
             self.help.push_str(family.help());
             return self.part_head(out, kind);
         }
-        let name = bare_name(kind, lines.name());
+        let name = lines.name();
+        let name = if self.is_version_2 { name } else { bare_name(kind, name) };
         lines.about(out, "TYPE", name, kind.as_str(), true);
         if let Some(unit) = unit(kind, lines.name()) {
             lines.about(out, "UNIT", name, unit, true);
         }
         lines.about(out, "HELP", name, family.help(), true);
-        let counts = matches!(kind, Kind::Counter | Kind::Histogram | Kind::Summary);
-        self.shows_created = counts && !self.hides_created;
     }
 
     fn part(&mut self, label: &str, family: &FamilySnapshot<'_>) {
@@ -86,7 +97,7 @@ impl Writer for OpenMetrics {
 
     fn starts_over(&mut self, out: &mut Vec<u8>) -> bool {
         let next = self.part.and_then(Part::next);
-        self.part = next.filter(|part| *part != Part::Created || !self.hides_created);
+        self.part = next.filter(|part| *part != Part::Created || self.has_created_samples());
         if self.part.is_some() {
             // The name alone says which it is.
             self.part_head(out, Kind::Summary);
@@ -98,6 +109,9 @@ impl Writer for OpenMetrics {
     fn series(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
         if let Some(part) = self.part {
             return self.samples(out, series, part);
+        }
+        if self.is_version_2 {
+            return self.sample_of_version_2(out, series);
         }
         let Self { lines, thresholds, quantiles, buckets, .. } = self;
         match series.shown() {
@@ -166,6 +180,38 @@ pub(crate) fn unit(kind: Kind, name: &str) -> Option<&'static str> {
 }
 
 impl OpenMetrics {
+    pub(super) fn new(is_version_2: bool) -> Self {
+        Self { is_version_2, ..Self::default() }
+    }
+
+    /// Whether samples of their own say when series began, where these are of unknown type. Version 2.0 has none.
+    pub(super) fn has_created_samples(&self) -> bool {
+        !self.hides_created && !self.is_version_2
+    }
+
+    fn sample_of_version_2(&mut self, out: &mut Vec<u8>, series: &SeriesSnapshot<'_>) {
+        let Self { lines, thresholds, quantiles, buckets, composite, .. } = self;
+        lines.open(out, series, "", None);
+        match series.shown() {
+            Shown::Histogram => {
+                let count = series.cumulative(buckets);
+                composite.histogram(out, series, thresholds, buckets, count);
+            }
+            Shown::Summary => write_summary(out, series, quantiles),
+            number => lines.value(out, number),
+        }
+        if self.shows_created {
+            write_start(out, series);
+        }
+        match series.family().kind() {
+            Kind::Histogram => {
+                series.raw_exemplars().iter().for_each(|it| write_exemplar(out, Some(it)));
+            }
+            _ => write_exemplar(out, series.exemplar(0)),
+        }
+        out.push(b'\n');
+    }
+
     fn shows_buckets_alone(&self, series: &SeriesSnapshot<'_>) -> bool {
         series.family().kind() == Kind::Histogram && self.goes_below_zero
     }

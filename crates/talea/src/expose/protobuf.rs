@@ -6,6 +6,7 @@
 
 use talea_region::Exemplar;
 
+use super::native_spans::NativeSpans;
 use super::pages::Family;
 use super::shown_names::{LabelNames, ShownNames};
 use super::writer::Writer;
@@ -237,31 +238,22 @@ fn native_buckets(out: &mut Vec<u8>, native: &NativeBuckets) {
     }
 }
 
-/// The buckets of one side. Those that lie next to each other are a span, of which the
-/// first says where it begins and the others how far behind the one before. So many empty
-/// buckets cost less in a span than another one.
-const BRIDGED: i32 = 2;
-
+/// The buckets of one side.
 fn side(out: &mut Vec<u8>, spans: u32, deltas: u32, buckets: &[(i32, u64)]) {
-    let Some(&(first, _)) = buckets.first() else { return };
-    let (mut offset, mut from, mut end) = (first, first, first);
+    let mut side = NativeSpans::default();
+    side.fill(buckets);
+    if buckets.is_empty() {
+        return;
+    }
+    for (offset, len) in side.spans {
+        span(out, spans, offset, len);
+    }
     let mut differences = Vec::new();
     let mut before = 0_i64;
-    let mut count = |count: i64, out: &mut Vec<u8>| {
-        varint(out, zigzag(count.wrapping_sub(before)));
-        before = count;
-    };
-    for &(bucket, here) in buckets {
-        if bucket.saturating_sub(end) > BRIDGED {
-            span(out, spans, offset, (end - from) as u32);
-            (offset, from) = (bucket - end, bucket);
-        } else {
-            (end..bucket).for_each(|_| count(0, &mut differences));
-        }
-        count(here as i64, &mut differences);
-        end = bucket + 1;
+    for count in side.counts {
+        varint(&mut differences, zigzag((count as i64).wrapping_sub(before)));
+        before = count as i64;
     }
-    span(out, spans, offset, (end - from) as u32);
     bytes(out, deltas, &differences);
 }
 

@@ -6,12 +6,17 @@ use crate::support::metrics::{self, By, Users, opts, register, registry};
 use crate::support::pages::{Circuit, Several, TEXTS, alone, escaped, scraped};
 use crate::support::protobuf::{self, MetricFamily, Time};
 use talea::{
-    Combine, Counter, Escaping, FloatCounter, FloatGauge, Floats, Format, Gauge, Histogram, Info,
-    Opts, Registry, Seconds, StateSet, Summary, UpDownCounter,
+    Bucketing, Combine, Counter, Escaping, FloatCounter, FloatGauge, Floats, Format, Gauge,
+    Histogram, Info, Opts, Registry, Seconds, StateSet, Summary, UpDownCounter,
 };
 
-const FORMATS: [Format; 4] =
-    [Format::Text, Format::OpenMetrics, Format::OpenMetricsDraft, Format::Protobuf];
+const FORMATS: [Format; 5] = [
+    Format::Text,
+    Format::OpenMetrics,
+    Format::OpenMetricsDraft,
+    Format::Protobuf,
+    Format::OpenMetrics2,
+];
 
 /// A registry with a metric of each kind.
 fn one_of_each() -> Registry {
@@ -49,6 +54,70 @@ fn check_time(text: &str) {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs_f64();
     let age = now - text.parse::<f64>().unwrap();
     assert!((-0.1..60.0).contains(&age), "{text}");
+}
+
+#[test]
+fn openmetrics_2_has_one_sample_for_each_series() {
+    let registry = one_of_each();
+    let native = opts("depth").bucketing(Bucketing::Native).schema(0);
+    let depth: Histogram<Floats> = registry.register(native).unwrap();
+    [-1.0, 0.0, 1.0, 1.5, 3.0, 1_000.0].iter().for_each(|x| depth.observe(*x));
+    let dual = opts("size").bucketing(Bucketing::Dual).buckets(&[10.0]).schema(0);
+    registry.register::<Histogram<talea::Count>>(dual).unwrap().observe(7);
+    let quantiles = opts("age").quantiles(&[0.5, 1.0]);
+    registry.register::<Summary<talea::Count>>(quantiles).unwrap().observe(9);
+    let below = opts("below").quantiles(&[0.5]);
+    registry.register::<Summary<Floats>>(below).unwrap().observe(-9.5);
+    let expected = r#"# TYPE age summary
+# HELP age Some.
+age {count:1,sum:9,quantile:[0.5:9.101766782649008,1.0:9.101766782649008]} st@TIME
+# TYPE below unknown
+# HELP below Some.
+below{quantile="0.5"} -9.101766782649008
+# TYPE below_count unknown
+# HELP below_count Some.
+below_count 1
+# TYPE below_sum unknown
+# HELP below_sum Some.
+below_sum -9.5
+# TYPE build_info info
+# HELP build_info Some.
+build_info{user="ci"} 1
+# TYPE calls_total counter
+# HELP calls_total Calls \\ of\n\"all\" kinds.
+calls_total{user="a\"b\\c\nd"} 3 st@TIME
+calls_total{user="x"} 2 st@TIME # {trace_id="0af7",note="a\"b"} 2 TIME
+# TYPE circuit stateset
+# HELP circuit Some.
+circuit{circuit="closed"} 0
+circuit{circuit="open"} 1
+# TYPE depth histogram
+# HELP depth Some.
+depth {count:6,sum:1004.5,schema:0,zero_threshold:2.938735877055719e-39,zero_count:1,negative_spans:[0:1],negative_buckets:[1],positive_spans:[0:3,7:1],positive_buckets:[1,1,1,1]} st@TIME
+# TYPE fill_ratio gauge
+# UNIT fill_ratio ratio
+# HELP fill_ratio Some.
+fill_ratio 0.25
+# TYPE size histogram
+# HELP size Some.
+size {count:1,sum:7,schema:0,zero_threshold:2.938735877055719e-39,zero_count:0,positive_spans:[3:1],positive_buckets:[1],bucket:[10.0:1,+Inf:1]} st@TIME
+# TYPE wait_seconds histogram
+# UNIT wait_seconds seconds
+# HELP wait_seconds Some.
+wait_seconds {count:2,sum:3.05,schema:3,zero_threshold:2.938735877055719e-39,zero_count:0,positive_spans:[-34:1,46:1],positive_buckets:[1,1],bucket:[0.1:1,1.0:1,+Inf:2]} st@TIME # {trace_id="beef"} 3 TIME
+# EOF
+"#;
+    let text = alone(&registry, Format::OpenMetrics2);
+    let words = text.split_inclusive([' ', '\n']).map(|word| {
+        let time = word.trim_end();
+        let number = time.strip_prefix("st@").unwrap_or(time);
+        let is_time = number.parse().is_ok_and(|number: f64| number > 1e9);
+        if is_time {
+            check_time(number);
+        }
+        if is_time { word.replace(number, "TIME") } else { word.to_owned() }
+    });
+    assert_eq!(words.collect::<String>(), expected);
 }
 
 #[test]

@@ -54,12 +54,17 @@ proptest! {
 
     #[test]
     fn the_greatest_weight_wins_and_what_is_refused_is_not_chosen(
-        own in vec(proptest::option::of(any_weight()), 4),
+        own in vec(proptest::option::of(any_weight()), 5),
         others in proptest::option::of(any_weight()),
-        turn in 0_usize..5,
+        turn in 0_usize..6,
     ) {
-        let formats =
-            [Format::Text, Format::OpenMetrics, Format::OpenMetricsDraft, Format::Protobuf];
+        let formats = [
+            Format::Text,
+            Format::OpenMetrics,
+            Format::OpenMetricsDraft,
+            Format::Protobuf,
+            Format::OpenMetrics2,
+        ];
         let own_entries = formats.iter().zip(&own).filter_map(|(format, own)| {
             Some(format.content_type(Escaping::default()) + &shown((*own)?))
         });
@@ -71,7 +76,7 @@ proptest! {
         let chosen = Format::negotiate(&header).0;
         // The weight of one format precedes that of all.
         let weight = |at: usize| own[at].or(others).unwrap_or(0);
-        let most = (0..4).map(weight).max().unwrap();
+        let most = (0..5).map(weight).max().unwrap();
         let at = formats.iter().position(|format| *format == chosen).unwrap();
         match most {
             0 => prop_assert_eq!(chosen, Format::Text, "{}", header),
