@@ -45,6 +45,7 @@
 //! | an existing `axum::Router` inside of other layers | [`axum::Layer`] | none |
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
 //! | tonic, or any gRPC service or client | [`grpc::Layer`] | none; a client's, one |
+//! | outgoing requests of hyper-util, reqwest or tower | [`client::Layer`] | none |
 //! | any other server | [`ManualExchange`] | none |
 //!
 //! That holds for requests without a body and responses whose body is buffered. With axum's types,
@@ -66,6 +67,8 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `axum` | yes | the routers and layers of [`axum`], and [`Exposition`] as a handler |
+//! | `client` | no | [`client`]: the layer for outgoing requests |
+//! | `reqwest` | no | the same, with the middleware for reqwest |
 //! | `grpc` | no | [`grpc`]: the layer for gRPC servers and clients, with prost |
 //! | `gzip` | no | scrapes compressed by gzip |
 //! | `zstd` | no | scrapes compressed by zstd; needs a C compiler |
@@ -79,16 +82,22 @@
 
 #[cfg(feature = "axum")]
 pub mod axum;
+#[cfg(feature = "client")]
+pub mod client;
+// Each feature takes a part of the three modules that all doors share.
+#[cfg_attr(not(all(feature = "grpc", feature = "reqwest")), allow(dead_code, unreachable_pub))]
 mod convention;
 mod endpoints;
 mod exposition;
 #[cfg(feature = "grpc")]
 pub mod grpc;
+#[cfg_attr(not(all(feature = "grpc", feature = "reqwest")), allow(dead_code, unreachable_pub))]
 mod labels;
 mod layer;
 #[cfg(feature = "server")]
 mod metrics_server;
 mod opts;
+#[cfg_attr(not(all(feature = "grpc", feature = "reqwest")), allow(dead_code, unreachable_pub))]
 mod request;
 #[cfg(feature = "server")]
 pub mod server;

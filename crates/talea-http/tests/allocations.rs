@@ -18,6 +18,7 @@ use hyper::{Method, Response, Version};
 use talea::Registry;
 use talea_http::Convention::{self, Caddy, OpenTelemetry, Prometheus, Servant};
 use talea_http::axum::{Layer, Router, get, meter_by, post};
+use talea_http::client::Servers;
 use talea_http::grpc::{self, MethodType, Services};
 use talea_http::{Endpoints, Opts, RequestBody};
 use tower::util::MapRequestLayer;
@@ -293,6 +294,24 @@ async fn calls<B: HttpBody>(
 type Trailers = Ready<Option<Result<HeaderMap, Infallible>>>;
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+
+#[test]
+fn an_outgoing_request_allocates_nothing() {
+    let asks = || hyper::Request::post("http://a.example:80/items/7").body(pieces()).unwrap();
+    let bare = allocations(service_fn(typed::<Pieces>), asks);
+    let servers = Servers::new().server("a.example", &["/items", "/items/{id}"]);
+    for (convention, expected) in [
+        (Prometheus, bare),
+        // The size of a request has labels that are known only at the end.
+        (OpenTelemetry, bare + 1),
+    ] {
+        let registry = Registry::for_test().unwrap();
+        let opts = Opts::new().convention(convention).detailed();
+        let layer = opts.client(&servers, &registry).unwrap();
+        let metered = layer.layer(service_fn(typed::<RequestBody<Pieces>>));
+        assert_eq!(allocations(metered, asks), expected, "{convention:?}");
+    }
+}
 
 #[test]
 fn a_grpc_call_allocates_nothing() {

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use talea::HttpMethod;
 
 use crate::labels::endpoint::{EndpointLabels, Methods, UNMATCHED};
+use crate::labels::outcome::Outcome;
 use crate::labels::status::{OTHER, Statuses};
 
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,8 @@ pub(crate) struct MetricSet {
     /// when it arrives. Otherwise it is the number of bytes of its body that pass.
     pub(crate) declared_request_size: bool,
     pub(crate) statuses: Statuses,
+    /// The outcome if the body of a response fails.
+    pub(crate) body_failure: Outcome,
     pub(crate) method_names: MethodNames,
     pub(crate) route_names: RouteNames,
     /// The label of a listed host.
@@ -47,6 +50,7 @@ impl MetricSet {
         calls: None,
         declared_request_size: false,
         statuses: Statuses::Classes,
+        body_failure: Outcome::Aborted,
         method_names: MethodNames::Declared { rest: OTHER },
         route_names: RouteNames::Templates { unmatched: UNMATCHED },
         host: "host",
@@ -76,6 +80,9 @@ pub(crate) enum LabelSource {
     Route,
     Handler,
     Server,
+    /// Of an outgoing request's server.
+    ServerAddress,
+    ServerPort,
     /// Of a gRPC method: `grpc`; `shop.v1.Shop/Get`, and its two parts; whether messages are streamed.
     RpcSystem,
     RpcName,
@@ -93,12 +100,15 @@ pub(crate) enum LabelSource {
     Request(usize),
     // Of its response.
     Status,
+    /// The error of an outgoing request without a response.
+    ErrorKind,
     /// The status of a gRPC call, if it is an error.
     RpcError,
     /// The user's n-th label from a response's extensions.
     Response(usize),
     // Of its end.
     ErrorType,
+    ClientErrorType,
     Outcome,
 }
 
@@ -117,6 +127,8 @@ impl LabelSource {
             Self::Route
             | Self::Handler
             | Self::Server
+            | Self::ServerAddress
+            | Self::ServerPort
             | Self::RpcSystem
             | Self::RpcName
             | Self::RpcService
@@ -126,8 +138,8 @@ impl LabelSource {
             Self::Method | Self::Scheme | Self::Version | Self::Host | Self::Request(_) => {
                 Stage::Arrival
             }
-            Self::Status | Self::RpcError | Self::Response(_) => Stage::Response,
-            Self::ErrorType | Self::Outcome => Stage::End,
+            Self::Status | Self::ErrorKind | Self::RpcError | Self::Response(_) => Stage::Response,
+            Self::ErrorType | Self::ClientErrorType | Self::Outcome => Stage::End,
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Conventions: the names and labels of metrics.
 
 mod caddy;
+#[cfg(feature = "client")]
+pub(crate) mod client;
 #[cfg(feature = "grpc")]
 pub(crate) mod grpc;
 mod instrumentator;

@@ -51,8 +51,26 @@ pub(crate) fn error_type(outcome: Outcome, status: Cow<'static, str>) -> Cow<'st
     match outcome {
         Outcome::Panicked => "panic".into(),
         Outcome::TimedOut => "timeout".into(),
-        Outcome::Aborted => "aborted".into(),
+        Outcome::Aborted | Outcome::Failed => "aborted".into(),
         Outcome::Complete if status.starts_with('5') => status,
         Outcome::Complete => "".into(),
+    }
+}
+
+/// The attribute `error.type` of an outgoing request: the reason for which it has no response or no whole
+/// one, or the status code of a 4xx or a 5xx.
+pub(crate) fn client_error_type(
+    outcome: Outcome,
+    error: &'static str,
+    status: Cow<'static, str>,
+) -> Cow<'static, str> {
+    match outcome {
+        _ if !error.is_empty() => error.into(),
+        Outcome::Failed => "body".into(),
+        Outcome::Panicked => "panic".into(),
+        _ if status.starts_with(['4', '5']) => status,
+        Outcome::TimedOut => "timeout".into(),
+        // A caller need not read the body.
+        Outcome::Complete | Outcome::Aborted => "".into(),
     }
 }

@@ -9,15 +9,17 @@ pub(crate) enum Outcome {
     Aborted,
     Panicked,
     TimedOut,
+    /// An outgoing request ended with an error, in place of its response or in the response's body.
+    Failed,
 }
 
 impl Outcome {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Complete, Self::Aborted, Self::Panicked, Self::TimedOut];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Complete, Self::Aborted, Self::Panicked, Self::TimedOut, Self::Failed];
 
     /// Whether its series exist from the start: an alert sees a first panic only as an increase.
     pub(crate) fn is_likely(self) -> bool {
-        self != Self::TimedOut
+        !matches!(self, Self::TimedOut | Self::Failed)
     }
 
     pub(crate) fn as_str(self) -> &'static str {
@@ -26,6 +28,7 @@ impl Outcome {
             Self::Aborted => "aborted",
             Self::Panicked => "panicked",
             Self::TimedOut => "timed_out",
+            Self::Failed => "failed",
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use super::error_kind::ErrorKind;
+
 /// The values of the label `status` in [`Convention::Prometheus`](crate::Convention::Prometheus).
 /// Other conventions define their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,7 +27,12 @@ pub(crate) enum Statuses {
     Servant,
     /// The status of a gRPC call, in place of HTTP's. Any other number is `UNKNOWN`.
     Rpc(RpcCodes),
+    /// The class or the code, and after these the errors of requests without a response.
+    Client { by_code: bool },
 }
+
+/// The first of the numbers that stand for errors, one for each [`ErrorKind`].
+pub(crate) const FIRST_ERROR: u16 = 1000;
 
 /// The names of gRPC's status codes, by their numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,6 +132,7 @@ impl Statuses {
             Self::Codes { .. } => CODES + 2,
             Self::Servant => SERVANT.len(),
             Self::Rpc(codes) => codes.names.len(),
+            Self::Client { by_code } => of_server(by_code).count() + ErrorKind::ALL.len(),
         }
     }
 
@@ -136,23 +144,19 @@ impl Statuses {
             // As servant-prometheus shows them.
             Self::Servant => true,
             Self::Rpc(codes) => codes.are_likely || index == usize::from(RpcCodes::OK),
+            Self::Client { by_code: true } => false,
+            Self::Client { .. } => Self::Classes.is_likely(index) || !self.error(index).is_empty(),
         }
     }
 
-    #[inline]
-    pub(crate) fn index(self, status: Option<u16>) -> usize {
-        match (self, status) {
-            (Self::Classes, Some(status @ 100..=599)) => usize::from(status / 100 - 1),
-            (Self::Classes, _) => CLASSES.len() - 1,
-            (Self::Codes { .. }, Some(status @ 100..=599)) => usize::from(status - 100),
-            (Self::Codes { .. }, Some(_)) => CODES,
-            (Self::Codes { .. }, None) => CODES + 1,
-            (Self::Servant, Some(200..=299)) => 0,
-            (Self::Servant, Some(400..=499)) => 1,
-            (Self::Servant, Some(500..=599)) => 2,
-            (Self::Servant, _) => 3,
-            (Self::Rpc(_), Some(code @ 0..=16)) => usize::from(code),
-            (Self::Rpc(_), _) => usize::from(RpcCodes::UNKNOWN),
+    pub(crate) fn indexing(self) -> StatusIndexing {
+        match self {
+            Self::Classes => StatusIndexing::Classes,
+            Self::Codes { .. } => StatusIndexing::Codes,
+            Self::Servant => StatusIndexing::Servant,
+            Self::Rpc(_) => StatusIndexing::Rpc,
+            Self::Client { by_code: false } => StatusIndexing::ClientClasses,
+            Self::Client { by_code: true } => StatusIndexing::ClientCodes,
         }
     }
 
@@ -164,8 +168,74 @@ impl Statuses {
             Self::Codes { odd, .. } if index == CODES => odd.into(),
             Self::Codes { none, .. } => none.into(),
             Self::Rpc(codes) => codes.names[index].into(),
+            Self::Client { by_code } => {
+                let of_server = of_server(by_code);
+                of_server.text(index.min(of_server.count() - 1))
+            }
         }
     }
+
+    /// The error that the value with this index stands for, or nothing.
+    pub(crate) fn error(self, index: usize) -> &'static str {
+        let Self::Client { by_code } = self else { return "" };
+        let kind = index.checked_sub(of_server(by_code).count()).map(|kind| ErrorKind::ALL[kind]);
+        kind.map_or("", ErrorKind::as_str)
+    }
+}
+
+/// The values for the responses of a server. The last is also the one for no response.
+fn of_server(by_code: bool) -> Statuses {
+    if by_code { Statuses::Codes { odd: OTHER, none: "" } } else { Statuses::Classes }
+}
+
+/// How [`Statuses`] are numbered: a number itself, since each request reads it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StatusIndexing {
+    Classes,
+    Codes,
+    Servant,
+    Rpc,
+    ClientClasses,
+    ClientCodes,
+}
+
+impl StatusIndexing {
+    #[inline]
+    pub(crate) fn index(self, status: Option<u16>) -> usize {
+        match (self, status) {
+            (Self::Classes, Some(status @ 100..=599)) => usize::from(status / 100 - 1),
+            (Self::Classes, _) => CLASSES.len() - 1,
+            (Self::Codes, Some(status @ 100..=599)) => usize::from(status - 100),
+            (Self::Codes, Some(_)) => CODES,
+            (Self::Codes, None) => CODES + 1,
+            (other, status) => other.rare_index(status),
+        }
+    }
+
+    #[inline(never)]
+    fn rare_index(self, status: Option<u16>) -> usize {
+        match (self, status) {
+            (Self::Classes | Self::Codes, status) => self.index(status),
+            (Self::Servant, Some(200..=299)) => 0,
+            (Self::Servant, Some(400..=499)) => 1,
+            (Self::Servant, Some(500..=599)) => 2,
+            (Self::Servant, _) => 3,
+            (Self::Rpc, Some(code @ 0..=16)) => usize::from(code),
+            (Self::Rpc, _) => usize::from(RpcCodes::UNKNOWN),
+            (Self::ClientClasses, status) => client_index(false, status),
+            (Self::ClientCodes, status) => client_index(true, status),
+        }
+    }
+}
+
+fn client_index(by_code: bool, status: Option<u16>) -> usize {
+    let error = match status {
+        // The caller dropped the request.
+        None => Some(ErrorKind::Cancelled as usize),
+        Some(status) => status.checked_sub(FIRST_ERROR).map(usize::from),
+    };
+    let of_server = of_server(by_code);
+    error.map_or_else(|| of_server.indexing().index(status), |error| of_server.count() + error)
 }
 
 #[cfg(test)]
@@ -189,7 +259,7 @@ mod tests {
             for (statuses, text) in
                 [(Statuses::Classes, class), (codes, code), (Statuses::Servant, servant)]
             {
-                assert_eq!(statuses.text(statuses.index(status)), text, "{status:?}");
+                assert_eq!(statuses.text(statuses.indexing().index(status)), text, "{status:?}");
             }
         }
     }
@@ -210,7 +280,7 @@ mod tests {
             (RpcCodes::OPENTELEMETRY_CLIENT, Some(16), "UNAUTHENTICATED", "UNAUTHENTICATED"),
         ] {
             let statuses = Statuses::Rpc(codes);
-            let index = statuses.index(code);
+            let index = statuses.indexing().index(code);
             assert_eq!((&*statuses.text(index), codes.error(index)), (name, error), "{code:?}");
         }
     }
@@ -220,8 +290,8 @@ mod tests {
         for statuses in
             [Statuses::Classes, Statuses::Codes { odd: "", none: "" }, Statuses::Servant, RPC]
         {
-            let all = (0..=u16::MAX).map(Some).chain([None]);
-            let mut indices: Vec<_> = all.map(|status| statuses.index(status)).collect();
+            let all = (0..FIRST_ERROR).map(Some).chain([None]);
+            let mut indices: Vec<_> = all.map(|status| statuses.indexing().index(status)).collect();
             indices.sort_unstable();
             indices.dedup();
             assert!(indices.into_iter().eq(0..statuses.count()));

@@ -131,6 +131,8 @@ pub(crate) struct ResponseTransfer {
     pub(super) length: Option<u64>,
     /// Whether the body may be the one of a caught panic.
     pub(super) may_be_panic: bool,
+    /// Whether the body failed: it is not whole, however many bytes were sent.
+    pub(super) failed: bool,
 }
 
 impl ResponseTransfer {
@@ -151,17 +153,19 @@ impl ResponseTransfer {
         }
     }
 
-    /// The body failed: it is not whole, however many bytes were sent.
     pub(super) fn fail(&mut self) {
-        self.length = Some(u64::MAX);
+        self.failed = true;
     }
 
     /// Ends the request. The body is whole if as many bytes were sent as its length, or, without
     /// a length, if it has ended.
     fn finish(&mut self, meters: &'static RequestMeters) -> Latency {
-        let Self { exchange, meters: response, outcome, sent, length, .. } = self;
-        let is_whole = !exchange.unwound && length.is_none_or(|length| length <= *sent);
-        exchange.record_end(meters, response, is_whole.then_some(*outcome), *sent)
+        let Self { exchange, meters: response, outcome, sent, length, failed, .. } = self;
+        let is_whole = !exchange.unwound && !*failed && length.is_none_or(|length| length <= *sent);
+        let failure = Some(meters.families.body_failure)
+            .filter(|failure| *failed && *failure == Outcome::Failed);
+        let outcome = if is_whole { Some(*outcome) } else { failure };
+        exchange.record_end(meters, response, outcome, *sent)
     }
 }
 

@@ -13,6 +13,7 @@ use talea::{
 use super::attributes::AttributeIndex;
 use super::label_texts::{LabelContext, LabelTexts};
 use crate::convention::metric_set::{CallSpecs, LabelSource, MetricSet, MetricSpec, Stage};
+use crate::labels::outcome::Outcome;
 use crate::opts::Opts;
 
 #[derive(Debug)]
@@ -30,6 +31,7 @@ pub(crate) struct Families {
     pub(super) attributes: AttributeIndex,
     pub(super) texts: LabelTexts,
     pub(super) timed_out_after: Option<Duration>,
+    pub(super) body_failure: Outcome,
 }
 
 impl Families {
@@ -55,6 +57,7 @@ impl Families {
             attributes,
             texts,
             timed_out_after: opts.timed_out_after,
+            body_failure: set.body_failure,
         })
     }
 }

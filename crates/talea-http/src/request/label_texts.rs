@@ -7,7 +7,7 @@ use talea::Error;
 
 use super::attributes::RequestAttributes;
 use crate::convention::metric_set::{LabelSource, MethodNames, MetricSet, RouteNames};
-use crate::convention::opentelemetry::error_type;
+use crate::convention::opentelemetry::{client_error_type, error_type};
 use crate::labels::endpoint::EndpointLabels;
 use crate::labels::extension::{ExtensionLabel, combinations, nth_value};
 use crate::labels::outcome::Outcome;
@@ -70,6 +70,8 @@ impl LabelTexts {
             LabelSource::Route => self.route_names.name(endpoint),
             LabelSource::Handler => endpoint.handler.into(),
             LabelSource::Server => opts.server.as_deref().unwrap_or("srv0").into(),
+            LabelSource::ServerAddress => server_parts(endpoint.handler).0.into(),
+            LabelSource::ServerPort => server_parts(endpoint.handler).1.into(),
             LabelSource::RpcSystem => "grpc".into(),
             LabelSource::RpcName => endpoint.route.into(),
             LabelSource::RpcService => rpc_parts(endpoint.route).0.into(),
@@ -87,6 +89,7 @@ impl LabelTexts {
             }
             LabelSource::Request(n) => opts.request_labels[n].text(attributes.labels[n]).into(),
             LabelSource::Status => self.statuses.text(from.status),
+            LabelSource::ErrorKind => self.statuses.error(from.status).into(),
             LabelSource::RpcError => match self.statuses {
                 Statuses::Rpc(codes) => codes.error(from.status).into(),
                 _ => "".into(),
@@ -96,6 +99,11 @@ impl LabelTexts {
                 opts.response_labels[n].text(value).into()
             }
             LabelSource::ErrorType => error_type(from.outcome, self.statuses.text(from.status)),
+            LabelSource::ClientErrorType => client_error_type(
+                from.outcome,
+                self.statuses.error(from.status),
+                self.statuses.text(from.status),
+            ),
             LabelSource::Outcome => from.outcome.as_str().into(),
         }
     }
@@ -116,4 +124,12 @@ impl LabelTexts {
 /// The service and the method of a gRPC method's name; `_OTHER` is both.
 fn rpc_parts(name: &str) -> (&str, &str) {
     name.rsplit_once('/').unwrap_or((name, name))
+}
+
+/// The name and the port of a listed server, which may have none.
+fn server_parts(server: &str) -> (&str, &str) {
+    match server.rsplit_once(':') {
+        Some((name, port)) if !port.ends_with(']') => (name, port),
+        _ => (server, ""),
+    }
 }

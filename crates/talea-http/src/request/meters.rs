@@ -14,7 +14,7 @@ use super::label_texts::LabelContext;
 use crate::convention::metric_set::Stage;
 use crate::labels::endpoint::{EndpointLabels, Methods};
 use crate::labels::outcome::Outcome;
-use crate::labels::status::Statuses;
+use crate::labels::status::StatusIndexing;
 
 /// A declared endpoint: a pointer to its meters.
 #[derive(Clone, Copy)]
@@ -130,7 +130,7 @@ pub(super) struct RequestMeters {
     /// Whether requests that failed are counted.
     pub(super) counts_errors: bool,
     response_labels: usize,
-    statuses: Statuses,
+    statuses: StatusIndexing,
     pub(super) families: &'static Families,
     endpoint: EndpointLabels,
     attributes: RequestAttributes,
@@ -198,7 +198,7 @@ impl RequestMeters {
             counts_errors: families.errors.is_some(),
             request_size,
             responses: (0..responses).map(|_| AtomicRef::new()).collect(),
-            statuses: families.texts.statuses,
+            statuses: families.texts.statuses.indexing(),
             response_labels,
             calls,
         }
@@ -209,7 +209,7 @@ impl RequestMeters {
     pub(super) fn create_likely(&self) {
         let Families { requests, errors, texts, .. } = self.families;
         let likely = (0..self.responses.len())
-            .filter(|&index| self.response_labels == 1 && self.statuses.is_likely(index));
+            .filter(|&index| self.response_labels == 1 && texts.statuses.is_likely(index));
         let mut is_any = false;
         for response in likely.map(|index| self.nth_response(index)) {
             is_any = true;
@@ -236,11 +236,12 @@ impl RequestMeters {
         let status = self.statuses.index(status);
         let labels = match extensions {
             Some(extensions) if self.response_labels > 1 => {
-                self.families.texts.response_combination(extensions)
+                let texts = &self.families.texts;
+                texts.response_combination(extensions) * texts.statuses.count()
             }
             _ => 0,
         };
-        let response = self.nth_response(labels * self.statuses.count() + status);
+        let response = self.nth_response(labels + status);
         if let Some(requests) = &response.requests {
             requests.inc();
         }
@@ -289,7 +290,7 @@ impl RequestMeters {
     }
 
     fn context(&self, index: usize, outcome: Outcome) -> LabelContext<'_> {
-        let statuses = self.statuses.count();
+        let statuses = self.families.texts.statuses.count();
         let (status, response) = (index % statuses, index / statuses);
         let Self { endpoint, attributes, .. } = self;
         LabelContext { endpoint, attributes, status, response, outcome }

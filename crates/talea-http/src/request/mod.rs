@@ -6,7 +6,8 @@
 //! | the head of the response | `response.rs` | the status, and the time to the head |
 //! | the end | `end.rs` | the outcome, the time to the end, the bytes of both bodies |
 //!
-//! A gRPC call takes the same steps, but its status comes at the end (`call.rs`).
+//! A gRPC call takes the same steps, but its status comes at the end (`call.rs`); an
+//! outgoing request may have an error in place of its response (`outgoing.rs`).
 //!
 //! Each step finds its handles from the ones of the step before, in `meters.rs`. A door (a router, a
 //! layer, [`ManualExchange`](manual::ManualExchange)) finds the endpoint of a request, and calls
@@ -25,6 +26,8 @@ mod label_texts;
 pub(crate) mod manual;
 pub(crate) mod marks;
 pub(crate) mod meters;
+#[cfg(feature = "client")]
+mod outgoing;
 pub(crate) mod request_size;
 pub(crate) mod response;
 pub(crate) mod upgrade;

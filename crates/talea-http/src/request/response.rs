@@ -35,7 +35,7 @@ impl RecordedHead {
     pub(crate) fn begin(self, exchange: &mut Exchange) -> ResponseTransfer {
         let Self { meters, outcome, length, may_be_panic } = self;
         let exchange = std::mem::replace(exchange, Exchange::closed());
-        ResponseTransfer { exchange, meters, outcome, sent: 0, length, may_be_panic }
+        ResponseTransfer { exchange, meters, outcome, sent: 0, length, may_be_panic, failed: false }
     }
 }
 

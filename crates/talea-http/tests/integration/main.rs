@@ -2,6 +2,7 @@
 //! process of their own, because they measure its memory.
 
 mod cases;
+mod client;
 mod examples;
 mod existing;
 mod exposition;
