@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HOST, HeaderMap, HeaderName, HeaderValue, USER_AGENT};
 use http::uri::Scheme;
-use http::{Method, Request, StatusCode, Uri};
+use http::{Method, Request, Uri};
 use http_body_util::{BodyExt, Collected, Full, LengthLimitError, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
@@ -22,6 +22,7 @@ use crate::config::{Config, Credentials, Protocol};
 use crate::error::Error;
 #[cfg(feature = "grpc")]
 use crate::otlp::grpc;
+use crate::response::Response;
 use crate::tls;
 
 /// The most bytes of a response that are read.
@@ -47,17 +48,6 @@ enum Connection {
     Http1(http1::SendRequest<Full<Bytes>>),
     #[cfg(feature = "grpc")]
     Http2(http2::SendRequest<Full<Bytes>>),
-}
-
-/// A response, with the beginning of its body.
-#[derive(Debug)]
-pub(crate) struct Response {
-    pub(crate) status: StatusCode,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-    pub(crate) trailers: HeaderMap,
-    /// Whether the body did not end early.
-    pub(crate) is_whole: bool,
 }
 
 impl Client {

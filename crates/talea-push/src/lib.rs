@@ -36,6 +36,7 @@ mod queue;
 mod record;
 mod relabel;
 mod remote_write;
+mod response;
 mod sender;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 
 use crate::backoff::Backoff;
-use crate::client::{Client, Response};
+use crate::client::Client;
 use crate::clock::Clock;
 use crate::config::{Config, Protocol};
 use crate::metrics::{Failure, Metrics};
@@ -16,6 +16,7 @@ use crate::otlp::grpc;
 use crate::queue::{Head, Queue, Reason};
 use crate::record::{Collection, Counts, Record};
 use crate::remote_write::{Version, downgraded, millis, verdict};
+use crate::response::Response;
 use crate::verdict::Verdict;
 
 const VERSION: HeaderName = HeaderName::from_static("x-prometheus-remote-write-version");

@@ -13,8 +13,8 @@ use percent_encoding::percent_decode;
 use prost::Message;
 
 use super::verdict::written;
-use crate::client::Response;
 use crate::record::Counts;
+use crate::response::Response;
 use crate::verdict::Verdict;
 
 pub(crate) const CONTENT_TYPE: &str = "application/grpc";
