@@ -10,6 +10,8 @@ use talea_view::families::Between;
 /// The most endpoints that have a number of their own, and the most buckets. Requests of strangers could make
 /// names without end.
 const MOST_ENDPOINTS: usize = 10_000;
+/// The most of one region, so that there are some for the others.
+const MOST_OF_REGION: usize = 5_000;
 const MOST_BUCKETS: usize = 50_000;
 /// The endpoint that stands for all further ones, and the bucket for all further ones, of any durations.
 const FURTHER: &str = "(further endpoints)";
@@ -20,6 +22,8 @@ const ANY: Between = Between { low: 0.0, high: None };
 pub(super) struct Numbering {
     endpoints: Vec<Endpoint>,
     of_endpoints: HashMap<Arc<str>, usize>,
+    /// How many endpoints each region has.
+    of_regions: HashMap<Arc<str>, usize>,
     buckets: Vec<Bucket>,
     of_buckets: HashMap<(u64, Option<u64>), usize>,
 }
@@ -48,12 +52,20 @@ impl Numbering {
         if let Some(&number) = self.of_endpoints.get(name) {
             return number;
         }
-        if self.endpoints.len() + 1 >= MOST_ENDPOINTS && name != FURTHER {
+        let is_full = self.endpoints.len() + 1 >= MOST_ENDPOINTS;
+        if is_full && name != FURTHER {
             return self.endpoint(FURTHER, None, "");
         }
+        let region = Arc::<str>::from(region);
+        let count = self.of_regions.entry(Arc::clone(&region)).or_default();
+        let further = format!("{FURTHER} {region}");
+        if !region.is_empty() && *count + 1 >= MOST_OF_REGION && name != further {
+            return self.endpoint(&further, None, &region);
+        }
+        *count += 1;
         let (number, name) = (self.endpoints.len(), Arc::<str>::from(name));
         let family = family.map_or_else(|| Arc::from(""), Arc::clone);
-        self.endpoints.push(Endpoint(number, Arc::clone(&name), family, Arc::from(region)));
+        self.endpoints.push(Endpoint(number, Arc::clone(&name), family, region));
         self.of_endpoints.insert(name, number);
         number
     }
@@ -88,6 +100,21 @@ impl Numbering {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_region_with_names_without_end_leaves_numbers_to_the_others() {
+        let mut numbering = Numbering::default();
+        for number in 0..MOST_ENDPOINTS * 2 {
+            numbering.endpoint(&format!("GET /{number} odd"), None, "odd");
+        }
+        let numbers = ["GET /a shop", "GET /b shop"].map(|name| {
+            let number = numbering.endpoint(name, None, "shop");
+            assert_eq!(&*numbering.endpoints[number].1, name);
+            number
+        });
+        assert_eq!(numbers, [MOST_OF_REGION, MOST_OF_REGION + 1]);
+        assert_eq!(&*numbering.endpoints[MOST_OF_REGION - 1].1, "(further endpoints) odd");
+    }
 
     #[test]
     fn names_without_end_take_a_bounded_number_of_numbers() {

@@ -76,6 +76,9 @@ impl State {
     }
 }
 
+/// The part of a page that has the agent's own families. No region has an empty name.
+pub(super) const OWN: &str = "";
+
 /// How many more there may be.
 #[derive(Debug)]
 struct Room {
@@ -165,13 +168,13 @@ impl Agent {
         }
     }
 
-    /// How many series each family has, in all regions together. Regions that cannot be read are left out: a
-    /// scrape reports them.
-    pub(super) fn series_counts(&self) -> BTreeMap<String, u64> {
+    /// How many series each family of each region states. Regions that cannot be read are left out: a scrape reports
+    /// them.
+    pub(super) fn series_counts(&self) -> BTreeMap<(String, String), u64> {
         let mut counts = BTreeMap::new();
-        for (_, region) in self.0.regions() {
-            for (name, series) in region.series_counts().unwrap_or_default() {
-                let count: &mut u64 = counts.entry(name).or_default();
+        for (region, read) in self.0.regions() {
+            for (family, series) in read.series_counts().unwrap_or_default() {
+                let count: &mut u64 = counts.entry((region.clone(), family)).or_default();
                 *count = count.saturating_add(series);
             }
         }
@@ -271,8 +274,15 @@ impl Agent {
     }
 }
 
-impl Scrapable for Agent {
-    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+impl Agent {
+    /// Adds the parts of a page: those of regions, of which `wants` says by the names of region and family what is
+    /// wanted, and its own, under the name [`OWN`]. `seen` gets each part of a region.
+    pub(super) fn fill_parts(
+        &self,
+        page: &mut Page,
+        wants: &dyn Fn(&str, &str) -> bool,
+        seen: &mut dyn FnMut(&str, &Snapshot),
+    ) {
         let Inner { label, registry, meters, .. } = &*self.0;
         let (mut is_empty, mut is_refused) = (true, false);
         for (name, region) in self.0.regions() {
@@ -280,7 +290,7 @@ impl Scrapable for Agent {
             let is_whole = Cell::new(true);
             let added = page.try_add(label, |snapshot| {
                 region.snapshot_into(snapshot, &|family: &str| {
-                    let is_wanted = wants(family);
+                    let is_wanted = wants(&name, family);
                     is_whole.set(is_whole.get() && is_wanted);
                     is_wanted
                 })
@@ -291,6 +301,7 @@ impl Scrapable for Agent {
                         let series = i64::try_from(snapshot.series_count()).unwrap_or(i64::MAX);
                         meters.region_series.with(RegionLabel { region: &name }).set(series);
                     }
+                    seen(&name, snapshot);
                     self.0.note_processes(&name, &region);
                     is_empty = false;
                 }
@@ -308,7 +319,15 @@ impl Scrapable for Agent {
             }
         }
         // Last, so that they include this scrape.
-        page.add(None, |snapshot| registry.snapshot_into(snapshot, wants));
+        page.add(None, |snapshot| {
+            registry.snapshot_into(snapshot, |family: &str| wants(OWN, family));
+        });
+    }
+}
+
+impl Scrapable for Agent {
+    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+        self.fill_parts(page, &|_, family| wants(family), &mut |_, _| {});
     }
 
     fn joined(&self, page: &Page) {

@@ -1,11 +1,11 @@
 //! Records what the agent shows, second by second, at a bounded cost.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
-use talea::Scraper;
+use talea::{Page, Scrapable, Scraper};
 
 use super::agent::Agent;
 use super::source_error::{ErrorLog, log};
@@ -20,16 +20,35 @@ const MOST_TOGETHER: u64 = 50_000;
 /// After a reading it waits so many times as long as that took, so that it takes 2 % of a core at most.
 const REST: u32 = 50;
 
+/// The region and the name of a family.
+type Key = (String, String);
+
 /// Reads an agent's page and adds it to a feed.
 #[derive(Debug)]
 pub struct Recorder {
     agent: Agent,
-    scraper: Scraper<Agent>,
+    scraper: Scraper<Recording>,
     feed: Arc<Feed>,
     exits: Exits,
-    large: BTreeMap<String, Size>,
+    families: Arc<Mutex<Families>>,
     rests_until: Option<Instant>,
     errors: ErrorLog,
+}
+
+/// The page of an agent without the families that are too large. Those of one region leave those of others alone,
+/// whatever their names.
+#[derive(Clone, Debug)]
+struct Recording {
+    agent: Agent,
+    families: Arc<Mutex<Families>>,
+}
+
+#[derive(Debug, Default)]
+struct Families {
+    /// The families that are not recorded, and why.
+    large: BTreeMap<Key, (Size, String)>,
+    /// How many series were read of the others.
+    read: BTreeMap<Key, u64>,
 }
 
 /// How a family was found to be too large.
@@ -41,13 +60,43 @@ enum Size {
     Hidden,
 }
 
+impl Scrapable for Recording {
+    fn fill(&self, page: &mut Page, wants: &dyn Fn(&str) -> bool) {
+        let Families { large, read } = &mut *locked(&self.families);
+        read.clear();
+        let is_wanted = |region: &str, family: &str| {
+            let key = (region.to_owned(), family.to_owned());
+            // The page is to know that it lacks some.
+            wants(if large.contains_key(&key) { LEFT_OUT } else { family })
+        };
+        self.agent.fill_parts(page, &is_wanted, &mut |region, part| {
+            for family in part.families() {
+                let key = (region.to_owned(), family.name().to_owned());
+                *read.entry(key).or_default() += family.series().count() as u64;
+            }
+        });
+    }
+
+    fn joined(&self, page: &Page) {
+        self.agent.joined(page);
+    }
+}
+
+/// Stands for the name of a family that is not recorded.
+const LEFT_OUT: &str = "";
+
+fn locked(families: &Mutex<Families>) -> MutexGuard<'_, Families> {
+    families.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Recorder {
     pub fn new(agent: &Agent, feed: Arc<Feed>) -> Self {
-        let (large, errors) = (BTreeMap::new(), ErrorLog::default());
-        let scraper = Scraper::new(agent);
         feed.find_changes();
+        let families = Arc::<Mutex<Families>>::default();
+        let recording = Recording { agent: agent.clone(), families: Arc::clone(&families) };
         let (agent, exits) = (agent.clone(), Exits::default());
-        Self { agent, scraper, feed, exits, large, rests_until: None, errors }
+        let (scraper, errors) = (Scraper::new(&recording), ErrorLog::default());
+        Self { agent, scraper, feed, exits, families, rests_until: None, errors }
     }
 
     /// Whether it records now, rather than rests.
@@ -61,11 +110,13 @@ impl Recorder {
         let stated = self.agent.series_counts();
         self.take_back(&stated);
         self.leave_out(stated, Size::Stated);
-        self.scraper.begin(|name| !self.large.contains_key(name));
+        self.scraper.begin(|name| name != LEFT_OUT);
         // The counts of a damaged region are wrong, and those of others may grow meanwhile.
-        if self.leave_out(self.series_read(), Size::Hidden) {
-            self.scraper = Scraper::new(&self.agent);
-            self.scraper.begin(|name| !self.large.contains_key(name));
+        let read = std::mem::take(&mut locked(&self.families).read);
+        if self.leave_out(read, Size::Hidden) {
+            let agent = self.agent.clone();
+            self.scraper = Scraper::new(&Recording { agent, families: Arc::clone(&self.families) });
+            self.scraper.begin(|name| name != LEFT_OUT);
         }
         let ended = Instant::now();
         let families = self.scraper.page().to_families();
@@ -75,7 +126,7 @@ impl Recorder {
             self.agent.note_end(&process.region, *reason);
         }
         self.feed.note_ends(ends);
-        self.feed.set_faults(self.agent.faults());
+        self.feed.set_faults(self.faults());
         let recorded = Recorded { time, began, ended, families, processes };
         if let Err(error) = self.feed.add(recorded) {
             self.errors.write_seldom(&format!("{error:#}; memory has it"));
@@ -84,18 +135,28 @@ impl Recorder {
         self.rests_until = Some(began + took * REST);
     }
 
+    /// What is not shown, or not as it is defined, in words.
+    fn faults(&self) -> Vec<String> {
+        let families = locked(&self.families);
+        let large = families.large.iter().map(|(key, (_, reason))| not_recorded(key, reason));
+        self.agent.faults().into_iter().chain(large).collect()
+    }
+
     /// Records families again whose regions stated too many series and state few now. Half of the bounds are few, so
     /// that no family comes and goes all the time.
-    fn take_back(&mut self, stated: &BTreeMap<String, u64>) {
-        let recorded = stated.iter().filter(|(name, _)| !self.large.contains_key(*name));
+    fn take_back(&mut self, stated: &BTreeMap<Key, u64>) {
+        let large = &mut locked(&self.families).large;
+        let recorded = stated.iter().filter(|(key, _)| !large.contains_key(*key));
         let mut together = recorded.fold(0, |sum: u64, (_, series)| sum.saturating_add(*series));
-        self.large.retain(|name, size| {
-            let series = stated.get(name).copied().unwrap_or(0);
+        large.retain(|key, (size, _)| {
+            let series = stated.get(key).copied().unwrap_or(0);
             let with_it = together.saturating_add(series);
             let stays =
                 *size == Size::Hidden || series > MOST_SERIES / 2 || with_it > MOST_TOGETHER / 2;
             if !stays {
-                log(&format!("{} is recorded again: it has {series} series", printable(name)));
+                let (region, family) = key;
+                let line = format!("{region}: {family} is recorded again: it has {series} series");
+                log(&printable(&line));
                 together = with_it;
             }
             stays
@@ -103,40 +164,37 @@ impl Recorder {
     }
 
     /// Leaves families out from now on that are too large, of how many series each has; whether there were any.
-    fn leave_out(&mut self, mut counts: BTreeMap<String, u64>, size: Size) -> bool {
-        counts.retain(|name, _| !self.large.contains_key(name));
+    fn leave_out(&mut self, mut counts: BTreeMap<Key, u64>, size: Size) -> bool {
+        let known = &mut locked(&self.families).large;
+        counts.retain(|key, _| !known.contains_key(key));
         let large = too_large(counts);
         let has_large = !large.is_empty();
-        for (name, reason) in large {
-            log(&format!("{} is not recorded: {reason}", printable(&name)));
-            self.large.insert(name, size);
+        for (key, reason) in large {
+            log(&not_recorded(&key, &reason));
+            known.insert(key, (size, reason));
         }
         has_large
     }
+}
 
-    fn series_read(&self) -> BTreeMap<String, u64> {
-        let mut counts = BTreeMap::new();
-        for family in self.scraper.page().parts().flat_map(|part| part.families()) {
-            *counts.entry(family.name().to_owned()).or_default() += family.series().count() as u64;
-        }
-        counts
-    }
+fn not_recorded((region, family): &Key, reason: &str) -> String {
+    printable(&format!("{region}: {family} is not recorded: {reason}"))
 }
 
 /// The families that are not recorded, of how many series each has, and why: those that are too large, and then
 /// the largest, until the others are few enough together.
-fn too_large(counts: BTreeMap<String, u64>) -> Vec<(String, String)> {
-    let mut counts: Vec<(String, u64)> = counts.into_iter().collect();
+fn too_large(counts: BTreeMap<Key, u64>) -> Vec<(Key, String)> {
+    let mut counts: Vec<(Key, u64)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, series)| std::cmp::Reverse(*series));
     let mut together = counts.iter().fold(0, |sum: u64, (_, series)| sum.saturating_add(*series));
-    let large = counts.into_iter().map_while(|(name, series)| {
+    let large = counts.into_iter().map_while(|(key, series)| {
         let reason = match (series > MOST_SERIES, together > MOST_TOGETHER) {
             (true, _) => format!("it has more than {MOST_SERIES} series"),
             (false, true) => format!("with it there are more than {MOST_TOGETHER} series"),
             (false, false) => return None,
         };
         together = together.saturating_sub(series);
-        Some((name, reason))
+        Some((key, reason))
     });
     large.collect()
 }
@@ -158,8 +216,9 @@ mod tests {
     use crate::serve::sources::Sources;
 
     fn left_out(counts: &[(&str, u64)]) -> Vec<String> {
-        let counts = counts.iter().map(|(name, series)| (name.to_string(), *series)).collect();
-        too_large(counts).into_iter().map(|(name, _)| name).collect()
+        let key = |name: &str| ("shop".to_owned(), name.to_owned());
+        let counts = counts.iter().map(|(name, series)| (key(name), *series)).collect();
+        too_large(counts).into_iter().map(|((_, family), _)| family).collect()
     }
 
     #[test]
@@ -224,5 +283,35 @@ mod tests {
             }
         }
         assert_eq!(recorded(), [expected("few_total", 10), expected("many_total", 5_000)]);
+    }
+
+    #[test]
+    fn one_region_with_too_many_series_takes_the_endpoints_of_no_other() {
+        let place = tempfile::tempdir_in("/dev/shm").unwrap();
+        let registry = |name: &str| {
+            let path = place.path().join(format!("{name}.talea"));
+            Registry::open_with(path, Config::with_len(64 << 20)).unwrap()
+        };
+        let registries = ["odd", "shop"].map(registry);
+        for (registry, count) in registries.iter().zip([10_001, 3]) {
+            let opts = Opts::new("requests", "Requests.").limit(20_000);
+            let family = registry.family::<Counter>(opts, &["route"]).unwrap();
+            (0..count).for_each(|n: u32| family.with_values(&[n.to_string()]).inc());
+        }
+        let sources = Sources { directories: vec![place.path().to_owned()], ..Sources::default() };
+        let owners = vec![rustix::process::geteuid().as_raw()];
+        let agent = Agent::new(sources, owners, Some("region".to_owned())).unwrap();
+        let second = Duration::from_secs(1);
+        let extent = Extent { seconds: second, minutes: second, bytes: 1 << 20 };
+        let feed = Feed::new(About::default(), History::new(extent));
+        let mut recorder = Recorder::new(&agent, feed);
+        recorder.record();
+        let families = recorder.scraper.page().to_families();
+        let requests = families.iter().filter(|family| family.name == "requests_total");
+        let series: Vec<_> = requests.flat_map(|family| &family.series).collect();
+        assert_eq!(series.len(), 3);
+        assert!(series.iter().all(|one| one.label("region") == Some("shop")));
+        let said = "odd: requests_total is not recorded: it has more than 10000 series";
+        assert_eq!(recorder.faults(), [said]);
     }
 }

@@ -108,7 +108,7 @@ pub(super) const SERVE: &str = "Serve the metrics of regions from outside, also 
         The agent remembers what it served: each second of the last hour and each minute of the last \
         day, in at most --history-mib for each of the two. GET / is a live page of that, \
         GET /postmortem the last minute before the latest death of a process, as in `talea postmortem` \
-        (?region=NAME, ?format=json). Families with more than 10,000 series are left out. If reading \
+        (?region=NAME, ?format=json). A region's family with more than 10,000 series is left out. If reading \
         takes long, the agent reads less often, so that this takes at most 2 % of a core.";
 
 #[derive(Debug, Args)]
