@@ -26,9 +26,9 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 # Parts of `make test` share Cargo's target folder and the machine's two cores.
 .NOTPARALLEL:
 .PHONY: help demo study-postgres study-overhead study-agent build
-.PHONY: lint docs deny-advisories test test-api test-quick test-rust test-models test-php test-python test-web test-packages test-long
+.PHONY: lint docs deny-advisories test test-api test-quick test-rust test-models test-php test-python test-node test-web test-packages test-long
 .PHONY: dist test-dist
-.PHONY: bench bench-build bench-http bench-live bench-load bench-push bench-php bench-python bench-python-http bench-scale php setup setup-docs setup-lint setup-test
+.PHONY: bench bench-build bench-http bench-live bench-load bench-node bench-push bench-php bench-python bench-python-http bench-scale php setup setup-docs setup-lint setup-test
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -70,7 +70,7 @@ MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p tal
 # that `test-rust` built by then. PHP comes after Rust: both build the library of the C ABI in one place,
 # and a test that links it must not find it half written.
 test: setup-test lint ## Run everything that CI runs
-	scripts/beside 'test-models test-packages test-web test-python' 'test-rust test-php'
+	scripts/beside 'test-models test-packages test-web test-python test-node' 'test-rust test-php'
 
 lint: setup-lint ## Check format, circles of imports, closures, clippy, rustdoc, the book, and dependencies (CRATE=name: one crate)
 	$(CARGO) fmt --all --check
@@ -122,6 +122,9 @@ test-php: setup-test ## Build and test the extension for PHP
 test-python: setup-test ## Build and test the package for Python
 	@[ -x $(DEBUG)/talea ] || $(CARGO) build --locked --quiet -p talea-tools
 	PROFILE=debug scripts/python
+
+test-node: setup-test ## Build and test the package for Node.js
+	PROFILE=debug scripts/node
 
 # In Chromium too, beside the programs that `test-rust` built.
 test-web: setup-test ## Test the live page: types, units, in Chromium, and that the committed page is current
@@ -203,6 +206,12 @@ bench-scale: setup ## Measure one counter that more and more threads add to (THR
 bench-live: setup ## Measure the agent's processor time while pages are open (SECONDS=60)
 	@$(CARGO) build --release --locked --quiet -p talea-tools -p talea-bench-live
 	$(TARGET)/release/talea-bench-live $(if $(SECONDS),--seconds $(SECONDS))
+
+bench-node: setup ## Compare the package for Node.js with prom-client and @prometheus-io/client (ROUNDS=9)
+	scripts/node build
+	TALEA_ADDON=$(abspath $(TARGET))/node-binding/talea.node ROUNDS=$(or $(ROUNDS),9) bindings/node/node_modules/node22/bin/node bindings/node/bench/calls.js
+	@echo
+	TALEA_ADDON=$(abspath $(TARGET))/node-binding/talea.node bindings/node/node_modules/node22/bin/node bindings/node/bench/scrapes.js
 
 bench-python: setup ## Compare the package for Python with prometheus_client (ROUNDS=7)
 	scripts/python build

@@ -1,0 +1,3 @@
+export * from './http.js';
+import * as http from './http.js';
+export default http;

@@ -1,0 +1,67 @@
+'use strict';
+
+const { Registry } = require('./registry');
+const { aggregators } = require('./aggregators');
+const regions = require('./regions');
+const shared = require('./shared');
+
+/** The registries whose metrics the pages of workers show. */
+let registries;
+
+/**
+ * A registry for the primary of a cluster. There is nothing to gather: all workers count in one region, of which
+ * the page is made.
+ */
+class ClusterRegistry extends Registry {
+  async clusterMetrics() {
+    const region = regions.ofWorkers();
+    const accept = this._isOpenMetrics() ? this.contentType : '';
+    return (await region.native.renderAll(accept)).toString();
+  }
+
+  static setRegistries(all) {
+    const wanted = Array.isArray(all) ? all : [all];
+    for (const registry of wanted) {
+      if (!(registry instanceof Registry)) {
+        throw new TypeError(`Expected Registry, got ${typeof registry}`);
+      }
+    }
+    registries = wanted;
+  }
+
+  /** A registry of what `getMetricsAsJSON` returned elsewhere. */
+  static aggregate(all, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
+    const aggregated = new Registry(contentType);
+    const byName = new Map();
+    for (const metric of all.flat()) {
+      byName.set(metric.name, [...(byName.get(metric.name) ?? []), metric]);
+    }
+    for (const metrics of byName.values()) {
+      const { aggregator = 'sum' } = metrics[0];
+      const aggregate = aggregators[aggregator];
+      if (typeof aggregate !== 'function') {
+        throw new Error(`'${aggregator}' is not a defined aggregator.`);
+      }
+      const result = aggregate(metrics);
+      if (result) aggregated.registerMetric({ ...result, get: () => result });
+    }
+    return aggregated;
+  }
+}
+
+/** A registry for the main thread: worker threads count in the region of their process. */
+class WorkerRegistry extends Registry {
+  async workerMetrics() {
+    const [first, ...others] = registries ?? [shared.register];
+    const all = others.length > 0 ? Registry.merge([first, ...others]) : first;
+    return all.metrics();
+  }
+
+  async shutdown() {}
+
+  static setRegistries(all) {
+    ClusterRegistry.setRegistries(all);
+  }
+}
+
+module.exports = { ClusterRegistry, WorkerRegistry };

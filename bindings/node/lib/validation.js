@@ -1,0 +1,25 @@
+'use strict';
+
+const { format, inspect } = require('node:util');
+
+function isObject(value) {
+  return value !== null && typeof value === 'object';
+}
+
+function validateMetricName(name) {
+  return /^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name);
+}
+
+function validateLabelNames(names) {
+  return names.every((name) => /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name));
+}
+
+function refuseLabel(label, names) {
+  throw new Error(`Added label "${label}" is not included in initial labelset: ${inspect(names)}`);
+}
+
+function refuseNumber(what, value) {
+  throw new TypeError(`${what} is not a valid number: ${format(value)}`);
+}
+
+module.exports = { isObject, refuseLabel, refuseNumber, validateLabelNames, validateMetricName };

@@ -1,0 +1,187 @@
+//! Open regions.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use napi::Task;
+use napi::bindgen_prelude::{ArrayBuffer, AsyncTask, Buffer, Env, Error, Result};
+use napi_derive::napi;
+use talea::{Config, Escaping, Format, LentPlane, Registry};
+
+use crate::page::{DefaultLabel, Wanted, restyled};
+
+/// Planes for environments in a new region: in a page of 64 MiB they take a few hundred kilobytes each.
+const ENVIRONMENTS: u64 = 32;
+
+/// The size of the region of a registry of its own, in bytes.
+const PRIVATE_LEN: u64 = 4 << 20;
+
+pub(crate) fn failed(error: impl ToString) -> Error {
+    Error::from_reason(error.to_string())
+}
+
+/// An open region, in one environment.
+#[napi]
+pub struct Region {
+    pub(crate) registry: Registry,
+    /// The plane that this environment borrowed.
+    pub(crate) plane: Option<Arc<LentPlane>>,
+}
+
+impl Region {
+    fn of(registry: Registry) -> Self {
+        let plane = registry.lend_plane().map(Arc::new);
+        Self { registry, plane }
+    }
+}
+
+#[napi]
+impl Region {
+    /// Opens the file of this path, one time in this process.
+    #[napi(factory)]
+    pub fn open(path: String) -> Result<Self> {
+        static OPEN: Mutex<Option<HashMap<PathBuf, Registry>>> = Mutex::new(None);
+        let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let open = open.get_or_insert_default();
+        let path = PathBuf::from(path);
+        if let Some(registry) = open.get(&path) {
+            return Ok(Self::of(registry.clone()));
+        }
+        let config = Config::default().lending(ENVIRONMENTS);
+        let registry = Registry::open_with(&path, config).map_err(failed)?;
+        open.insert(path, registry.clone());
+        Ok(Self::of(registry))
+    }
+
+    /// The region of this process: the file that `TALEA_REGION` names, or memory that its threads share.
+    #[napi(factory)]
+    pub fn of_process() -> Result<Self> {
+        static OPEN: OnceLock<std::result::Result<Registry, String>> = OnceLock::new();
+        let config = Config::default().lending(ENVIRONMENTS);
+        let open =
+            OPEN.get_or_init(|| Registry::from_env_with(config).map_err(|error| error.to_string()));
+        Ok(Self::of(open.clone().map_err(Error::from_reason)?))
+    }
+
+    /// Memory for a registry of its own.
+    #[napi(factory)]
+    pub fn in_memory() -> Result<Self> {
+        let config = Config::with_len(PRIVATE_LEN).lending(1);
+        Ok(Self::of(Registry::with_config(config).map_err(failed)?))
+    }
+
+    /// The words that this environment alone adds to, or null: then it calls.
+    #[napi]
+    pub fn words<'env>(&self, env: &'env Env) -> Result<Option<ArrayBuffer<'env>>> {
+        self.plane.as_ref().map_or(Ok(None), |plane| crate::plane::buffer(env, plane))
+    }
+
+    /// A page of these metrics, made on a thread of libuv's pool.
+    #[napi]
+    pub fn render(
+        &self,
+        wanted: Vec<Wanted>,
+        is_open_metrics: bool,
+        labels: Vec<DefaultLabel>,
+    ) -> AsyncTask<Rendering> {
+        AsyncTask::new(self.rendering(wanted, is_open_metrics, labels))
+    }
+
+    /// As `render`, on this thread.
+    #[napi]
+    pub fn render_now(
+        &self,
+        wanted: Vec<Wanted>,
+        is_open_metrics: bool,
+        labels: Vec<DefaultLabel>,
+    ) -> Buffer {
+        self.rendering(wanted, is_open_metrics, labels).page().into()
+    }
+
+    /// A page of the whole region, in the format that an `Accept` header asks for, with its content type.
+    #[napi]
+    pub fn render_all(&self, accept: String) -> AsyncTask<WholePage> {
+        let (format, escaping) = Format::negotiate(&accept);
+        AsyncTask::new(WholePage { registry: self.registry.clone(), format, escaping })
+    }
+
+    /// The content type of that page.
+    #[napi]
+    pub fn content_type(accept: String) -> String {
+        let (format, escaping) = Format::negotiate(&accept);
+        format.content_type(escaping)
+    }
+
+    /// Ends a family, in all processes.
+    #[napi]
+    pub fn unregister(&self, name: String) {
+        self.registry.unregister(&name);
+    }
+
+    fn rendering(
+        &self,
+        wanted: Vec<Wanted>,
+        is_open_metrics: bool,
+        labels: Vec<DefaultLabel>,
+    ) -> Rendering {
+        Rendering { registry: self.registry.clone(), wanted, is_open_metrics, labels }
+    }
+}
+
+/// A page that is to be made.
+pub struct Rendering {
+    registry: Registry,
+    wanted: Vec<Wanted>,
+    is_open_metrics: bool,
+    labels: Vec<DefaultLabel>,
+}
+
+impl Rendering {
+    fn page(&self) -> Vec<u8> {
+        let mut scraper = self.registry.scraper();
+        let format = if self.is_open_metrics { Format::OpenMetrics } else { Format::Text };
+        scraper.format(format, Escaping::Underscores);
+        scraper.hide_created();
+        let names: Vec<&str> = self.wanted.iter().map(|wanted| &*wanted.shown).collect();
+        scraper.begin_named(&names);
+        let mut page = Vec::new();
+        while scraper.write_some(&mut page, usize::MAX) {}
+        restyled(&page, &self.wanted, &self.labels, self.is_open_metrics)
+    }
+}
+
+impl Task for Rendering {
+    type Output = Vec<u8>;
+    type JsValue = Buffer;
+
+    fn compute(&mut self) -> Result<Vec<u8>> {
+        Ok(self.page())
+    }
+
+    fn resolve(&mut self, _: Env, page: Vec<u8>) -> Result<Buffer> {
+        Ok(page.into())
+    }
+}
+
+/// A page of a whole region that is to be made.
+pub struct WholePage {
+    registry: Registry,
+    format: Format,
+    escaping: Escaping,
+}
+
+impl Task for WholePage {
+    type Output = Vec<u8>;
+    type JsValue = Buffer;
+
+    fn compute(&mut self) -> Result<Vec<u8>> {
+        let mut scraper = self.registry.scraper();
+        scraper.format(self.format, self.escaping);
+        Ok(scraper.scrape().to_vec())
+    }
+
+    fn resolve(&mut self, _: Env, page: Vec<u8>) -> Result<Buffer> {
+        Ok(page.into())
+    }
+}

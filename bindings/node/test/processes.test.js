@@ -1,0 +1,182 @@
+'use strict';
+
+// Claims about several processes and threads of one region.
+
+const assert = require('node:assert');
+const { spawnSync } = require('node:child_process');
+const { existsSync } = require('node:fs');
+const path = require('node:path');
+const { test } = require('node:test');
+const { Worker } = require('node:worker_threads');
+
+const talea = require('..');
+const { Program, folder, freePort, get, samples, until } = require('./support');
+
+const example = (name) => path.join('..', '..', 'examples', name);
+
+/** What a process of its own shows of a region in a file. */
+function pageOf(file) {
+  const program = `require(${JSON.stringify(path.join(__dirname, '..'))}).renderRegion().then(({ body }) => process.stdout.write(body))`;
+  const { stdout, status } = spawnSync(process.execPath, ['-e', program], {
+    env: { ...process.env, TALEA_REGION: file },
+    encoding: 'utf8',
+  });
+  assert.strictEqual(status, 0);
+  return samples(stdout);
+}
+
+test('processes that are killed lose nothing, and their planes are used again', async (t) => {
+  const file = path.join(folder(t), 'killed.talea');
+  let [acknowledged, killed] = [0, 0];
+  for (let round = 0; round < 10; round++) {
+    const writers = [0, 1, 2, 3].map(() => new Program(t, 'writer.js', [], { TALEA_REGION: file }));
+    await Promise.all(writers.map((writer) => until('it writes', () => writer.said.length > 50 * round)));
+    for (const writer of writers) writer.child.kill('SIGKILL');
+    for (const writer of writers) {
+      const { signal } = await writer.ended;
+      assert.strictEqual(signal, 'SIGKILL');
+      acknowledged += writer.said.length;
+      killed++;
+    }
+  }
+  const page = pageOf(file);
+  const labelled = Object.entries(page).filter(([name]) => name.startsWith('labelled_total'));
+  const found = {
+    written: page.written_total,
+    labelled: labelled.reduce((sum, [, value]) => sum + value, 0),
+    observed: page.observed_seconds_count,
+    sum: page.observed_seconds_sum,
+  };
+  for (const [what, value] of Object.entries(found)) {
+    assert.ok(value >= acknowledged && value <= acknowledged + killed, `${what}: ${value}, ${acknowledged}`);
+  }
+});
+
+test('workers of a cluster are exact when they are killed under load, and every one shows all', async (t) => {
+  const port = await freePort();
+  // Otherwise the primary hands connections to workers that are dead, and their clients wait for ever.
+  const env = { NODE_CLUSTER_SCHED_POLICY: 'none' };
+  const cluster = new Program(t, example('cluster.js'), [String(port)], env);
+  const workers = () => new Set(cluster.said.flatMap((value) => value.worker ?? []));
+  const ended = () => new Set(cluster.said.flatMap((value) => value.exit ?? []));
+  await until('four workers listen', () => workers().size === 4);
+  const KILLS = 6;
+  let answered = 0;
+  let failed = 0;
+  let isOver = false;
+  const clients = [0, 1, 2, 3].map(async () => {
+    for (let n = 0; !isOver; n++) {
+      try {
+        const { status } = await get(port, `/shops/${n}/items/${n}`, { agent: false });
+        assert.strictEqual(status, 200);
+        answered++;
+      } catch (error) {
+        if (error instanceof assert.AssertionError) throw error;
+        failed++;
+      }
+    }
+  });
+  for (let kill = 0; kill < KILLS; kill++) {
+    const before = answered;
+    await until('requests were answered', () => answered > before + 20);
+    const victim = [...workers()].find((pid) => !ended().has(pid));
+    process.kill(victim, 'SIGKILL');
+    await until('it has ended', () => ended().has(victim));
+    await until('another one listens', () => workers().size === 5 + kill);
+  }
+  isOver = true;
+  await Promise.all(clients);
+  // Any worker answers.
+  const shown = new Set();
+  for (let n = 0; n < 20; n++) {
+    const page = samples((await get(port, '/metrics', { agent: false })).body);
+    shown.add(page['shop_orders_total{country="pe"}']);
+  }
+  assert.strictEqual(shown.size, 1, 'all workers show the same');
+  const [orders] = shown;
+  assert.ok(orders >= answered && orders <= answered + failed, `${orders} of ${answered} and ${failed}`);
+  const labels = 'method="GET",route="/shops/:shop/items/:item"';
+  // A worker may be killed when its response has arrived, before it records the end.
+  await until('no request is in flight, and the ends of all were recorded', async () => {
+    const page = samples((await get(port, '/metrics', { agent: false })).body);
+    const complete = page[`http_request_outcomes_total{${labels},outcome="complete"}`];
+    return page[`http_requests_in_flight{${labels}}`] === 0 && complete >= answered - KILLS && complete <= answered + failed;
+  });
+});
+
+test('the primary shows what its workers count', async (t) => {
+  const program = new Program(t, 'primary.js');
+  const page = samples(await program.says('page'));
+  assert.strictEqual(page.counted_total, 30);
+  const file = await program.says('file');
+  await program.ended;
+  assert.strictEqual(existsSync(file), false, 'the file goes with the primary');
+});
+
+test('threads count in the region of their process, and what ended threads counted stays', async () => {
+  const program = `
+    const { Counter } = require(${JSON.stringify(path.join(__dirname, '..'))});
+    const counter = new Counter({ name: 'threads_total', help: 'h' });
+    for (let n = 0; n < 1000; n++) counter.inc();`;
+  // Many more than there are planes.
+  for (let round = 0; round < 25; round++) {
+    const workers = [0, 1, 2, 3].map(() => new Worker(program, { eval: true }));
+    await Promise.all(workers.map((worker) => new Promise((resolve) => worker.once('exit', resolve))));
+  }
+  const { body } = await talea.renderRegion();
+  assert.strictEqual(samples(body.toString()).threads_total, 100_000);
+});
+
+test('threads that are terminated in the middle lose no acknowledged add', async () => {
+  const program = `
+    const { workerData } = require('node:worker_threads');
+    const { Counter } = require(${JSON.stringify(path.join(__dirname, '..'))});
+    const counter = new Counter({ name: 'terminated_total', help: 'h' });
+    for (;;) { counter.inc(); workerData[0]++; }`;
+  let acknowledged = 0;
+  for (let round = 0; round < 40; round++) {
+    const workerData = new Float64Array(new SharedArrayBuffer(8));
+    const worker = new Worker(program, { eval: true, workerData });
+    await until('it counts', () => workerData[0] > 1000);
+    await worker.terminate();
+    acknowledged += workerData[0];
+  }
+  const { body } = await talea.renderRegion();
+  const found = samples(body.toString()).terminated_total;
+  assert.ok(found >= acknowledged && found <= acknowledged + 40, `${found} of ${acknowledged}`);
+});
+
+test('Fastify shows what its worker threads count', async (t) => {
+  const program = new Program(t, example('threads.js'), ['0']);
+  const port = await program.says('port');
+  for (let n = 0; n < 5; n++) {
+    assert.deepStrictEqual(JSON.parse((await get(port, '/jobs/100')).body), { jobs: 300 });
+  }
+  const page = samples((await get(port, '/metrics')).body);
+  assert.strictEqual(page.shop_jobs_total, 1500);
+  assert.strictEqual(page.shop_job_seconds_count, 1500);
+  const route = 'http_request_outcomes_total{method="GET",route="/jobs/:count",outcome="complete"}';
+  assert.strictEqual(page[route], 5);
+});
+
+for (const [what, prepare] of Object.entries({
+  'is no region': (file) => require('node:fs').writeFileSync(file, 'something else'),
+  'is in a folder that is missing': (file) => path.join(file, 'missing', 'x.talea'),
+  'cannot be written': () => '/proc/shop.talea',
+})) {
+  test(`a service starts with one warning if its file ${what}`, (t) => {
+    const file = path.join(folder(t), 'bad.talea');
+    const region = prepare(file) ?? file;
+    const program = `
+      const { Counter, register } = require(${JSON.stringify(path.join(__dirname, '..'))});
+      for (const name of ['a', 'b']) new Counter({ name, help: 'h' }).inc();
+      register.metrics().then((page) => process.stdout.write(page));`;
+    const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', program], {
+      env: { ...process.env, TALEA_REGION: region },
+      encoding: 'utf8',
+    });
+    assert.strictEqual(status, 0, stderr);
+    assert.deepStrictEqual(samples(stdout), { a: 1, b: 1 });
+    assert.strictEqual(stderr.match(/TaleaWarning/g)?.length, 1, stderr);
+  });
+}
