@@ -31,7 +31,6 @@ pub mod items;
 pub mod log;
 pub mod metering;
 mod pool;
-mod pool_metrics;
 mod request;
 pub mod server;
 pub mod service;

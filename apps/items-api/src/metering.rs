@@ -1,6 +1,5 @@
 //! How much of the service is metered, for measuring what metering costs.
 
-use crate::pool_metrics::PoolMetrics;
 use clap::ValueEnum;
 use talea::{Error, Registry};
 use talea_collectors::tasks::TaskMeter;
@@ -32,7 +31,8 @@ pub enum Metering {
 pub(crate) struct ServiceMeters {
     pub(crate) endpoints: Option<Endpoints>,
     pub(crate) tasks: Option<TaskMeter>,
-    pub(crate) pools: Option<PoolMetrics>,
+    /// Where pools of connections show themselves.
+    pub(crate) pools: Option<Registry>,
 }
 
 impl ServiceMeters {
@@ -55,7 +55,7 @@ impl ServiceMeters {
         Ok(ServiceMeters {
             endpoints: Some(opts.register(registry)?),
             tasks: Some(TaskMeter::register(registry, "server")?),
-            pools: Some(PoolMetrics::register(registry)?),
+            pools: Some(registry.clone()),
         })
     }
 }

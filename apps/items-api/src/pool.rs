@@ -5,7 +5,6 @@
 //! pays for neither a task nor a question. A request may wait long for its turn and still not long for a
 //! server that is gone, and it is known exactly who waits.
 
-use crate::pool_metrics::{Connections, PoolMeter, PoolMetrics, PoolName};
 use anyhow::{Result, anyhow, bail};
 use std::fmt;
 use std::mem;
@@ -13,6 +12,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use talea::Registry;
+use talea_collectors::pool::{PoolMeter, PoolStatus};
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -38,7 +39,8 @@ pub(crate) trait Connector: fmt::Debug + Send + Sync + 'static {
 
 #[derive(Debug)]
 pub(crate) struct Plan<C> {
-    pub(crate) name: PoolName,
+    /// The label `pool_name` of its metrics.
+    pub(crate) name: &'static str,
     pub(crate) connections: u32,
     /// How long opening a connection may take, once it is a request's turn.
     pub(crate) connect_limit: Duration,
@@ -106,22 +108,34 @@ impl<C: Connector> IdleConnections<C> {
     }
 }
 
+fn meter(
+    registry: &Registry,
+    name: &str,
+    max: u32,
+    open: &Arc<AtomicU32>,
+    turns: &Arc<Semaphore>,
+) -> Result<PoolMeter, talea::Error> {
+    let (open, turns) = (open.clone(), turns.clone());
+    PoolMeter::register(registry, name, move || {
+        let taken = max.saturating_sub(turns.available_permits() as u32);
+        let open = open.load(Relaxed);
+        // A request that has its turn may still be connecting.
+        let used = taken.min(open);
+        PoolStatus { used: used.into(), idle: (open - used).into(), max: max.into() }
+    })
+}
+
 impl<C: Connector> Pool<C> {
-    /// Opens all connections, and has `metrics` show them.
-    pub(crate) async fn open(plan: Plan<C>, metrics: Option<&PoolMetrics>) -> Result<Self> {
+    /// Opens all connections, and has `registry` show them.
+    pub(crate) async fn open(plan: Plan<C>, registry: Option<&Registry>) -> Result<Self> {
         let max = plan.connections;
-        let (idle, open) = (Arc::new(IdleConnections(Mutex::default())), Arc::default());
+        let idle = Arc::new(IdleConnections(Mutex::default()));
+        let open = Arc::new(AtomicU32::default());
         let turns = Arc::new(Semaphore::new(max as usize));
-        let meter = metrics.map(|metrics| {
-            let (open, turns) = (Arc::<AtomicU32>::clone(&open), turns.clone());
-            metrics.meter(plan.name, move || {
-                let taken = max.saturating_sub(turns.available_permits() as u32);
-                let open = open.load(Relaxed);
-                // A request that has its turn may still be connecting.
-                let used = taken.min(open);
-                Connections { used, idle: open - used, max }
-            })
-        });
+        let meter = match registry {
+            Some(registry) => Some(meter(registry, plan.name, max, &open, &turns)?),
+            None => None,
+        };
         let pool = Pool { plan, idle, open, turns, gone: Notify::new(), meter };
         for _ in 0..max {
             pool.idle.put_back(pool.connect().await?);
@@ -299,7 +313,7 @@ mod tests {
 
     async fn pool(database: &Database) -> Arc<Pool<Database>> {
         let plan = Plan {
-            name: PoolName::Postgres,
+            name: "postgres",
             connections: CONNECTIONS,
             connect_limit: CONNECT_LIMIT,
             connector: database.clone(),

@@ -5,13 +5,13 @@ mod postgres;
 mod sqlite;
 
 use crate::database::Database;
-use crate::pool_metrics::PoolMetrics;
 use anyhow::Result;
 #[cfg(feature = "postgres")]
 use postgres::PostgresItems;
 use serde::Serialize;
 use sqlite::SqliteItems;
 use std::sync::Arc;
+use talea::Registry;
 
 /// An item, as stored and as shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -52,15 +52,15 @@ impl Store {
     pub(crate) async fn open(
         database: &Database,
         connections: u32,
-        metrics: Option<&PoolMetrics>,
+        registry: Option<&Registry>,
     ) -> Result<Store> {
         Ok(match database {
             Database::Sqlite(file) => {
-                Store::Sqlite(Arc::new(SqliteItems::open(file, metrics).await?))
+                Store::Sqlite(Arc::new(SqliteItems::open(file, registry).await?))
             }
             #[cfg(feature = "postgres")]
             Database::Postgres(server) => {
-                let items = PostgresItems::open(server, connections, metrics).await?;
+                let items = PostgresItems::open(server, connections, registry).await?;
                 Store::Postgres(Arc::new(items))
             }
         })

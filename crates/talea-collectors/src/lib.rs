@@ -3,6 +3,7 @@
 pub mod build;
 #[cfg(feature = "jemalloc")]
 pub mod jemalloc;
+pub mod pool;
 pub mod process;
 pub mod tasks;
 pub mod tokio;

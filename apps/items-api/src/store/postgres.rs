@@ -3,12 +3,12 @@
 use super::Item;
 use crate::database::PostgresServer;
 use crate::pool::{Connector, Plan, Pool};
-use crate::pool_metrics::{PoolMetrics, PoolName};
 use anyhow::{Result, anyhow};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{ConnectOptions, Connection, Error, PgConnection};
 use std::io::ErrorKind;
 use std::time::Duration;
+use talea::Registry;
 use tokio::time::sleep;
 
 const TABLES: &str = include_str!("../../migrations/postgres/0001_items.sql");
@@ -91,7 +91,7 @@ impl PostgresItems {
     pub(super) async fn open(
         server: &PostgresServer,
         connections: u32,
-        metrics: Option<&PoolMetrics>,
+        registry: Option<&Registry>,
     ) -> Result<Self> {
         // The pool would try again and again.
         reach(server).await.map_err(|error| {
@@ -102,12 +102,12 @@ impl PostgresItems {
             )
         })?;
         let plan = Plan {
-            name: PoolName::Postgres,
+            name: "postgres",
             connections,
             connect_limit: CONNECT_LIMIT,
             connector: server.clone(),
         };
-        let pool = Pool::open(plan, metrics).await.map_err(|error| {
+        let pool = Pool::open(plan, registry).await.map_err(|error| {
             anyhow!(
                 "cannot open {connections} connections to the database {server}: {error}; see \
                  that its max_connections allows so many, or choose fewer with --pool"

@@ -11,7 +11,6 @@
 use super::Item;
 use crate::database::SqliteFile;
 use crate::pool::{Connector, Plan, Pool, PooledConnection};
-use crate::pool_metrics::{PoolMetrics, PoolName};
 use anyhow::{Result, anyhow, bail};
 use rusqlite::ffi::{self, ErrorCode};
 use rusqlite::{Connection, Error, OpenFlags, OptionalExtension, TransactionBehavior};
@@ -19,6 +18,7 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
+use talea::Registry;
 use tokio::time::sleep;
 
 const TABLES: &str = include_str!("../../migrations/sqlite/0001_items.sql");
@@ -89,8 +89,8 @@ impl Connector for Opener {
 }
 
 impl SqliteItems {
-    pub(super) async fn open(file: &SqliteFile, metrics: Option<&PoolMetrics>) -> Result<Self> {
-        Self::connect(file, metrics).await.map_err(|error| {
+    pub(super) async fn open(file: &SqliteFile, registry: Option<&Registry>) -> Result<Self> {
+        Self::connect(file, registry).await.map_err(|error| {
             anyhow!(
                 "cannot open the database {}: {error}; see that its folder exists and that it \
                  is an items database that may be written, or leave DATABASE_URL out for a \
@@ -100,7 +100,7 @@ impl SqliteItems {
         })
     }
 
-    async fn connect(file: &SqliteFile, metrics: Option<&PoolMetrics>) -> Result<Self> {
+    async fn connect(file: &SqliteFile, registry: Option<&Registry>) -> Result<Self> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         flags.set(OpenFlags::SQLITE_OPEN_CREATE, !file.must_exist);
         let writing = Opener { path: file.path().to_owned(), flags, only_reads: false };
@@ -113,10 +113,10 @@ impl SqliteItems {
             connector,
         };
         let cores = available_parallelism().map_or(2, NonZero::get);
-        let readers = plan(PoolName::Readers, cores.clamp(2, 8) as u32, reading);
+        let readers = plan("readers", cores.clamp(2, 8) as u32, reading);
         Ok(SqliteItems {
-            writer: Pool::open(plan(PoolName::Writer, 1, writing), metrics).await?,
-            readers: Pool::open(readers, metrics).await?,
+            writer: Pool::open(plan("writer", 1, writing), registry).await?,
+            readers: Pool::open(readers, registry).await?,
         })
     }
 

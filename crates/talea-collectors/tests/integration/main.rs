@@ -5,6 +5,7 @@
 mod build;
 #[cfg(feature = "jemalloc")]
 mod other_allocator;
+mod pool;
 #[cfg(target_os = "linux")]
 mod process;
 mod tasks;
