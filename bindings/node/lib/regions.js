@@ -23,19 +23,32 @@ class OpenRegion {
   }
 }
 
-/** The file that the workers of a cluster share, if this process is its primary or one of the workers. */
-function clusterFile() {
-  if (process.platform !== 'linux') return undefined;
-  if (cluster.isPrimary) return path.join(FOLDER, `talea-node-${process.pid}.talea`);
+/** The file of the workers of this process, if it is the primary of a cluster. */
+function fileOfOwnWorkers() {
+  if (process.platform !== 'linux' || isClusterWorker()) return undefined;
+  return path.join(FOLDER, `talea-node-${process.pid}.talea`);
+}
+
+/** The file that this process shares with the other workers of its cluster, if it is one. */
+function fileOfOwnCluster() {
+  return isClusterWorker() ? givenFile().file : undefined;
+}
+
+/** Also of a thread in one: there `cluster` says that it is a primary. */
+function isClusterWorker() {
+  return (cluster.isWorker || !isMainThread) && givenFile().parent === process.ppid;
+}
+
+function givenFile() {
   const [parent, file] = (process.env[VARIABLE] ?? '').split(/:(.*)/s);
-  return Number(parent) === process.ppid ? file : undefined;
+  return { parent: Number(parent), file };
 }
 
 /** Lets the workers that this process forks find their region. */
 function prepareCluster() {
   if (shared.isClusterPrepared || !cluster.isPrimary || !isMainThread) return;
   shared.isClusterPrepared = true;
-  const file = clusterFile();
+  const file = fileOfOwnWorkers();
   if (file === undefined) return;
   process.env[VARIABLE] = `${process.pid}:${file}`;
   cluster.once('fork', () => {
@@ -75,15 +88,13 @@ function isSet(variable) {
 
 /** Whether other processes count in the region of this one. */
 function isShared() {
-  return isSet('TALEA_REGION') || (cluster.isWorker && clusterFile() !== undefined);
+  return isSet('TALEA_REGION') || fileOfOwnCluster() !== undefined;
 }
 
 function openOfProcess() {
   try {
-    if (!isSet('TALEA_REGION') && cluster.isWorker && clusterFile() !== undefined) {
-      return Region.open(clusterFile());
-    }
-    return Region.ofProcess();
+    const file = isSet('TALEA_REGION') ? undefined : fileOfOwnCluster();
+    return file === undefined ? Region.ofProcess() : Region.open(file);
   } catch (error) {
     process.emitWarning(`${error.message}. Until then this process counts for itself`, {
       type: 'TaleaWarning',
@@ -100,8 +111,9 @@ function ofProcess() {
 
 /** The region of the workers, for their primary; undefined if there is none. */
 function ofWorkers() {
-  if (isShared() || !cluster.isPrimary || clusterFile() === undefined) return ofProcess();
-  return (shared.workers ??= new OpenRegion(Region.open(clusterFile())));
+  const file = fileOfOwnWorkers();
+  if (isShared() || file === undefined) return ofProcess();
+  return (shared.workers ??= new OpenRegion(Region.open(file)));
 }
 
 /** A region for one registry. If other processes share the process's region, it is that one. */

@@ -104,10 +104,10 @@ test('workers of a cluster are exact when they are killed under load, and every 
   });
 });
 
-test('the primary shows what its workers count', async (t) => {
+test('the primary shows what its workers and their threads count', async (t) => {
   const program = new Program(t, 'primary.js');
   const page = samples(await program.says('page'));
-  assert.strictEqual(page.counted_total, 30);
+  assert.strictEqual(page.counted_total, 330);
   const file = await program.says('file');
   await program.ended;
   assert.strictEqual(existsSync(file), false, 'the file goes with the primary');

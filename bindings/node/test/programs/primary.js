@@ -1,6 +1,7 @@
 'use strict';
 
 const cluster = require('node:cluster');
+const { Worker } = require('node:worker_threads');
 
 const { ClusterRegistry, Counter } = require('../..');
 
@@ -18,5 +19,8 @@ if (cluster.isPrimary) {
 } else {
   const counter = new Counter({ name: 'counted_total', help: 'h' });
   for (let n = 0; n < 10; n++) counter.inc();
-  process.exit();
+  // A thread of a worker counts there too.
+  const program = `const { Counter } = require(${JSON.stringify(require.resolve('../..'))});
+    new Counter({ name: 'counted_total', help: 'h' }).inc(100);`;
+  new Worker(program, { eval: true }).once('exit', () => process.exit());
 }
