@@ -256,6 +256,9 @@ typedef uint32_t talea_number_kind;
 // A family: metrics of one name. It stays until the process ends.
 typedef struct talea_family talea_family;
 
+// A part of a region that one thread alone writes, until it returns it or the process ends.
+typedef struct talea_plane talea_plane;
+
 // A snapshot that is read family by family, by one thread at a time.
 typedef struct talea_reading talea_reading;
 
@@ -296,6 +299,8 @@ typedef struct talea_open_options {
   uint32_t flags;
   // The number of the group that may read a new file (mode 0640). Without the flag it is 0.
   uint32_t group;
+  // Planes that a new region can lend (talea_plane_borrow), at most 256. 0: none.
+  uint64_t lent_planes;
 } talea_open_options;
 
 // A label of a series.
@@ -508,6 +513,31 @@ talea_status talea_open(const struct talea_open_options *options,
 talea_status talea_open_from_environment(const struct talea_registry **registry,
                                          char *message,
                                          size_t message_len);
+
+// Borrows a plane of a registry's region for the calling thread, so that it adds to counters by plain loads and
+// stores. What it adds stays when it returns the plane, ends or is killed; the next borrower goes on from there.
+//
+// TALEA_STATUS_NULL; _NO_ROOM if all planes are borrowed, or the region was made without any (`lent_planes` of
+// talea_open_options): then record by calls.
+talea_status talea_plane_borrow(const struct talea_registry *registry,
+                                struct talea_plane **plane);
+
+// Returns a plane. Its words must not be written any more. A child made by fork may call this for a plane of
+// its parent, which keeps it; the child must write to none of its words. Null is fine.
+void talea_plane_return(struct talea_plane *plane);
+
+// Writes the address of a kept series' word in a plane. The thread that borrowed the plane, and no other, adds
+// to it by a plain load and a store of 64 aligned bits: a whole number for a counter, a double for a float counter.
+// The word does not hold the value, but what was added in this plane. It is valid until the series is released
+// or the plane returned.
+//
+// A double does not count by one from 2^53 on, so record by calls then.
+//
+// TALEA_STATUS_NULL; _WRONG_KIND of metrics that are no counters, and of series without copies: a counter has them
+// without labels or with TALEA_FAMILY_STRIPED, as long as the region has room for them.
+talea_status talea_plane_word(const struct talea_plane *plane,
+                              const struct talea_series *series,
+                              uint64_t **word);
 
 // Takes a snapshot of the family of a name, or of all families if the name is empty;
 // talea_read_next reads it. The name is as samples have it (a counter's with `_total`). End the

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use talea::{
     Bytes, Count, Counter, DynamicLabels, FloatCounter, FloatGauge, Floats, Gauge, HeldSeries,
-    Histogram, Hold, SampledSummary, Summary, UpDownCounter,
+    Histogram, Hold, LentPlane, SampledSummary, Summary, UpDownCounter,
 };
 
 use crate::boundary::guarded;
@@ -187,6 +187,16 @@ macro_rules! kinds {
                     _ => return None,
                 };
                 Some(words).filter(|words| most == 0 || !words.is_empty())
+            }
+
+            /// The word of a plane that its owner adds to; `None` if there is none.
+            pub(crate) fn word_in(&self, plane: &LentPlane) -> Option<&'static AtomicU64> {
+                let index = match self {
+                    Self::Counter(metric) => metric.index_in(plane),
+                    Self::FloatCounter(metric) => metric.index_in(plane),
+                    _ => None,
+                };
+                plane.words().get(index?)
             }
 
             pub(crate) fn recorder(&self) -> Record {

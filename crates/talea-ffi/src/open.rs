@@ -37,6 +37,8 @@ pub struct OpenOptions {
     pub flags: u32,
     /// The number of the group that may read a new file (mode 0640). Without the flag it is 0.
     pub group: u32,
+    /// Planes that a new region can lend (talea_plane_borrow), at most 256. 0: none.
+    pub lent_planes: u64,
 }
 
 // SAFETY: the fields are numbers and a text, which is numbers too; the first is the size.
@@ -94,7 +96,7 @@ pub unsafe extern "C" fn talea_open_from_environment(
 }
 
 unsafe fn with_options(options: OpenOptions) -> Result<&'static Registry, Failure> {
-    let OpenOptions { path, len, series, flags, group, .. } = options;
+    let OpenOptions { path, len, series, flags, group, lent_planes, .. } = options;
     if flags & !TALEA_OPEN_READ_BY_GROUP != 0 {
         let message = format!("the flags of the options are {flags:#x}; expected 0 or 1");
         return Err(Failure::new(Status::WrongOption, message));
@@ -110,6 +112,7 @@ unsafe fn with_options(options: OpenOptions) -> Result<&'static Registry, Failur
     if flags != 0 {
         config = config.read_by_group(group);
     }
+    let config = config.lending(lent_planes);
     // SAFETY: as the caller promises.
     let path = unsafe { boundary::slice(path.data.cast::<u8>(), path.len)? };
     match path {

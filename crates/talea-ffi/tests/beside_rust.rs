@@ -35,7 +35,7 @@ fn equal_definitions_in_rust_and_in_c_are_one_family() {
     let rust = Registry::open(&path).unwrap();
     let path = path.to_str().unwrap();
     let (size, path) = (size_of::<OpenOptions>(), text(path));
-    let opening = OpenOptions { size, path, len: 0, series: 0, flags: 0, group: 0 };
+    let opening = OpenOptions { size, path, len: 0, series: 0, flags: 0, group: 0, lent_planes: 0 };
     let mut c = null();
     // SAFETY: the options and the place live until it returns.
     assert_eq!(unsafe { talea_open(&opening, &mut c, null_mut(), 0) }, Status::Ok);

@@ -29,6 +29,7 @@ programs! {
     recording_allocates_nothing: "allocations", Shared;
     a_series_that_is_released_leaves_its_place_to_others: "releasing", Shared;
     other_code_adds_to_the_words_of_a_series_and_nothing_is_lost: "words", Shared;
+    threads_add_to_planes_that_they_borrow_and_nothing_is_lost: "planes", Shared;
 }
 
 #[test]

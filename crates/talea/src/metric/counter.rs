@@ -59,6 +59,12 @@ impl Counter {
         exemplar::keep(*cell, 0, n as f64, labels)
     }
 
+    /// Which word of a lent plane is its copy, for additions of that plane's owner; `None` if it has none.
+    #[doc(hidden)]
+    pub fn index_in(&self, plane: &LentPlane) -> Option<usize> {
+        plane.index_of(*self.cell.get()?)
+    }
+
     /// The total over all threads and processes; 0 if it is not installed. Cost: if it is striped,
     /// a load for each CPU that ever added.
     pub fn get(&self) -> u64 {
