@@ -46,6 +46,7 @@
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
 //! | tonic, or any gRPC service or client | [`grpc::Layer`] | none; a client's, one |
 //! | outgoing requests of hyper-util, reqwest or tower | [`client::Layer`] | none |
+//! | actix-web | [`actix::Meter`] | none; two for a request's body |
 //! | any other server | [`ManualExchange`] | none |
 //!
 //! That holds for requests without a body and responses whose body is buffered. With axum's types,
@@ -67,6 +68,7 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `axum` | yes | the routers and layers of [`axum`], and [`Exposition`] as a handler |
+//! | `actix` | no | [`actix`]: the middleware for actix-web |
 //! | `client` | no | [`client`]: the layer for outgoing requests |
 //! | `reqwest` | no | the same, with the middleware for reqwest |
 //! | `grpc` | no | [`grpc`]: the layer for gRPC servers and clients, with prost |
@@ -80,6 +82,8 @@
 //! A service on hyper or another tower stack needs none of them: [`Endpoints::layer`] meters it,
 //! and [`Exposition`] is a tower service.
 
+#[cfg(feature = "actix")]
+pub mod actix;
 #[cfg(feature = "axum")]
 pub mod axum;
 #[cfg(feature = "client")]
@@ -101,6 +105,8 @@ mod opts;
 mod request;
 #[cfg(feature = "server")]
 pub mod server;
+#[cfg(feature = "actix")]
+mod templates;
 pub mod turns;
 
 #[cfg(feature = "axum")]

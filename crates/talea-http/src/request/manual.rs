@@ -92,6 +92,19 @@ impl ManualExchange {
         self.exchange.request_size = RequestSize::Known(bytes);
     }
 
+    /// Moves a request that has not ended to another place.
+    #[cfg(feature = "actix")]
+    pub(crate) fn take_open(&mut self) -> Option<Self> {
+        let ended = Self { exchange: Exchange::closed(), transfer: None, has_entered: true };
+        self.is_open().then(|| std::mem::replace(self, ended))
+    }
+
+    /// The request's body ended with an error.
+    #[cfg(feature = "actix")]
+    pub(crate) fn note_aborted_body(&mut self) {
+        self.exchange.aborted_body = true;
+    }
+
     /// The whole response is sent, with a body of this length. An invalid status counts as 500.
     pub fn respond(&mut self, status: u16, bytes: u64) {
         let _ = self.exchange.head(known(status), &Extensions::new(), BodyEnd::WithHead(bytes));

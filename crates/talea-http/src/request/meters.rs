@@ -75,6 +75,11 @@ impl EndpointMeters {
         }
     }
 
+    #[cfg(all(test, feature = "actix"))]
+    pub(crate) fn labels(&self) -> (Methods, &'static str) {
+        (self.labels.methods, self.labels.route)
+    }
+
     #[inline]
     pub(super) fn request<'a>(
         &'static self,

@@ -1,6 +1,7 @@
 //! The tests of this crate that can share a process. Tests in files beside this folder need a
 //! process of their own, because they measure its memory.
 
+mod actix;
 mod cases;
 mod client;
 mod examples;
