@@ -69,7 +69,7 @@ impl Client {
     pub(super) fn new(plan: Arc<ThreadPlan>, number: u64, meters: Meters) -> Self {
         let Plan { target, timeout, protocol, scenario, seed, .. } = &plan.plan;
         let session = Session::new(target.clone(), *protocol, *timeout);
-        let values = Values::new(scenario, seed.wrapping_add(number));
+        let values = scenario.values(seed.wrapping_add(number));
         let samples = plan.plan.samples.then(Vec::new);
         Self {
             session,
@@ -147,7 +147,7 @@ impl Client {
     async fn iteration(&mut self, mut intended: Option<Instant>, end: Option<Instant>) -> bool {
         let plan = Arc::clone(&self.plan);
         let scenario = &plan.plan.scenario;
-        if let Err(FeedEnded(feed)) = self.values.begin(scenario, &plan.cursors) {
+        if let Err(FeedEnded(feed)) = scenario.begin(&mut self.values, &plan.cursors) {
             self.tally.feed_ended = Some(feed);
             if intended.is_some() {
                 self.tally.not_sent += 1;
@@ -157,7 +157,7 @@ impl Client {
             return false;
         }
         self.cookies.clear();
-        let flow = self.values.flow(scenario);
+        let flow = scenario.flow(self.values.random());
         for (n, step) in scenario.steps_of(flow) {
             let begun = Instant::now();
             if end.is_some_and(|end| begun >= end) {
@@ -244,8 +244,9 @@ impl Client {
                 }
                 match scenario.follows(step, &answer) {
                     true => scenario
-                        .next_request(n, again, &answer, target, redirects + 1)
-                        .map(|request| next = Some(request)),
+                        .next_request(again, &answer, target, redirects + 1)
+                        .map(|request| next = Some(request))
+                        .map_err(|why| Failure::Redirect(n, why)),
                     false => judge(n, step, &answer, &mut self.values, &mut self.tally),
                 }
             }

@@ -27,7 +27,7 @@ pub async fn dry_run(plan: &Plan, mut show: impl FnMut(&str)) -> Result<u64, Str
     let Scenario { setup, steps, teardown, .. } = &*plan.scenario;
     let all = [&setup[..], steps, teardown].concat();
     let scenario = Scenario { steps: all, ..(*plan.scenario).clone() };
-    let mut values = Values::new(&scenario, plan.seed);
+    let mut values = scenario.values(plan.seed);
     begin(&mut values, &scenario)?;
     let failures = once(plan, &scenario, &mut values, &mut show).await?;
     if !failures.is_empty() && plan.target.expects_tls().await {
@@ -45,7 +45,7 @@ pub async fn set_up(plan: &Plan) -> Result<Plan, String> {
     }
     let mut scenario = (*plan.scenario).clone();
     scenario.steps = scenario.setup.clone();
-    let mut values = Values::new(&scenario, plan.seed);
+    let mut values = scenario.values(plan.seed);
     begin(&mut values, &scenario)?;
     let failures = once(plan, &scenario, &mut values, |_| {}).await?;
     if let Some(failure) = failures.first() {
@@ -66,14 +66,14 @@ pub async fn set_up(plan: &Plan) -> Result<Plan, String> {
 pub async fn tear_down(plan: &Plan) -> Result<(), String> {
     let mut scenario = (*plan.scenario).clone();
     scenario.steps = scenario.teardown.clone();
-    let mut values = Values::new(&scenario, plan.seed);
+    let mut values = scenario.values(plan.seed);
     begin(&mut values, &scenario)?;
     let failures = once(plan, &scenario, &mut values, |_| {}).await?;
     failures.first().map_or(Ok(()), |failure| Err(format!("teardown: {failure}")))
 }
 
 fn begin(values: &mut Values, scenario: &Scenario) -> Result<(), String> {
-    let begun = values.begin(scenario, &Cursors::new(&scenario.feeds, Shard::ALL));
+    let begun = scenario.begin(values, &Cursors::new(&scenario.feeds, Shard::ALL));
     begun.map_err(|FeedEnded(feed)| Failure::FeedEnded(feed).describe(scenario))
 }
 
@@ -111,7 +111,8 @@ async fn once(
                 break judge(n, step, &answer, values, &mut tally);
             }
             redirects += 1;
-            following = scenario.next_request(n, again, &answer, &plan.target, redirects);
+            let next = scenario.next_request(again, &answer, &plan.target, redirects);
+            following = next.map_err(|why| Failure::Redirect(n, why));
         };
         if let Err(failure) = result {
             let words = failure.describe(scenario);

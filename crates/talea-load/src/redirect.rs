@@ -7,7 +7,6 @@ use hyper::{Method, Request, StatusCode, Uri};
 
 use crate::scenario::{Scenario, Step};
 use crate::session::Answer;
-use crate::tally::Failure;
 use crate::target::Target;
 
 /// Why a redirect is not followed.
@@ -42,17 +41,15 @@ impl Scenario {
     /// The request after so many redirects, this one included.
     pub(super) fn next_request(
         &self,
-        step: usize,
         request: Request<Full<Bytes>>,
         answer: &Answer,
         target: &Target,
         redirects: u32,
-    ) -> Result<Request<Full<Bytes>>, Failure> {
-        let next = match redirects > self.redirects {
-            true => Err(NoRedirect::TooMany),
-            false => next(request, answer, target),
-        };
-        next.map_err(|why| Failure::Redirect(step, why))
+    ) -> Result<Request<Full<Bytes>>, NoRedirect> {
+        if redirects > self.redirects {
+            return Err(NoRedirect::TooMany);
+        }
+        next(request, answer, target)
     }
 }
 

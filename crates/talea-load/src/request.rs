@@ -122,8 +122,8 @@ mod tests {
     ) -> Result<Request<Full<Bytes>>, NoRequest> {
         let scenario = Scenario::crud();
         let requests = Requests::new(&scenario, &url.parse().unwrap(), protocol).unwrap();
-        let mut values = Values::new(&scenario, 0);
-        values.begin(&scenario, &Cursors::new(&[], Shard::ALL)).unwrap();
+        let mut values = scenario.values(0);
+        scenario.begin(&mut values, &Cursors::new(&[], Shard::ALL)).unwrap();
         id.into_iter().for_each(|id| values.set(0, CapturedValue::text(id)));
         requests.request(step, &values)
     }

@@ -6,8 +6,9 @@ use std::ops::RangeInclusive;
 use hyper::header::HeaderName;
 use serde_json::Value as Json;
 
+use super::captured::CapturedValue;
 use super::template::Template;
-use super::value::{CapturedValue, Values};
+use super::value::Values;
 use crate::session::Answer;
 
 /// What a response must have.

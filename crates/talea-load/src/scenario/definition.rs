@@ -1,15 +1,16 @@
 //! A scenario: its steps, its variables, the names of the service's metrics.
 
+use fastrand::Rng;
 use hyper::body::Bytes;
 use hyper::header::{HeaderMap, HeaderName};
 use hyper::{Method, StatusCode};
 
 use super::check::Check;
-use super::feed::Feed;
+use super::feed::{Cursors, Feed};
 use super::names::Names;
 use super::template::{NoRequest, Template};
 use super::think::Think;
-use super::value::{Values, Variable};
+use super::value::{FeedEnded, Values, Variable};
 use crate::session::Keep;
 
 /// The requests of one iteration.
@@ -51,6 +52,28 @@ impl Scenario {
     pub(crate) fn steps_of(&self, flow: Option<usize>) -> impl Iterator<Item = (usize, &Step)> {
         let steps = self.steps.iter().enumerate();
         steps.filter(move |(_, step)| step.flow.is_none() || step.flow == flow)
+    }
+
+    /// The values of a client whose random values come from a seed.
+    pub(crate) fn values(&self, seed: u64) -> Values {
+        Values::new(&self.variables, &self.feeds, seed)
+    }
+
+    /// Begins an iteration, in which a client has other values.
+    /// Fails when a feed has no more rows.
+    pub(crate) fn begin(&self, values: &mut Values, cursors: &Cursors) -> Result<(), FeedEnded> {
+        values.begin(&self.variables, &self.feeds, cursors)
+    }
+
+    /// Draws one of the flows by their weights; none if there are none.
+    pub(crate) fn flow(&self, random: &mut Rng) -> Option<usize> {
+        let all: u64 = self.flows.iter().map(|flow| flow.weight).sum();
+        let mut drawn = (all > 0).then(|| random.u64(0..all))?;
+        self.flows.iter().position(|flow| {
+            let is_here = drawn < flow.weight;
+            drawn = drawn.saturating_sub(flow.weight);
+            is_here
+        })
     }
 
     /// How many requests an iteration makes where every one of them can be sent, if that is known beforehand.

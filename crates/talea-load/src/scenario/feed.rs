@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::value::CapturedValue;
+use super::captured::CapturedValue;
 
 /// The rows of a file.
 #[derive(Clone, Debug)]

@@ -1,7 +1,6 @@
 //! A scenario as TOML.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
@@ -10,12 +9,14 @@ use hyper::header::HeaderMap;
 use serde::Deserialize;
 use toml::Spanned;
 
+use super::captured::CapturedValue;
 use super::definition::{ExpectedStatus, Flow, Metrics, Scenario, Step};
+use super::fault::{Fault, at, located};
 use super::feed::{Each, Feed, Order};
 use super::names::Names;
 use super::step_text::{Context, StepText, flow};
 use super::template::Template;
-use super::value::{CapturedValue, Source, Variable};
+use super::value::{Source, Variable};
 
 impl Scenario {
     /// The built-in one: create, list, get, update and delete an item of a collection.
@@ -169,21 +170,6 @@ enum VariableText {
     Random { random: [i64; 2] },
     Choice { choice: Vec<String> },
     Environment { env: String, default: Option<String> },
-}
-
-/// An error, and its place in the text.
-pub(super) type Fault = (Range<usize>, String);
-
-/// Adds the place of a text to a message about it.
-pub(super) fn at<T>(text: &Spanned<T>) -> impl FnOnce(String) -> Fault + use<T> {
-    let place = text.span();
-    move |message| (place, message)
-}
-
-/// An error with the name of the file and the line.
-fn located(name: &str, text: &str, (at, message): Fault) -> String {
-    let line = text[..at.start.min(text.len())].matches('\n').count() + 1;
-    format!("{name}:{line}: {message}")
 }
 
 impl SourceFile {
@@ -425,7 +411,7 @@ mod tests {
 
     use hyper::header::CONTENT_TYPE;
 
-    use super::super::{Body, Cursors, Shard, Think, Values};
+    use super::super::{Body, Cursors, Shard, Think};
     use super::*;
 
     fn step_names(scenario: &Scenario) -> Vec<&str> {
@@ -478,8 +464,8 @@ mod tests {
         assert_eq!(scenario.name, "shop");
         let step = &scenario.steps[0];
         assert_eq!(step.name, "POST /orders?tenant={tenant}");
-        let mut values = Values::new(&scenario, 1);
-        values.begin(&scenario, &Cursors::new(&[], Shard::ALL)).unwrap();
+        let mut values = scenario.values(1);
+        scenario.begin(&mut values, &Cursors::new(&[], Shard::ALL)).unwrap();
         let filled = |template: &Template| {
             let mut text = String::new();
             template.fill(&values, &mut text).map(|()| text)
@@ -597,12 +583,12 @@ mod tests {
         };
         assert_eq!((of_flow(0), of_flow(1)), (vec!["login", "browse"], vec!["login", "buy"]));
         assert_eq!((scenario.setup.len(), scenario.requests_of_iteration()), (1, Some(2)));
-        let mut values = Values::new(&scenario, 1);
-        values.begin(&scenario, &Cursors::new(&scenario.feeds, Shard::ALL)).unwrap();
+        let mut values = scenario.values(1);
+        scenario.begin(&mut values, &Cursors::new(&scenario.feeds, Shard::ALL)).unwrap();
         let mut path = String::new();
         scenario.steps[1].path.fill(&values, &mut path).unwrap();
         assert_eq!(path, "/x?by=ann");
-        let drawn = (0..10_000).filter(|_| values.flow(&scenario) == Some(0)).count();
+        let drawn = (0..10_000).filter(|_| scenario.flow(values.random()) == Some(0)).count();
         assert!((8_800..9_200).contains(&drawn), "{drawn}");
         // An error in an included file has its name and line.
         write("buy.toml", "[[step]]\nmethod = 'GTE'");

@@ -3,8 +3,10 @@
 //! A scenario is read from a file (`file`) once. Each of its texts is a template whose
 //! variables have places, so that a client fills in values without looking names up.
 
+mod captured;
 mod check;
 mod definition;
+mod fault;
 mod feed;
 mod file;
 mod names;
@@ -13,6 +15,7 @@ mod template;
 mod think;
 mod value;
 
+pub(crate) use self::captured::CapturedValue;
 pub use self::check::Check;
 pub(crate) use self::definition::status_text;
 pub use self::definition::{Body, Flow, Scenario, Step};
@@ -21,4 +24,4 @@ pub use self::names::{Names, Quantity, Selector};
 pub use self::step_text::method;
 pub(crate) use self::template::{NoRequest, Template};
 pub use self::think::Think;
-pub(crate) use self::value::{CapturedValue, FeedEnded, Source, Values};
+pub(crate) use self::value::{FeedEnded, Source, Values};

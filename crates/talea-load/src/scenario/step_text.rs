@@ -12,7 +12,7 @@ use toml::Spanned;
 
 use super::check::{Check, CheckKind};
 use super::definition::{Body, BodyPart, Capture, ExpectedStatus, Flow, NumberOfResponses, Step};
-use super::file::{Fault, at};
+use super::fault::{Fault, at};
 use super::template::{Form, Template};
 use super::think::Think;
 use super::value::Variable;

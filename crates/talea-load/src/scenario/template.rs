@@ -139,8 +139,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::definition::Scenario;
-    use super::super::value::{CapturedValue, Source, Variable};
+    use super::super::captured::CapturedValue;
+    use super::super::value::{Source, Variable};
     use super::*;
 
     fn template(text: &str, form: Form) -> Result<Template, String> {
@@ -155,8 +155,7 @@ mod tests {
 
     fn filled(template: &Template, value: Option<CapturedValue>) -> Result<String, NoRequest> {
         let id = Variable { name: "id".to_owned(), source: Source::Captured };
-        let scenario = Scenario { variables: vec![id], ..Scenario::crud() };
-        let mut values = Values::new(&scenario, 0);
+        let mut values = Values::new(&[id], &[], 0);
         value.into_iter().for_each(|value| values.set(0, value));
         let mut text = String::new();
         template.fill(&values, &mut text).map(|()| text)
