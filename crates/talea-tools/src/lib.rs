@@ -7,6 +7,7 @@
 //! - `inspect`: the region that a service counts in, read from outside.
 //! - `upkeep`: `wipe` and `expire`, for such a region.
 //! - `run_command`: a job with a region of its own.
+//! - `openapi`: scenarios from OpenAPI documents.
 //! - `results`: figures and conditions in files for other programs.
 //! - `serve_push`: the receivers that the agent pushes to.
 //! - `top`: the endpoints of a service in a terminal.
@@ -23,6 +24,7 @@ mod ending;
 mod inspect;
 mod live_page;
 mod load_command;
+mod openapi;
 #[cfg(target_os = "linux")]
 #[cfg_attr(not(feature = "top"), allow(dead_code))]
 mod page_source;

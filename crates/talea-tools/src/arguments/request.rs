@@ -10,6 +10,8 @@ use base64::prelude::BASE64_STANDARD;
 use clap::Args;
 use talea_load::scenario::{self, Scenario};
 
+use crate::openapi;
+
 /// What is requested: the URL itself, or the steps of a scenario.
 #[derive(Debug, Args)]
 pub(crate) struct Requests {
@@ -21,6 +23,17 @@ pub(crate) struct Requests {
         conflicts_with_all = ["method", "headers", "data", "data_file", "basic", "bearer_file"]
     )]
     pub scenario: Option<String>,
+    /// Request each GET and HEAD operation of an OpenAPI document (3.0 or 3.1, YAML or JSON), with its examples or
+    /// values that its schemas allow; paths are appended to the URL
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = ["scenario", "method", "headers", "data", "data_file", "basic", "bearer_file"]
+    )]
+    pub openapi: Option<PathBuf>,
+    /// With --openapi, request POST, PUT, PATCH and DELETE operations too
+    #[arg(long, requires = "openapi")]
+    pub unsafe_methods: bool,
     /// The method of each request [default: GET, with --data POST]
     #[arg(long, short = 'X', value_name = "METHOD", value_parser = method)]
     pub method: Option<Method>,
@@ -50,6 +63,9 @@ impl Requests {
         if let Some(scenario) = &self.scenario {
             return Scenario::of(scenario);
         }
+        if let Some(document) = &self.openapi {
+            return openapi::scenario(document, self.unsafe_methods);
+        }
         let mut headers: HeaderMap = self.headers.iter().cloned().collect();
         if let Some(authorization) = self.authorization()? {
             headers.insert(AUTHORIZATION, authorization);
@@ -72,7 +88,8 @@ impl Requests {
 
     /// As [`scenario`](Self::scenario), but the built-in one if nothing is asked for.
     pub(crate) fn scenario_or_crud(&self) -> Result<Scenario> {
-        let is_asked = self.method.is_some()
+        let is_asked = self.openapi.is_some()
+            || self.method.is_some()
             || !self.headers.is_empty()
             || self.data.is_some()
             || self.data_file.is_some()
