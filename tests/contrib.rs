@@ -116,6 +116,21 @@ fn kubernetes_takes_the_manifest_with_tls_and_without() {
 }
 
 #[test]
+fn kubernetes_takes_the_job_of_a_load_whose_shards_are_all_that_it_says() {
+    let job = text("load/job.yaml");
+    for change in [
+        ["parallelism: 8", "parallelism: eight", "eight"],
+        ["completionMode: Indexed", "completionModus: Indexed", "completionModus"],
+    ] {
+        assert_linted(KUBERNETES, "job.yaml", &job, change);
+    }
+    // All at once, and none twice.
+    for line in ["completions: 8", "parallelism: 8", "--shard=index/8", "backoffLimit: 0"] {
+        assert_eq!(job.matches(line).count(), 1, "{line}");
+    }
+}
+
+#[test]
 fn each_yaml_file_says_each_thing_once() {
     let subs = fs::read_dir(repository("contrib")).unwrap();
     let subs = subs.filter_map(|sub| sub.unwrap().file_name().into_string().ok());

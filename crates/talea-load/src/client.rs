@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Release};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use async_channel::Receiver;
 use http_body_util::Full;
 use hyper::Request;
 use hyper::body::Bytes;
+use hyper::header::{DATE, HeaderMap};
 use tokio::task::JoinHandle;
 
 use crate::connection::RequestError;
@@ -67,9 +68,9 @@ impl Drop for ClientTask {
 
 impl Client {
     pub(super) fn new(plan: Arc<ThreadPlan>, number: u64, meters: Meters) -> Self {
-        let Plan { target, timeout, protocol, scenario, seed, .. } = &plan.plan;
+        let Plan { target, timeout, protocol, scenario, seed, shard, .. } = &plan.plan;
         let session = Session::new(target.clone(), *protocol, *timeout);
-        let values = scenario.values(seed.wrapping_add(number));
+        let values = scenario.values(seed.wrapping_add(shard.client(number)));
         let samples = plan.plan.samples.then(Vec::new);
         Self {
             session,
@@ -232,10 +233,17 @@ impl Client {
             }
         };
         self.tally.sent += 1;
+        // Once: a date is not parsed in a moment.
+        if self.tally.answers.is_empty() {
+            self.tally.clock = ahead_of(&answer.headers);
+        }
         self.tally.answer(answer.status);
         // From when it was to be made: waiting for a client is part of it.
         let response = intended.map_or(answer.took, |intended| answer.at - intended);
         self.meters.answered(n, answer.head, response, answer.bytes);
+        if plan.plan.model.is_open() {
+            self.meters.answered_since_sent(answer.took);
+        }
         let mut next = None;
         let result = match again {
             Some(again) => {
@@ -283,6 +291,9 @@ impl Client {
         let sent = progress.sent_at.unwrap_or(begun);
         let (took, waited) = (sent.elapsed(), intended.unwrap_or(sent).elapsed());
         self.meters.censored(step, progress, begun, waited);
+        if self.plan.plan.model.is_open() {
+            self.meters.censored_since_sent(took);
+        }
         self.sample(request, sent, took, Some(waited), end);
     }
 
@@ -310,4 +321,14 @@ impl Client {
         self.meters.failed.inc();
         self.tally.fail(failure);
     }
+}
+
+/// By how many seconds the clock of this machine is ahead of the date of a response.
+fn ahead_of(headers: &HeaderMap) -> Option<f64> {
+    let date = headers.get(DATE)?.to_str().ok()?;
+    let date = httpdate::parse_http_date(date).ok()?;
+    Some(match SystemTime::now().duration_since(date) {
+        Ok(ahead) => ahead.as_secs_f64(),
+        Err(behind) => -behind.duration().as_secs_f64(),
+    })
 }

@@ -1,6 +1,7 @@
 //! The clients of an open load: as many as needed, started as requests arrive.
 //!
-//! A thread of its own keeps the time, since the runtime's timers step by a millisecond.
+//! A thread of its own keeps the time, since the runtime's timers step by a millisecond. It sleeps until just before an
+//! arrival is due, with the least slack that the system allows, and looks at the clock for the rest.
 
 use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Weak};
@@ -34,12 +35,16 @@ pub(super) struct OpenLoad {
     pub(super) starved: u64,
 }
 
+/// How long before an arrival the thread wakes up: a sleep ends late, by so much where a core is free.
+const AHEAD: Duration = Duration::from_micros(60);
+
 const STOP_CHECK_EVERY: Duration = Duration::from_millis(50);
 
 impl Dispatch {
     /// Sends arrivals to clients at their time, and starts one where all are busy. Blocks until the
     /// last has arrived, or a stop is requested.
     pub(super) fn run(self) -> OpenLoad {
+        let _exact = ExactSleeps::begin();
         let served = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = async_channel::unbounded();
         let waiting = receiver.clone();
@@ -78,7 +83,41 @@ impl Dispatch {
             if left.is_zero() {
                 return true;
             }
-            std::thread::sleep(left.min(STOP_CHECK_EVERY));
+            match left.checked_sub(AHEAD) {
+                Some(sleep) if !sleep.is_zero() => std::thread::sleep(sleep.min(STOP_CHECK_EVERY)),
+                _ => std::hint::spin_loop(),
+            }
         }
+    }
+}
+
+/// While it lives, sleeps of this thread end when they should: usually the system may add 50 µs, to let several end
+/// together.
+struct ExactSleeps {
+    #[cfg(target_os = "linux")]
+    usual: Option<std::num::NonZeroU64>,
+}
+
+#[cfg(target_os = "linux")]
+impl ExactSleeps {
+    fn begin() -> Self {
+        let usual = rustix::thread::current_timer_slack().ok().and_then(std::num::NonZeroU64::new);
+        // Without it the load is later, and says so.
+        let _ = rustix::thread::set_current_timer_slack(Some(std::num::NonZeroU64::MIN));
+        Self { usual }
+    }
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for ExactSleeps {
+    fn drop(&mut self) {
+        let _ = rustix::thread::set_current_timer_slack(self.usual);
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+impl ExactSleeps {
+    fn begin() -> Self {
+        Self {}
     }
 }

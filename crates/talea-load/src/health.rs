@@ -33,10 +33,15 @@ impl Health {
         self.cpu.as_secs_f64() / self.elapsed.as_secs_f64().max(1e-9)
     }
 
+    /// Whether the generator had no processor time left.
+    pub fn is_limit(&self) -> bool {
+        self.elapsed >= TOO_SHORT && self.cores() > BUSY * self.threads as f64
+    }
+
     /// Why the generator, and not the server, may have been the limit, with the numbers.
     pub fn limits(&self) -> Vec<String> {
         let mut limits = Vec::new();
-        if self.elapsed >= TOO_SHORT && self.cores() > BUSY * self.threads as f64 {
+        if self.is_limit() {
             limits.push(format!(
                 "the generator used {} cores, and its clients run on {}; the server may be faster \
                  than measured",

@@ -15,6 +15,8 @@ const STEP: &str = "step";
 const LATE: &str = "load_late_seconds";
 const HEAD: &str = "load_head_seconds";
 const HEAD_CENSORED: &str = "load_head_censored_seconds";
+const SENT: &str = "load_sent_response_seconds";
+const SENT_CENSORED: &str = "load_sent_response_censored_seconds";
 const CONNECT: &str = "load_connect_seconds";
 const CONNECT_CENSORED: &str = "load_connect_censored_seconds";
 const RECEIVED: &str = "load_received_bytes_total";
@@ -27,6 +29,9 @@ pub struct Meters {
     steps: Arc<[StepMeters]>,
     heads: Histogram<Seconds>,
     heads_censored: Histogram<Seconds>,
+    /// Response times from when the request was sent, of an open model.
+    sent: Histogram<Seconds>,
+    sent_censored: Histogram<Seconds>,
     pub(super) connects: Histogram<Seconds>,
     connects_censored: Histogram<Seconds>,
     pub(super) late: Histogram<Seconds>,
@@ -98,6 +103,11 @@ impl Meters {
         ))?;
         let help = "Time waited for heads of responses that did not arrive.";
         let heads_censored = registry.register(times(HEAD_CENSORED, help))?;
+        let help =
+            "Time from when a request was sent to the end of the response, of an open model.";
+        let sent = registry.register(times(SENT, help))?;
+        let help = "Time waited for such responses that did not arrive.";
+        let sent_censored = registry.register(times(SENT_CENSORED, help))?;
         let connects = registry.register(times(CONNECT, "Time to open a connection."))?;
         let help = "Time waited for connections that did not open.";
         let connects_censored = registry.register(times(CONNECT_CENSORED, help))?;
@@ -113,6 +123,8 @@ impl Meters {
             steps: by_step,
             heads,
             heads_censored,
+            sent,
+            sent_censored,
             connects,
             connects_censored,
             late,
@@ -132,6 +144,16 @@ impl Meters {
         self.heads.observe(head);
         self.steps[step].answered.observe(took);
         self.received.add(bytes);
+    }
+
+    /// An answer of an open model: how long after the request was sent.
+    pub(super) fn answered_since_sent(&self, took: Duration) {
+        self.sent.observe(took);
+    }
+
+    /// A request of an open model that has no answer so long after it was sent.
+    pub(super) fn censored_since_sent(&self, waited: Duration) {
+        self.sent_censored.observe(waited);
     }
 
     /// A request that timed out, or was under way when the load was stopped: how far it had come, since when its
@@ -196,6 +218,10 @@ impl Window {
 
     pub(super) fn head_times(&self) -> Times {
         self.times(HEAD, HEAD_CENSORED, &[])
+    }
+
+    pub(super) fn sent_times(&self) -> Times {
+        self.times(SENT, SENT_CENSORED, &[])
     }
 
     pub(super) fn connect_times(&self) -> Times {

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use talea::HistogramSnapshot;
 
 use crate::connect::EXPECTS_TLS;
 use crate::connection::Protocol;
@@ -29,11 +28,6 @@ pub struct Phases {
     pub bytes_received: u64,
 }
 
-/// A quantile of times in milliseconds.
-pub(super) fn in_ms(times: &HistogramSnapshot, quantile: f64) -> Option<f64> {
-    times.quantile(quantile).map(|seconds| seconds * 1e3)
-}
-
 /// The result of a load.
 #[derive(Clone, Debug)]
 pub struct Outcome {
@@ -52,6 +46,9 @@ pub struct Outcome {
     pub response_times: Times,
     /// These times of each step of the scenario.
     pub step_times: Vec<Times>,
+    /// As `response_times`, but from when each request was sent: without the wait for a client or a connection. Of an
+    /// open model; empty otherwise, since there they are the same.
+    pub sent_times: Times,
     /// Time from the start of a request to the head of its answer.
     pub head_times: Times,
     /// Time to open a connection, with TLS if there is any.

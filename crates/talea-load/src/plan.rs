@@ -25,6 +25,8 @@ pub struct Plan {
     pub seed: u64,
     /// Whether a sample of each request is kept.
     pub samples: bool,
+    /// How many threads clients run on; by the number of clients and cores if this is none.
+    pub threads: Option<u64>,
     /// The part of a load that this is: it takes its rows of feeds. The model is that of the part.
     pub shard: Shard,
 }

@@ -79,6 +79,7 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
         tally,
         response_times: window.response_times(),
         step_times: window.step_times(),
+        sent_times: window.sent_times(),
         head_times: window.head_times(),
         connect_times: window.connect_times(),
         bytes_received: window.bytes_received(),

@@ -51,22 +51,33 @@ impl StepSummary {
         let summary = steps.map(|(n, (step, times))| {
             let failures = outcome.tally.failures.iter().filter(|(kind, _)| kind.step() == n);
             let unanswered = failures.clone().filter(|(kind, _)| !kind.is_answered());
-            let mut at_least = LowerBounds::default();
-            Self {
+            let mut summary = Self {
                 name: step.name.clone(),
                 method: step.method.to_string(),
                 answers: times.known(),
                 failed: failures.map(|(_, count)| count).sum(),
                 failed_without_answer: unanswered.map(|(_, count)| count).sum(),
-                mean_ms: at_least.note("mean_ms", times.mean()),
-                p50_ms: at_least.note("p50_ms", times.quantile(0.5)),
-                p90_ms: at_least.note("p90_ms", times.quantile(0.9)),
-                p99_ms: at_least.note("p99_ms", times.quantile(0.99)),
-                max_ms: at_least.note("max_ms", times.quantile(1.0)),
-                at_least,
-                times: Some(times.clone()),
-            }
+                ..Self::default()
+            };
+            summary.set_times(times);
+            summary
         });
         summary.collect()
+    }
+
+    /// Sets all figures that come from the distribution of its times.
+    pub(crate) fn set_times(&mut self, times: &Times) {
+        let mut at_least = LowerBounds::default();
+        self.mean_ms = at_least.note("mean_ms", times.mean());
+        for (field, name, quantile) in [
+            (&mut self.p50_ms, "p50_ms", 0.5),
+            (&mut self.p90_ms, "p90_ms", 0.9),
+            (&mut self.p99_ms, "p99_ms", 0.99),
+            (&mut self.max_ms, "max_ms", 1.0),
+        ] {
+            *field = at_least.note(name, times.quantile(quantile));
+        }
+        self.at_least = at_least;
+        self.times = Some(times.clone());
     }
 }

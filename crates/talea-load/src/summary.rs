@@ -5,7 +5,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::outcome::{Outcome, Phases, in_ms};
+use crate::distributions::Distributions;
+use crate::outcome::{Outcome, Phases};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
 use crate::steps::StepSummary;
@@ -14,7 +15,8 @@ use crate::times::LowerBounds;
 use talea_statistics::figures::{bytes, counted, measured, measured_or_none, whole};
 
 /// The summary that `talea load` prints; as JSON with `--json`.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Summary {
     /// The URL that the scenario's paths stand behind.
     pub url: String,
@@ -83,6 +85,12 @@ pub struct Summary {
     pub client_p9999_ms: Option<f64>,
     /// The longest.
     pub client_max_ms: Option<f64>,
+    /// Median of the response times from when each request was sent, without its lateness; in an open model.
+    pub sent_p50_ms: Option<f64>,
+    /// Their 90th percentile.
+    pub sent_p90_ms: Option<f64>,
+    /// Their 99th percentile.
+    pub sent_p99_ms: Option<f64>,
     /// Times to connect and to the head of an answer.
     #[serde(flatten)]
     pub phases: Phases,
@@ -94,7 +102,9 @@ pub struct Summary {
     pub checks: Vec<CheckSummary>,
     /// The numbers in responses that steps add up.
     pub measures: Vec<NumberSummary>,
-    /// 99th percentile of how late a client took what arrived; in an open model.
+    /// Median of how late a client took what arrived; in an open model.
+    pub late_p50_ms: Option<f64>,
+    /// 99th percentile of it.
     pub late_p99_ms: Option<f64>,
     /// Arrivals that found all clients busy; in an open model.
     pub starved: u64,
@@ -116,9 +126,8 @@ pub struct KindOfFailure {
 impl Summary {
     /// The summary of a load that was run.
     pub fn new(plan: &Plan, outcome: &Outcome) -> Self {
-        let (tally, times) = (&outcome.tally, &outcome.response_times);
-        let mut at_least = LowerBounds::default();
-        Self {
+        let tally = &outcome.tally;
+        let mut summary = Self {
             url: plan.target.to_string(),
             scenario: plan.scenario.name.clone(),
             model: plan.model.to_string(),
@@ -137,30 +146,55 @@ impl Summary {
             unanswered: tally.unanswered,
             interrupted: outcome.interrupted,
             arrivals_not_begun: tally.not_begun,
-            requests_censored: times.censored(),
+            requests_censored: outcome.response_times.censored(),
             requests_untimed: tally.untimed(),
             connections: tally.connections,
             reconnects: tally.reconnects,
             client_seconds: outcome.elapsed.as_secs_f64(),
             sending_seconds: outcome.sending.as_secs_f64(),
             mean_rate: outcome.mean_rate(),
-            client_mean_ms: at_least.note("client_mean_ms", times.mean()),
-            client_p50_ms: at_least.note("client_p50_ms", times.quantile(0.5)),
-            client_p90_ms: at_least.note("client_p90_ms", times.quantile(0.9)),
-            client_p95_ms: at_least.note("client_p95_ms", times.quantile(0.95)),
-            client_p99_ms: at_least.note("client_p99_ms", times.quantile(0.99)),
-            client_p999_ms: at_least.note("client_p999_ms", times.quantile(0.999)),
-            client_p9999_ms: at_least.note("client_p9999_ms", times.quantile(0.9999)),
-            client_max_ms: at_least.note("client_max_ms", times.quantile(1.0)),
-            phases: outcome.phases(&mut at_least),
-            at_least,
             steps: StepSummary::all_of(&plan.scenario, outcome),
             checks: CheckSummary::all_of(&plan.scenario, outcome),
             measures: NumberSummary::all_of(&plan.scenario, outcome),
-            late_p99_ms: in_ms(&outcome.health.late, 0.99),
             starved: outcome.health.starved,
             generator_cores: outcome.health.cores(),
             limits: outcome.limits(&plan.scenario),
+            ..Self::default()
+        };
+        summary.phases.bytes_received = outcome.bytes_received;
+        summary.set_times(&Distributions::of(outcome));
+        summary
+    }
+
+    /// Sets all figures that come from distributions.
+    pub(crate) fn set_times(&mut self, of: &Distributions) {
+        let mut at_least = LowerBounds::default();
+        let times = &of.responses;
+        self.requests_censored = times.censored();
+        self.client_mean_ms = at_least.note("client_mean_ms", times.mean());
+        for (field, name, times, quantile) in [
+            (&mut self.client_p50_ms, "client_p50_ms", times, 0.5),
+            (&mut self.client_p90_ms, "client_p90_ms", times, 0.9),
+            (&mut self.client_p95_ms, "client_p95_ms", times, 0.95),
+            (&mut self.client_p99_ms, "client_p99_ms", times, 0.99),
+            (&mut self.client_p999_ms, "client_p999_ms", times, 0.999),
+            (&mut self.client_p9999_ms, "client_p9999_ms", times, 0.9999),
+            (&mut self.client_max_ms, "client_max_ms", times, 1.0),
+            (&mut self.sent_p50_ms, "sent_p50_ms", &of.sent, 0.5),
+            (&mut self.sent_p90_ms, "sent_p90_ms", &of.sent, 0.9),
+            (&mut self.sent_p99_ms, "sent_p99_ms", &of.sent, 0.99),
+            (&mut self.phases.connect_p50_ms, "connect_p50_ms", &of.connects, 0.5),
+            (&mut self.phases.connect_p99_ms, "connect_p99_ms", &of.connects, 0.99),
+            (&mut self.phases.head_p50_ms, "head_p50_ms", &of.heads, 0.5),
+            (&mut self.phases.head_p99_ms, "head_p99_ms", &of.heads, 0.99),
+            (&mut self.late_p50_ms, "late_p50_ms", &of.late, 0.5),
+            (&mut self.late_p99_ms, "late_p99_ms", &of.late, 0.99),
+        ] {
+            *field = at_least.note(name, times.quantile(quantile));
+        }
+        self.at_least = at_least;
+        for (step, times) in self.steps.iter_mut().zip(&of.steps) {
+            step.set_times(times);
         }
     }
 }
@@ -289,6 +323,17 @@ impl fmt::Display for Summary {
             shown("client_p999_ms", self.client_p999_ms),
             shown("client_p9999_ms", self.client_p9999_ms),
         )?;
+        if let Some((p50, p99)) = self.late_p50_ms.zip(self.late_p99_ms) {
+            writeln!(
+                f,
+                "    without its lateness  p50 {} ms, p90 {}, p99 {}: from when each request was sent",
+                shown("sent_p50_ms", self.sent_p50_ms),
+                shown("sent_p90_ms", self.sent_p90_ms),
+                shown("sent_p99_ms", self.sent_p99_ms),
+            )?;
+            let [p50, p99] = [p50, p99].map(measured);
+            writeln!(f, "    lateness of the generator  p50 {p50} ms, p99 {p99}")?;
+        }
         self.write_without_answer(f)?;
         let Phases { connect_p50_ms, connect_p99_ms, head_p50_ms, head_p99_ms, bytes_received } =
             self.phases;
@@ -318,9 +363,6 @@ impl fmt::Display for Summary {
             shown("connect_p99_ms", connect_p99_ms),
         )?;
         write!(f, "  generator      {} cores", measured_or_none(Some(self.generator_cores)))?;
-        if let Some(late) = self.late_p99_ms {
-            write!(f, ", 99 % of the arrivals taken within {} ms", measured(late))?;
-        }
         for limit in &self.limits {
             write!(f, "\n  beware         {limit}")?;
         }

@@ -34,6 +34,8 @@ pub struct Tally {
     pub checks: BTreeMap<(usize, usize), Checked>,
     /// The numbers in responses, by step and number.
     pub measures: BTreeMap<(usize, usize), Sum>,
+    /// By how many seconds this clock is ahead of the server's, whose dates have whole seconds: the least of some.
+    pub clock: Option<f64>,
     /// A feed whose rows were used up, before its clients were done.
     pub feed_ended: Option<usize>,
     pub connections: u64,
@@ -137,6 +139,7 @@ impl Tally {
         self.not_begun += other.not_begun;
         self.connections += other.connections;
         self.reconnects += other.reconnects;
+        self.clock = [self.clock, other.clock].into_iter().flatten().reduce(f64::min);
         self.feed_ended = self.feed_ended.or(other.feed_ended);
         for (place, Checked { passed, failed }) in other.checks {
             let all = self.checks.entry(place).or_default();

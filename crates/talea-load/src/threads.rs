@@ -55,7 +55,8 @@ impl Threads {
     /// no more threads or descriptors.
     pub(super) fn start(plan: &Plan) -> Result<Self, String> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-        let threads = plan.model.clients().div_ceil(CLIENTS_PER_THREAD).clamp(1, cores);
+        let usual = plan.model.clients().div_ceil(CLIENTS_PER_THREAD).clamp(1, cores);
+        let threads = plan.threads.unwrap_or(usual);
         let mut runtime = Builder::new_multi_thread();
         runtime.worker_threads(1).thread_name("clients").enable_all();
         let runtimes = (0..threads).map(|_| runtime.build()).collect::<Result<Vec<_>, _>>();

@@ -74,6 +74,24 @@ pub struct Milliseconds {
 }
 
 impl Times {
+    /// Times that are all known.
+    pub(crate) fn all_known(times: &HistogramSnapshot) -> Self {
+        Self { censored: times.diff(times), known: times.clone() }
+    }
+
+    /// Adds other times.
+    pub(crate) fn add(&mut self, other: &Self) {
+        // All are of the options of this crate's meters, or of files of it.
+        self.known.merge(&other.known);
+        self.censored.merge(&other.censored);
+    }
+
+    /// Those that were added since earlier ones.
+    pub(crate) fn since(&self, earlier: &Self) -> Self {
+        let Self { known, censored } = self;
+        Self { known: known.diff(&earlier.known), censored: censored.diff(&earlier.censored) }
+    }
+
     /// All times, each bound among them as if it were the time.
     pub fn all(&self) -> HistogramSnapshot {
         let mut all = self.known.clone();

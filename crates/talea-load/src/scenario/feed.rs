@@ -1,10 +1,12 @@
 //! Feeds: rows of a file, from which clients take values.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::captured::CapturedValue;
@@ -54,7 +56,7 @@ pub struct Cursors {
 }
 
 /// A part of a load, one of several of the same size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shard {
     /// From 0.
     pub number: u64,
@@ -66,9 +68,42 @@ impl Shard {
     /// The whole load.
     pub const ALL: Self = Self { number: 0, of: 1 };
 
+    /// The number of one of its clients among those of all shards.
+    pub(crate) fn client(self, number: u64) -> u64 {
+        number.saturating_mul(self.of).saturating_add(self.number)
+    }
+
     /// The part of a number that is this shard's; all of them add up to the number.
     pub fn part(self, all: u64) -> u64 {
         all / self.of + u64::from(self.number < all % self.of)
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "shard {}/{}", self.number + 1, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const INDEX: &str = "JOB_COMPLETION_INDEX";
+        let expected = || {
+            format!(
+                "found the shard {text:?}, expected one such as 3/8, the third of eight; or index/8, where ${INDEX} has \
+                 its number from 0 on, as in an indexed job of Kubernetes"
+            )
+        };
+        let (number, of) = text.split_once('/').ok_or_else(expected)?;
+        let of: u64 = of.parse().map_err(|_| expected())?;
+        let number: Option<u64> = match number {
+            "index" => std::env::var(INDEX).ok().and_then(|index| index.parse().ok()),
+            number => number.parse().ok().and_then(|number: u64| number.checked_sub(1)),
+        };
+        let number = number.filter(|number| *number < of).ok_or_else(expected)?;
+        Ok(Self { number, of })
     }
 }
 
@@ -195,6 +230,18 @@ mod tests {
         ] {
             let error = feed(text, file, Order::Cycle).unwrap_err();
             assert!(error.contains("the feed users: ") && error.contains(part), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_shard_is_counted_from_one() {
+        assert_eq!("3/8".parse(), Ok(Shard { number: 2, of: 8 }));
+        assert_eq!("1/1".parse(), Ok(Shard::ALL));
+        for text in ["", "3", "0/8", "9/8", "a/8", "1/0", "index/8"] {
+            assert!(
+                text.parse::<Shard>().unwrap_err().contains("expected one such as 3/8"),
+                "{text}"
+            );
         }
     }
 

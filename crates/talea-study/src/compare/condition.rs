@@ -33,6 +33,32 @@ enum Limit {
     Value(f64),
 }
 
+/// Conditions that must all hold: `p99 < 50ms and failed < 1%`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Goal(pub Vec<Condition>);
+
+impl Goal {
+    /// The conditions that a load does not meet, with what was found.
+    pub fn missed_by(&self, load: &Measures) -> Vec<String> {
+        let judged =
+            self.0.iter().map(|condition| condition.judge_load(std::slice::from_ref(load)));
+        judged.filter(|it| it.result != Finding::Failed).map(|it| it.words).collect()
+    }
+}
+
+impl FromStr for Goal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let conditions: Vec<Condition> =
+            text.split(" and ").map(str::parse).collect::<Result<_, _>>()?;
+        match conditions.iter().find(|condition| condition.compares()) {
+            Some(times) => Err(format!("found {times}, expected a limit with a unit")),
+            None => Ok(Self(conditions)),
+        }
+    }
+}
+
 /// What became of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]

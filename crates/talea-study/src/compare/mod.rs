@@ -8,5 +8,5 @@ mod words;
 #[cfg(test)]
 pub(crate) use self::comparison::tests;
 pub use self::comparison::{Comparison, MeasureComparison, VariantComparison, Verdict};
-pub use self::condition::{Condition, Finding, Judgement, report_conditions};
+pub use self::condition::{Condition, Finding, Goal, Judgement, report_conditions};
 pub use self::words::{bounded, in_words, interval, ratio, text, titled, value, verdict};

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+use talea_load::scenario::Shard;
 use talea_load::{Arrivals, Model, Stage, Until, parse_duration};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -85,8 +86,9 @@ impl FromStr for Case {
 fn open(text: &str) -> Result<Case, String> {
     let stage: Stage = text.replacen("/s:", ":", 1).parse()?;
     let time = humantime::format_duration(stage.time);
-    let id = format!("{}/s:{time}", stage.rate).replace(' ', "");
-    let arrivals = Arrivals { stages: vec![stage], poisson: false };
+    let to = if stage.rate == stage.to { String::new() } else { format!("-{}", stage.to) };
+    let id = format!("{}{to}/s:{time}", stage.rate).replace(' ', "");
+    let arrivals = Arrivals { stages: vec![stage], poisson: false, shard: Shard::ALL };
     Ok(Case { id, model: Model::Open { arrivals, at_most: MAX_CONCURRENT } })
 }
 
@@ -159,6 +161,8 @@ mod tests {
         assert_eq!(open.id, "200/s:500ms");
         assert_eq!(open.model.iterations(), Some(100));
         assert_eq!(open.model.clients(), MAX_CONCURRENT);
+        let ramp = case("0-200/s:1s");
+        assert_eq!((&*ramp.id, ramp.model.iterations()), ("0-200/s:1s", Some(100)));
     }
 
     #[test]

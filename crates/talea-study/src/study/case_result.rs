@@ -75,6 +75,13 @@ impl CaseResult {
         }
     }
 
+    /// With one round, which has its numbers.
+    #[must_use]
+    pub fn with_measures(self) -> Self {
+        let rounds = vec![Measure::all_of(&self.client, self.server.as_ref())];
+        Self { rounds, ..self }
+    }
+
     /// The server's values; none of them known if it has no metrics.
     pub(crate) fn server_values(&self) -> Server {
         self.server.clone().unwrap_or_default()

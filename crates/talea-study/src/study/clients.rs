@@ -8,7 +8,7 @@ use talea::HistogramSnapshot;
 
 use talea_load::{
     CheckSummary, KindOfFailure, LowerBounds, NumberSummary, Outcome, Phases, Plan, StepSummary,
-    Window, kinds_of_failure,
+    Summary, Window, kinds_of_failure,
 };
 
 /// The requests of the clients of one case, and their answers. Response times are by their clock,
@@ -108,6 +108,35 @@ impl Clients {
         let passed: u64 = self.checks.iter().map(|check| check.passed).sum();
         let failed: u64 = self.checks.iter().map(|check| check.failed).sum();
         (passed + failed > 0).then(|| passed as f64 / (passed + failed) as f64)
+    }
+
+    /// Those of a load of which there is the summary and the distribution of the response times.
+    pub fn of_summary(summary: &Summary, responses: &talea_load::Times) -> Self {
+        let mut at_least = LowerBounds::default();
+        Self {
+            requests_planned: summary.requests_planned,
+            requests_sent: summary.requests_sent,
+            requests_not_sent: summary.requests_not_sent,
+            failed: summary.failed,
+            requests_untimed: summary.requests_untimed,
+            seconds: summary.client_seconds,
+            sending_seconds: summary.sending_seconds,
+            mean_rate: summary.mean_rate,
+            mean_ms: at_least.note("mean_ms", responses.mean()),
+            p50_ms: at_least.note("p50_ms", responses.quantile(0.5)),
+            p90_ms: at_least.note("p90_ms", responses.quantile(0.9)),
+            p95_ms: at_least.note("p95_ms", responses.quantile(0.95)),
+            p99_ms: at_least.note("p99_ms", responses.quantile(0.99)),
+            p999_ms: at_least.note("p999_ms", responses.quantile(0.999)),
+            p9999_ms: at_least.note("p9999_ms", responses.quantile(0.9999)),
+            max_ms: at_least.note("max_ms", responses.quantile(1.0)),
+            at_least,
+            steps: summary.steps.clone(),
+            checks: summary.checks.clone(),
+            measures: summary.measures.clone(),
+            distribution: Some(responses.clone()),
+            ..Self::default()
+        }
     }
 
     pub fn new(plan: &Plan, outcome: &Outcome, times: Times) -> Self {

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
-use talea_load::{Meters, StepSummary, Times};
+use talea_load::{Meters, Milliseconds, StepSummary, Times};
 use talea_statistics::{Mean, Ratio, mean};
 
 use super::clients::Clients;
@@ -28,6 +28,9 @@ pub enum Measure {
     P99,
     P999,
     P9999,
+    /// The whole distribution of the response time at the clients, in milliseconds: the geometric mean of its
+    /// quantiles from 5 to 95 % and 99 %. The ratio of two is the mean shift of these quantiles.
+    Whole,
     /// The server's processor time a request, in microseconds.
     Cpu,
     /// The most memory that the server had, in bytes.
@@ -138,7 +141,7 @@ impl Values {
 
 impl Measure {
     /// All of them, with their names, their titles in a report, and their units.
-    pub(crate) const ALL: [(Self, &'static str, &'static str, &'static str); 12] = [
+    pub(crate) const ALL: [(Self, &'static str, &'static str, &'static str); 13] = [
         (Self::Rate, "rate", "Requests a second", ""),
         (Self::Time, "time", "Client time", "s"),
         (Self::Mean, "mean", "Mean response time", "ms"),
@@ -148,6 +151,7 @@ impl Measure {
         (Self::P99, "p99", "p99", "ms"),
         (Self::P999, "p99.9", "p99.9", "ms"),
         (Self::P9999, "p99.99", "p99.99", "ms"),
+        (Self::Whole, "whole", "Whole distribution", "ms"),
         (Self::Cpu, "cpu", "Server CPU a request", "µs"),
         (Self::Memory, "memory", "Server memory, peak", "bytes"),
         (Self::Failed, "failed", "Failed requests", ""),
@@ -171,9 +175,13 @@ impl Measure {
     /// The share of itself by which a value may be wrong, at most: quantiles come from buckets.
     fn error(self) -> f64 {
         match self {
-            Self::P50 | Self::P90 | Self::P95 | Self::P99 | Self::P999 | Self::P9999 => {
-                Meters::QUANTILE_ERROR
-            }
+            Self::P50
+            | Self::P90
+            | Self::P95
+            | Self::P99
+            | Self::P999
+            | Self::P9999
+            | Self::Whole => Meters::QUANTILE_ERROR,
             Self::Rate | Self::Time | Self::Mean | Self::Cpu | Self::Memory | Self::Failed => 0.0,
         }
     }
@@ -187,6 +195,7 @@ impl Measure {
             Self::P99 => Some(0.99),
             Self::P999 => Some(0.999),
             Self::P9999 => Some(0.9999),
+            Self::Whole => Some(0.99),
             Self::Mean => Some(1.0),
             Self::Rate | Self::Time | Self::Cpu | Self::Memory | Self::Failed => None,
         }
@@ -223,6 +232,7 @@ impl Measure {
     pub(crate) fn all_of(client: &Clients, server: Option<&Server>) -> Measures {
         let cpu = server.and_then(|server| server.cpu_seconds);
         let memory = server.and_then(|server| server.peak_memory_bytes);
+        let whole = client.distribution.as_ref().and_then(whole);
         let of = |measure| match measure {
             Self::Rate => client.mean_rate,
             Self::Time => Some(client.seconds),
@@ -233,6 +243,7 @@ impl Measure {
             Self::P99 => client.p99_ms,
             Self::P999 => client.p999_ms,
             Self::P9999 => client.p9999_ms,
+            Self::Whole => whole.map(|whole| whole.ms),
             Self::Cpu => cpu
                 .filter(|_| client.requests_sent > 0)
                 .map(|seconds| seconds / client.requests_sent as f64 * 1e6),
@@ -241,7 +252,11 @@ impl Measure {
         };
         let known = Self::ALL.into_iter().filter_map(|(measure, ..)| Some((measure, of(measure)?)));
         let bounds = Self::ALL.into_iter().map(|(measure, ..)| measure);
-        let bounds = bounds.filter(|measure| client.at_least.contains(measure.field()));
+        let is_bound = whole.is_some_and(|whole| whole.at_least);
+        let bounds = bounds.filter(|measure| match measure {
+            Self::Whole => is_bound,
+            measure => client.at_least.contains(measure.field()),
+        });
         let seconds = client.sending_seconds;
         let steps = client.steps.iter();
         let steps = steps.map(|step| (step.name.clone(), Measures::of_one_step(step, seconds)));
@@ -266,9 +281,22 @@ impl Measure {
             Self::P99 => "p99_ms",
             Self::P999 => "p999_ms",
             Self::P9999 => "p9999_ms",
-            Self::Rate | Self::Time | Self::Cpu | Self::Memory | Self::Failed => "",
+            Self::Whole | Self::Rate | Self::Time | Self::Cpu | Self::Memory | Self::Failed => "",
         }
     }
+}
+
+/// The geometric mean of the quantiles of some times; none of no times.
+fn whole(times: &Times) -> Option<Milliseconds> {
+    let shares = (1..20).map(|n| f64::from(n) * 0.05).chain([0.99]);
+    let quantiles: Option<Vec<Milliseconds>> = shares.map(|share| times.quantile(share)).collect();
+    let quantiles = quantiles?;
+    // A time below a nanosecond is none.
+    let logarithms: f64 = quantiles.iter().map(|it| it.ms.max(1e-6).ln()).sum();
+    Some(Milliseconds {
+        ms: (logarithms / quantiles.len() as f64).exp(),
+        at_least: quantiles.iter().any(|it| it.at_least),
+    })
 }
 
 impl fmt::Display for Measure {

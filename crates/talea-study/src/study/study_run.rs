@@ -199,6 +199,7 @@ impl<'a> StudyRun<'a> {
             timeout: self.design.timeout,
             seed: self.design.seed,
             samples: false,
+            threads: None,
             shard: Shard::ALL,
         }
     }

@@ -8,19 +8,20 @@ mod request;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use talea_load::scenario::Shard;
 use talea_load::{Rate, Target};
 use talea_parse::Syntax;
 
 use crate::check::Source;
 use crate::results::{ResultFile, Results};
-use talea_study::compare::Condition;
+use talea_study::compare::{Condition, Goal};
 use talea_study::study::{Case, KNOWN, LONG};
 
 use self::connection::{Connection, Tls};
-use self::quantity::{address, at_least_one, duration};
+use self::quantity::{address, at_least_one, duration, instant};
 #[cfg(target_os = "linux")]
 pub(crate) use self::regions::{
     ExpireArguments, InspectArguments, PostmortemArguments, RegionFamilies, RegionSource,
@@ -115,12 +116,15 @@ const LOAD: &str = "Make load on a service, and count every request and response
 #[derive(Debug, Args)]
 #[command(
     after_help = "Exit status: 0 nothing failed, 1 a request failed or --fail-if holds, 2 wrong usage or the \
-        target cannot be reached, 3 nothing failed but --fail-if is not decided, 130 stopped by a signal."
+        target cannot be reached, 3 nothing failed but --fail-if is not decided, 130 stopped by a signal.",
+    args_conflicts_with_subcommands = true,
+    subcommand_negates_reqs = true
 )]
 pub(crate) struct LoadArguments {
     /// The URL to request, or to which the scenario's paths are appended, such as
     /// http://127.0.0.1:4000/api/items
-    pub url: Target,
+    #[arg(required = true)]
+    pub url: Option<Target>,
     #[command(flatten)]
     pub requests: Requests,
     /// Number of clients that run at the same time; with --rate the maximum, 1000 by default
@@ -135,9 +139,14 @@ pub(crate) struct LoadArguments {
     /// How long to make load
     #[arg(long = "for", short = 'z', value_name = "TIME", value_parser = duration)]
     pub during: Option<Duration>,
-    /// Scenarios that begin each second, such as 200; or stages, such as 100:10s,200:10s
+    /// Scenarios that begin each second, such as 200; or stages, such as 100:10s,100-400:30s,400:10s, of which the
+    /// second one's rate changes evenly
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
+    /// Find the highest rate at which this holds, such as 'p99 < 50ms and failed < 1%': loads of the time --for (10
+    /// s), from --rate (10) on
+    #[arg(long, value_name = "CONDITIONS", conflicts_with_all = ["iterations", "total", "rounds", "samples", "live", "dry_run", "fail_if", "result"])]
+    pub find_limit: Option<Goal>,
     /// Begin scenarios at random times (a Poisson process) rather than evenly
     #[arg(long, requires = "rate")]
     pub poisson: bool,
@@ -169,6 +178,49 @@ pub(crate) struct LoadArguments {
     #[arg(long, conflicts_with_all = ["json", "live", "samples", "fail_if", "warm_up"])]
     pub dry_run: bool,
     /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Make one part of the load, such as 3/8, the third of eight: its share of clients, requests, arrivals and rows of
+    /// feeds; index/8 takes the number from $JOB_COMPLETION_INDEX
+    #[arg(long, value_name = "I/N", requires = "record", conflicts_with_all = ["rounds", "find_limit", "dry_run"])]
+    pub shard: Option<Shard>,
+    /// Begin at this time, such as 2026-01-31T12:00:00Z or seconds since 1970, together with other shards
+    #[arg(long, value_name = "TIME", value_parser = instant, conflicts_with_all = ["find_limit", "dry_run"])]
+    pub start_at: Option<SystemTime>,
+    /// Append the result to a file, as a line of JSON for `talea load merge`; - is standard output, without a summary
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["rounds", "find_limit", "dry_run", "json"])]
+    pub record: Option<PathBuf>,
+    /// Number of threads that clients run on [default: one for each 100 clients, up to the number of cores]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
+    pub threads: Option<u64>,
+    /// Commands for loads that were made before.
+    #[command(subcommand)]
+    pub then: Option<LoadCommand>,
+}
+
+/// Commands for loads that were made before.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LoadCommand {
+    /// Put the results of shards together
+    Merge(MergeArguments),
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit status: 0 nothing failed and no shard is missing, 1 a request failed, a shard is missing or was \
+                  stopped, or --fail-if holds, 2 a file cannot be read or the shards are of different loads, 3 nothing \
+                  failed but --fail-if is not decided."
+)]
+pub(crate) struct MergeArguments {
+    /// Files of --record, or logs that have such lines
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// Fail if this holds, as for `talea load`
+    #[arg(long, value_name = "CONDITION")]
+    pub fail_if: Vec<Condition>,
+    #[command(flatten)]
+    pub output: Output,
+    /// Print the whole result as JSON: counts, faults, distributions and each second
     #[arg(long)]
     pub json: bool,
 }

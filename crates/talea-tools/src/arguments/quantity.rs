@@ -1,7 +1,7 @@
 //! Numbers, times and addresses as arguments.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 #[cfg(target_os = "linux")]
 use talea_http::server::{Address, UnixAddress};
@@ -21,6 +21,16 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         Ok(duration) => Ok(duration),
         Err(error) => Err(format!("{error}; expected a duration such as 500ms, 30s or 2m")),
     }
+}
+
+/// A time: RFC 3339, or seconds since 1970.
+pub(super) fn instant(text: &str) -> Result<SystemTime, String> {
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.into()));
+    }
+    humantime::parse_rfc3339_weak(text).map_err(|error| {
+        format!("{error}; expected a time such as 2026-01-31T12:00:00Z, or seconds since 1970")
+    })
 }
 
 /// An address to listen on. `:9465` is each address of the machine; of a name an address of IPv4 is preferred.

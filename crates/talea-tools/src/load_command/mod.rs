@@ -1,10 +1,12 @@
 //! `talea load`: checks, runs, prints.
 
+mod find_limit;
+mod merge;
 mod rounds;
+mod shard;
 
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use talea_load::samples::SamplesFile;
@@ -13,7 +15,7 @@ use talea_load::stop::Stop;
 use talea_load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window};
 
 use self::rounds::Rounds;
-use crate::arguments::LoadArguments;
+use crate::arguments::{LoadArguments, LoadCommand};
 use crate::ending::Ending;
 use crate::live_page::LivePage;
 use crate::results::Results;
@@ -26,12 +28,18 @@ use talea_view::screen::{self, note};
 /// Runs the load and prints its summary to standard output.
 /// Fails when it cannot begin: no scenario, too few descriptors, or nothing at the URL.
 pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<Ending> {
+    if let Some(LoadCommand::Merge(arguments)) = &arguments.then {
+        return merge::run(arguments);
+    }
     if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
         bail!("--fail-if {condition} needs something to compare with; give a limit with a unit");
     }
     let plan = plan(arguments)?;
     let steps: Vec<&str> = plan.scenario.steps.iter().map(|step| step.name.as_str()).collect();
     arguments.fail_if.iter().try_for_each(|condition| condition.ensure_is_about(&[], &steps))?;
+    if let Some(goal) = &arguments.find_limit {
+        goal.0.iter().try_for_each(|condition| condition.ensure_is_about(&[], &steps))?;
+    }
     arguments.output.prepare()?;
     let samples = arguments.samples.as_deref().map(SamplesFile::prepare).transpose()?;
     descriptors::ensure(plan.model.clients())?;
@@ -39,7 +47,7 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         reached = plan.target.clone().reached(arguments.connection.timeout) => reached,
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
-    let target = reached.map_err(|error| unreachable(&arguments.url, &error))?;
+    let target = reached.map_err(|error| unreachable(&plan.target, &error))?;
     let plan = Plan { target, ..plan };
     if arguments.dry_run {
         return dry_run(&plan, &mut stop).await;
@@ -50,6 +58,14 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
     let meters = Meters::new(plan.scenario.steps.len())?;
+    if let Some(goal) = &arguments.find_limit {
+        let ending = find_limit::run(arguments, goal, &plan, &meters, &stop).await;
+        talea_load::tear_down(&plan).await.map_err(Error::msg)?;
+        return ending;
+    }
+    if arguments.record.is_some() {
+        return shard::run(arguments, &plan, &meters, stop).await;
+    }
     let live = LivePage::start(arguments.live.live, "load")?;
     if let Some(watcher) = live.watcher() {
         let rounds = (0..arguments.rounds)
@@ -57,10 +73,8 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
             .collect();
         watcher.begin_run(&plan.target.to_string(), rounds, &meters);
     }
-    let warmed_up = match arguments.warm_up {
-        None => 0,
-        Some(time) => warm_up(&plan, time, &meters, &stop, arguments.output.quiet).await?,
-    };
+    let warmed_up = warmed_up(arguments, &plan, &meters, &stop).await?;
+    shard::wait_until(arguments.start_at, &mut stop).await;
     let (mut rounds, mut measures) = (Vec::new(), Vec::new());
     let mut kept = Vec::new();
     for round in 0..arguments.rounds {
@@ -142,17 +156,18 @@ async fn one(plan: &Plan, window: &Window, stop: &Stop, quiet: bool) -> Result<O
     outcome.map_err(|error| anyhow!(error))
 }
 
-async fn warm_up(
+/// Makes the load to warm up, if it is asked for: how many requests were sent.
+async fn warmed_up(
+    arguments: &LoadArguments,
     plan: &Plan,
-    time: Duration,
     meters: &Meters,
     stop: &Stop,
-    quiet: bool,
 ) -> Result<u64> {
+    let Some(time) = arguments.warm_up else { return Ok(0) };
     let model = plan.model.only_for(time);
     let plan = Plan { model, samples: false, seed: !plan.seed, ..plan.clone() };
-    let outcome = one(&plan, &meters.window(), stop, quiet).await.context("while warming up")?;
-    Ok(outcome.tally.sent)
+    let outcome = one(&plan, &meters.window(), stop, arguments.output.quiet).await;
+    Ok(outcome.context("while warming up")?.tally.sent)
 }
 
 fn print(arguments: &LoadArguments, rounds: &[Summary], measures: &[Measures]) -> Result<()> {
@@ -164,16 +179,19 @@ fn print(arguments: &LoadArguments, rounds: &[Summary], measures: &[Measures]) -
 
 fn plan(arguments: &LoadArguments) -> Result<Plan> {
     let protocol = arguments.connection.protocol();
-    let target = arguments.connection.tls.to(&arguments.url, protocol.alpn())?;
+    let url = arguments.url.as_ref().context("no URL")?;
+    let target = arguments.connection.tls.to(url, protocol.alpn())?;
+    let shard = arguments.shard.unwrap_or(Shard::ALL);
     Ok(Plan {
         target,
         scenario: Arc::new(arguments.requests.scenario()?),
-        model: model(arguments)?,
+        model: model(arguments)?.of_shard(shard).map_err(Error::msg)?,
         protocol,
         timeout: arguments.connection.timeout,
         seed: arguments.seed,
         samples: arguments.samples.is_some(),
-        shard: Shard::ALL,
+        threads: arguments.threads,
+        shard,
     })
 }
 
@@ -182,9 +200,12 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
     if arguments.dry_run {
         return Ok(Model::Closed { clients: 1, until: Until::Iterations(1) });
     }
+    if arguments.find_limit.is_some() {
+        return find_limit::model(arguments, None);
+    }
     if let Some(rate) = &arguments.rate {
         let stages = rate.stages(time).map_err(|error| anyhow!(error))?;
-        let arrivals = Arrivals { stages, poisson: arguments.poisson };
+        let arrivals = Arrivals { stages, poisson: arguments.poisson, shard: Shard::ALL };
         return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(MAX_CONCURRENT) });
     }
     let clients =

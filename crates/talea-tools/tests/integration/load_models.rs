@@ -331,3 +331,45 @@ fn samples_are_as_many_as_requests() {
     let nowhere = ["-c", "1", "-m", "1", "--samples", "/nowhere/samples.csv"];
     assert_ends(&hello.load(&nowhere), 2, &["/nowhere/samples.csv"]);
 }
+
+#[test]
+fn a_rate_that_changes_evenly_has_as_many_arrivals_as_its_mean_rate() {
+    let hello = Hello::new(None);
+    let summary = hello.loaded(&["--rate", "0-400:1s,400-0:500ms"]);
+    assert_eq!(summary["requests_sent"], 300);
+    assert_eq!(
+        summary["model"],
+        "arrivals: 0 to 400 a second for 1.00 s, then 400 to 0 a second for 0.500 s"
+    );
+}
+
+#[test]
+fn the_highest_rate_at_which_conditions_hold_is_found_with_how_often_they_held() {
+    let hello = Hello::new(None);
+    let goal = "rate < 120 and failed < 1%";
+    let output = hello.load(&["--find-limit", goal, "--rate", "50", "--for", "250ms"]);
+    assert_ends(&output, 0, &["50.0 a second: holds", "rate < 120: found"]);
+    let found = summary(&output);
+    let [holds, fails] = ["holds", "fails"].map(|name| found[name].as_f64().unwrap());
+    // A busy machine may make fewer requests than are due; at most one more than the rate, in so short a time.
+    assert!(holds >= 100.0 && fails > 115.0 && fails / holds <= 1.05, "{found}");
+    let probes = found["probes"].as_array().unwrap();
+    let at = |rate| probes.iter().filter(move |probe| probe["rate"] == rate);
+    let missed = |probe: &&Value| !probe["missed"].as_array().unwrap().is_empty();
+    assert_eq!(at(holds).filter(missed).count(), 0, "{found}");
+    assert!(at(holds).count() >= 3 && at(fails).filter(missed).count() >= 2, "{found}");
+}
+
+#[test]
+fn a_service_that_never_does_well_has_no_limit_to_be_found() {
+    let server = Server::start(None, async |_| {
+        let mut answer = text("");
+        *answer.status_mut() = hyper::StatusCode::INTERNAL_SERVER_ERROR;
+        answer
+    });
+    let url = format!("http://{}/", server.address);
+    let arguments = ["--find-limit", "failed < 1%", "--for", "20ms", "--quiet"];
+    let output = talea([&["load", &url], &arguments[..]].concat());
+    assert_eq!(assert_ends(&output, 1, &[]), "");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("no rate was found"), "{output:?}");
+}

@@ -21,6 +21,7 @@ mod load_models;
 mod load_output;
 mod load_queues;
 mod load_scenarios;
+mod load_shards;
 mod load_without_answer;
 #[cfg(target_os = "linux")]
 mod serve_answers;
