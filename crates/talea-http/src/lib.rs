@@ -46,6 +46,7 @@
 //! | hyper, or any tower service | [`Endpoints::layer`] | none |
 //! | tonic, or any gRPC service or client | [`grpc::Layer`] | none; a client's, one |
 //! | outgoing requests of hyper-util, reqwest or tower | [`client::Layer`] | none |
+//! | any of them, with an OpenAPI document | [`OpenApi`] | none |
 //! | actix-web | [`actix::Meter`] | none; two for a request's body |
 //! | any other server | [`ManualExchange`] | none |
 //!
@@ -72,6 +73,7 @@
 //! | `client` | no | [`client`]: the layer for outgoing requests |
 //! | `reqwest` | no | the same, with the middleware for reqwest |
 //! | `grpc` | no | [`grpc`]: the layer for gRPC servers and clients, with prost |
+//! | `openapi` | no | [`OpenApi`]: endpoints from a document |
 //! | `gzip` | no | scrapes compressed by gzip |
 //! | `zstd` | no | scrapes compressed by zstd; needs a C compiler |
 //! | `server` | yes | [`MetricsServer`] and [`server`], on axum and hyper |
@@ -100,12 +102,14 @@ mod labels;
 mod layer;
 #[cfg(feature = "server")]
 mod metrics_server;
+#[cfg(feature = "openapi")]
+mod openapi;
 mod opts;
 #[cfg_attr(not(all(feature = "grpc", feature = "reqwest")), allow(dead_code, unreachable_pub))]
 mod request;
 #[cfg(feature = "server")]
 pub mod server;
-#[cfg(feature = "actix")]
+#[cfg(any(feature = "actix", feature = "openapi"))]
 mod templates;
 pub mod turns;
 
@@ -120,6 +124,8 @@ pub use labels::status::StatusLabel;
 pub use layer::{EndpointLayer, MeteredFuture, MeteredService};
 #[cfg(feature = "server")]
 pub use metrics_server::{MetricsServer, MetricsServerBuilder, ServeError, serve};
+#[cfg(feature = "openapi")]
+pub use openapi::{OpenApi, OpenApiError};
 pub use opts::Opts;
 pub use request::bodies::{RequestBody, ResponseBody};
 pub use request::manual::ManualExchange;
@@ -139,6 +145,7 @@ struct Readme;
 /// The examples in the book compile.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/how-to/http.md")]
+#[doc = include_str!("../../../docs/how-to/frameworks.md")]
 #[doc = include_str!("../../../docs/first-steps/axum.md")]
 #[doc = include_str!("../../../docs/first-steps/rust.md")]
 struct Book;

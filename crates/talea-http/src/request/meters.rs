@@ -75,7 +75,7 @@ impl EndpointMeters {
         }
     }
 
-    #[cfg(all(test, feature = "actix"))]
+    #[cfg(all(test, any(feature = "actix", feature = "openapi")))]
     pub(crate) fn labels(&self) -> (Methods, &'static str) {
         (self.labels.methods, self.labels.route)
     }

@@ -11,6 +11,7 @@ mod grpc;
 mod http1;
 mod metrics_server;
 mod mirror;
+mod openapi;
 mod options;
 mod outcomes;
 mod page_size;
