@@ -54,7 +54,7 @@ class Program {
 }
 
 /** The answer to a request: its status, headers and body. */
-function get(port, target, { method = 'GET', agent, headers } = {}) {
+function get(port, target, { method = 'GET', agent, headers, timeout = GIVE_UP } = {}) {
   return new Promise((resolve, reject) => {
     const request = http.request({ port, path: target, method, agent, headers }, (response) => {
       const pieces = [];
@@ -65,6 +65,7 @@ function get(port, target, { method = 'GET', agent, headers } = {}) {
       response.on('error', reject);
     });
     request.on('error', reject);
+    request.setTimeout(timeout, () => request.destroy(new Error('no response')));
     request.end();
   });
 }
