@@ -474,3 +474,19 @@ test('one service is seen alone, with its requests, its health, its changes and 
   await settle();
   expect([service.live.all.count, service.shownNames().size]).toEqual([0, 0]);
 });
+
+test('the only service of an agent is seen by its name too, though no series names it', async () => {
+  const processes = [{ region: 'shop', pid: 1, started: NOW, alive: true, died: null }];
+  const seen = (): Point => ({ ...point(0, 5), h: { open_fds: 4 } });
+  answers.push(...Array.from({ length: 3 }, () => () => ({ points: [seen()] })));
+  const service = start();
+  Events.last.send('hello', hello('one', 0, { processes, regionLabel: null }));
+  await settle();
+  service.show({ ...START, service: 'shop' });
+  await settle();
+  expect([service.live.all.count, service.live.bins[0]?.health['open_fds']]).toEqual([5, 4]);
+  expect([service.shownNames().size, service.isOf('GET /a', 'shop'), service.region()]).toEqual([1, true, {}]);
+  service.show({ ...START, service: 'gone' });
+  await settle();
+  expect([service.live.all.count, service.shownNames().size]).toEqual([0, 0]);
+});

@@ -127,7 +127,7 @@ export class Service {
   /** The endpoints of what is seen, by their numbers. */
   shownNames(): ReadonlyMap<number, Name> {
     const { only } = this;
-    return only === null ? this.names : new Map([...this.names].filter(([, { service }]) => service === only));
+    return only === null ? this.names : new Map([...this.names].filter(([, name]) => this.has(only, name)));
   }
 
   /** The changes that had begun in the time that is seen, and last until now. */
@@ -147,18 +147,32 @@ export class Service {
 
   /** Whether an endpoint is one of a service. */
   isOf(endpoint: string, service: string): boolean {
-    for (const it of this.names.values()) if (it.name === endpoint) return it.service === service;
+    for (const it of this.names.values()) if (it.name === endpoint) return this.has(service, it);
     return false;
+  }
+
+  /** The field of a request for the service that alone is seen. Series of an agent with one region do not name it. */
+  region(): { region?: string } {
+    return this.only !== null && this.hello?.regionLabel ? { region: this.only } : {};
+  }
+
+  /** Whether an endpoint is one of a service: that of a page with one service does not name it. */
+  private has(service: string, name: Name | undefined): boolean {
+    return name !== undefined && (name.service === service || (name.service === '' && this.isAlone(service)));
+  }
+
+  private isAlone(service: string): boolean {
+    const all = this.services();
+    return all.length === 1 && all[0] === service;
   }
 
   /** A point with what it has of the service that is seen. */
   private narrowed(point: Point): Point {
     const { only } = this;
     if (only === null) return point;
-    const e = point.e.filter(([id]) => this.names.get(id)?.service === only);
-    const isAlone = !point.hr && this.services().join() === only;
+    const e = point.e.filter(([id]) => this.has(only, this.names.get(id)));
     const { c: _, ...rest } = point;
-    return { ...rest, e, h: point.hr?.[only] ?? (isAlone ? point.h : {}) ?? {} };
+    return { ...rest, e, h: point.hr?.[only] ?? (!point.hr && this.isAlone(only) ? point.h : {}) ?? {} };
   }
 
   shown({ span }: Address): Timeline {

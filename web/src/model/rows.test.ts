@@ -107,3 +107,22 @@ test('the latest requests are of ten seconds, and of a rare endpoint as many as 
   const wide = Timeline.of([first!, { ...first!, t: 200_000, s: 180 }], 180);
   expect(latestOf(wide).get(0)!.count).toBe(14);
 });
+
+test('errors are those of the latest requests: a mean of minutes would hide them', () => {
+  const points = Array.from({ length: 300 }, (_, at) => ({
+    t: (at + 1) * 1000,
+    s: 1,
+    u: 0,
+    n: 1,
+    e: [
+      [0, 10, 1, null, { '2xx': 10 }, [0, 10], {}],
+      [1, 10, 1, null, at < 290 ? { '2xx': 10 } : { '5xx': 10 }, [0, 10], {}],
+    ] as Endpoint[],
+  }));
+  const all = rows(Timeline.of(points, 0), names);
+  expect(all.slice(0, 2).map(({ latest, sum }) => [latest.errors(), sum.errors()! < 0.04])).toEqual([
+    [0, true],
+    [1, true],
+  ]);
+  expect(sorted(all, 'errors', true, buckets)[0]!.id).toBe(1);
+});

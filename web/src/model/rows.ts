@@ -90,7 +90,7 @@ export function sorted(rows: readonly Row[], column: Column, isDescending: boole
   const quantile = (at: number) => (row: Row) => drawn(row.latest.quantiles(buckets)[at] ?? null);
   const values: Record<Exclude<Column, 'name'>, (row: Row) => number | null> = {
     rate: (row) => row.rate,
-    errors: (row) => row.sum.errors(),
+    errors: (row) => row.latest.errors(),
     p50: quantile(0),
     p99: quantile(2),
     inflight: (row) => row.inFlight,

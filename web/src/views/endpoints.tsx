@@ -101,7 +101,7 @@ const HEADINGS: Record<Column, string> = {
 const MEANINGS: Partial<Record<Column, string>> = {
   p50: 'The latest 10 seconds, or 20 requests',
   p99: 'The latest 10 seconds, or 20 requests; the line is of the time that is seen',
-  errors: 'Responses with a status of 500 or more, in the time that is seen',
+  errors: 'Responses with a status of 500 or more, of the latest; the line and the statuses are of the time that is seen',
   rate: 'The mean of the time that is seen',
 };
 /** The columns with a line of the time that is seen. */
@@ -229,7 +229,8 @@ const Table = memo(({ page, address, isNarrow, timeline, all, trends }: TablePro
               const before = kept.current!.rows.get(row.id);
               if (before && !seen.has(String(row.id)) && at % TURNS !== turn) return before;
               const [p50, , p99] = row.latest.quantiles(service.buckets);
-              const errors = row.sum.errors();
+              const errors = row.latest.errors();
+              const hadErrors = row.sum.errorCount() > 0;
               const made = (
                 <RowOf
                   key={row.id}
@@ -243,12 +244,12 @@ const Table = memo(({ page, address, isNarrow, timeline, all, trends }: TablePro
                   rate={row.rate === null ? NONE : rate(row.rate)}
                   errors={share(errors)}
                   wrong={errors ?? 0}
-                  statuses={errors ? wrongStatuses(row.sum) : ''}
+                  statuses={hadErrors ? wrongStatuses(row.sum) : ''}
                   p50={quantile(p50)}
                   p99={quantile(p99)}
                   inflight={level(row.inFlight)}
                   p99Line={trends.p99(row.id)}
-                  errorsLine={errors ? trends.errors(row.id) : ''}
+                  errorsLine={hadErrors ? trends.errors(row.id) : ''}
                   rateLine={trends.rate(row.id)}
                 />
               );

@@ -20,8 +20,7 @@ export function Exemplars({
   endpoint?: string;
 }) {
   const { hello } = page.service;
-  const only = page.address.service;
-  const fields = new URLSearchParams({ family, ...(endpoint && { endpoint }), ...(only !== null && { region: only }) });
+  const fields = new URLSearchParams({ family, ...(endpoint && { endpoint }), ...page.service.region() });
   for (const [label, value] of labels) fields.append(`label.${label}`, value);
   const all = useLoaded<{ exemplars: Exemplar[] }>(page, `live/exemplars?${fields}`)?.exemplars ?? [];
   if (all.length === 0) return null;

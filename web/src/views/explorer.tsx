@@ -9,8 +9,7 @@ import { useLoaded } from './load.ts';
 
 /** All families, or those of the service that alone is seen. */
 export function useFamilies(page: Page): Family[] | null {
-  const { service } = page.address;
-  const fields = new URLSearchParams(service === null ? {} : { region: service });
+  const fields = new URLSearchParams(page.service.region());
   return useLoaded<{ families: Family[] }>(page, `live/families?${fields}`)?.families ?? null;
 }
 

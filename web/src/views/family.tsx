@@ -35,14 +35,14 @@ function useSeries(page: Page, name: string): { table: SeriesTable | null; troub
   const { address, service } = page;
   const span = address.span;
   const isLive = span === null && service.connection === 'live';
-  const only = address.service;
+  const { region } = service.region();
   const run = service.hello?.run;
   useEffect(() => {
     if (!run) return undefined;
     let events: EventSource | null = null;
     let table: SeriesTable | null = null;
     let isOver = false;
-    const selected = { family: name, ...(only !== null && { region: only }) };
+    const selected = { family: name, ...(region !== undefined && { region }) };
     const early: SeriesValues[] = [];
     const tell = (trouble: string | null = null): void => {
       if (!isOver) setState((state) => ({ table: table ?? state.table, trouble, version: state.version + 1 }));
@@ -77,7 +77,7 @@ function useSeries(page: Page, name: string): { table: SeriesTable | null; troub
       isOver = true;
       events?.close();
     };
-  }, [name, only, run, isLive, address.range, span?.from, span?.to]);
+  }, [name, region, run, isLive, address.range, span?.from, span?.to]);
   return state;
 }
 
@@ -88,7 +88,8 @@ export function FamilyView({ page, name, family }: { page: Page; name: string; f
   const found = table?.matching(address.labels) ?? [];
   const unit = table?.isRate ? null : unitOf(name);
   const { regionLabel } = page.service.hello ?? {};
-  const ofService: Labels = regionLabel && address.service !== null ? [[regionLabel, address.service]] : [];
+  const { region } = page.service.region();
+  const ofService: Labels = regionLabel && region !== undefined ? [[regionLabel, region]] : [];
   const promql = queries(name, kind, [...ofService, ...address.labels], family?.native);
   const around = surroundings(page);
   const choose = (label: string, value: string | null): void => {

@@ -19,10 +19,10 @@ const EVERY = 2000;
 function useObserved(page: Page, name: string): Timeline | null {
   const [state, setState] = useState<{ timeline: Timeline | null; version: number }>({ timeline: null, version: 0 });
   const { address, service } = page;
-  const { span, range, labels, service: only } = address;
+  const { span, range, labels } = address;
   const run = service.hello?.run;
   const isLive = span === null && service.connection === 'live';
-  const selected = new URLSearchParams({ family: name, ...(only !== null && { region: only }) });
+  const selected = new URLSearchParams({ family: name, ...service.region() });
   for (const [label, value] of labels) selected.append(`label.${label}`, value);
   useEffect(() => {
     if (!run) return undefined;

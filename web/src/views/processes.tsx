@@ -51,7 +51,7 @@ export function Processes({ page }: { page: Page }) {
                 <RowOf
                   key={`${process.region} ${process.pid} ${process.started}`}
                   process={process}
-                  link={page.link({ service: process.region })}
+                  link={service.services().length > 1 ? page.link({ service: process.region }) : undefined}
                   now={service.now()}
                 />
               ))}
@@ -124,7 +124,7 @@ function RowOf({
 }: {
   process: Process;
   /** To its service alone. */
-  link: string;
+  link: string | undefined;
   now: number;
 }) {
   const lived = started === null ? null : ((alive ? now : (died ?? now)) - started) / 1000;
@@ -137,7 +137,7 @@ function RowOf({
         </span>
         {reason && <span class="unit">{printable(reason)}</span>}
       </td>
-      <td>{region ? <a href={link}>{printable(region)}</a> : '–'}</td>
+      <td>{link ? <a href={link}>{printable(region)}</a> : printable(region) || '–'}</td>
       <td>{started === null ? '–' : moment(started)}</td>
       <td>{died === null ? '–' : moment(died)}</td>
       <td>{lived === null ? '–' : duration(lived)}</td>

@@ -55,7 +55,7 @@ export function Services({ page, timeline }: { page: Page; timeline: Timeline })
                   {changes > 0 && <span class="changed">{changes} changed</span>}
                 </th>
                 <td>{timeline.seconds > 0 ? rate(sum.count / timeline.seconds) : NONE}</td>
-                <td class={(sum.errors() ?? 0) >= 0.05 ? 'wrong' : ''}>{share(sum.errors())}</td>
+                <td class={(latest.errors() ?? 0) >= 0.05 ? 'wrong' : ''}>{share(latest.errors())}</td>
                 <td>{quantile(latest.quantiles(page.service.buckets)[2])}</td>
                 <td>{level(processes)}</td>
                 <td>{memory === null ? NONE : bytes(memory)}</td>
