@@ -57,7 +57,7 @@ fn a_service_is_inspected_while_it_runs_is_stopped_and_is_dead() {
         all[0]["alive"].as_bool().unwrap()
     };
     assert!(process(&running));
-    assert_eq!(running["region"]["layout_version"], 13);
+    assert_eq!(running["region"]["layout_version"], 14);
     assert_eq!(running["region"]["bytes"], region.metadata().unwrap().len());
 
     // A series of its own scrape is here too, and has the same type.
@@ -143,7 +143,7 @@ fn a_person_reads_tables() {
     let pid = service.pid().to_string();
     let of_all = [
         &path,
-        "layout 13",
+        "layout 14",
         "single cells",
         "alive",
         "adds",

@@ -67,7 +67,7 @@ impl RegionFolder {
             ("empty", "shorter than a region"),
             ("foreign", "does not begin as a region does"),
             ("truncated", "its file has 1048576"),
-            ("version", "layout is version 4, where 13 was expected"),
+            ("version", "layout is version 4, where 14 was expected"),
             ("boot", "before the machine was last started"),
             ("limits", "a limit of 18446744073709551615 series"),
             ("marks", "planes are in use"),
