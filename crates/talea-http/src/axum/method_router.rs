@@ -38,6 +38,26 @@ pub struct MethodRouter<S = (), E = Infallible> {
     pub(super) build: Build<S, E>,
 }
 
+/// The methods that [`Router::route`](super::Router::route) takes: a [`MethodRouter`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` declares no endpoint, so `talea_http::axum::Router` cannot meter it",
+    label = "made by a function of axum's own",
+    note = "write `use talea_http::axum::get;` in place of `use axum::routing::get;`, as for `post`, `any`, \
+            `on` and the others",
+    note = "to keep axum's router and its functions, write `talea_http::axum::meter(app, &registry)?`"
+)]
+pub trait RouteMethods<S> {
+    /// The methods.
+    #[doc(hidden)]
+    fn methods(self) -> MethodRouter<S>;
+}
+
+impl<S> RouteMethods<S> for MethodRouter<S> {
+    fn methods(self) -> MethodRouter<S> {
+        self
+    }
+}
+
 /// Builds axum's router once the declaration is complete, since only the outermost parts are
 /// metered.
 type Build<S, E> = Arc<dyn Fn(MeteredParts<'_>) -> routing::MethodRouter<S, E> + Send + Sync>;

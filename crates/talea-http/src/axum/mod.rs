@@ -17,8 +17,8 @@ mod shared_layer;
 
 pub use existing::{meter, meter_by};
 pub use method_router::{
-    MethodRouter, any, any_service, connect, connect_service, delete, delete_service, get,
-    get_service, head, head_service, on, on_service, options, options_service, patch,
+    MethodRouter, RouteMethods, any, any_service, connect, connect_service, delete, delete_service,
+    get, get_service, head, head_service, on, on_service, options, options_service, patch,
     patch_service, post, post_service, put, put_service, trace, trace_service,
 };
 pub use router::Router;

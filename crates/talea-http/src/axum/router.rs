@@ -25,7 +25,7 @@ use tower_service::Service;
 use super::declared_endpoint::{MeteredParts, RouteEndpoints};
 use super::declared_router::{DeclaredFallback, DeclaredRoute, add_layer, unchecked};
 use super::handler::add;
-use super::method_router::MethodRouter;
+use super::method_router::{MethodRouter, RouteMethods};
 use super::panic_watch::PanicWatch;
 use super::shared_layer::is_shared;
 use crate::endpoints::Endpoints;
@@ -126,12 +126,20 @@ where
     /// Adds a route. Its template, such as `/api/items/{id}`, becomes the label as it is. A
     /// response to a method that it does not declare is 405, with the declared methods.
     ///
+    /// The functions of axum's own declare no endpoint, and are not taken:
+    ///
+    /// ```compile_fail,E0277
+    /// use axum::routing::get; // in place of talea_http::axum::get
+    ///
+    /// let router = talea_http::axum::Router::<()>::new().route("/", get(async || "hello"));
+    /// ```
+    ///
     /// # Panics
     ///
     /// axum does not take the template, or a method of it is declared already.
     #[track_caller]
-    pub fn route(mut self, path: &str, methods: MethodRouter<S>) -> Self {
-        let MethodRouter { plain, mut endpoints, build: methods } = methods;
+    pub fn route(mut self, path: &str, methods: impl RouteMethods<S>) -> Self {
+        let MethodRouter { plain, mut endpoints, build: methods } = methods.methods();
         self.plain = self.plain.route(path, plain);
         endpoints.rest();
         let template = path.to_owned();
