@@ -4,7 +4,7 @@
 
 const assert = require('node:assert');
 const { spawn, spawnSync } = require('node:child_process');
-const { mkdtempSync, realpathSync, rmSync, writeFileSync } = require('node:fs');
+const { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { after, before, test } = require('node:test');
@@ -17,7 +17,8 @@ const { devDependencies } = require('../package.json');
 const folder = mkdtempSync(path.join(realpathSync(tmpdir()), 'talea-node-packed-'));
 
 /** The environment of somebody who has no Rust, and no addon but the package's. */
-const env = { ...process.env, PATH: [path.dirname(process.execPath), '/usr/bin', '/bin'].join(':') };
+const withoutRust = process.env.PATH.split(':').filter((one) => !existsSync(path.join(one, 'cargo')));
+const env = { ...process.env, PATH: withoutRust.join(':') };
 delete env.TALEA_ADDON;
 
 function run(command, args, cwd = folder) {
