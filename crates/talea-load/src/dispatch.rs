@@ -85,7 +85,8 @@ impl Dispatch {
             }
             match left.checked_sub(AHEAD) {
                 Some(sleep) if !sleep.is_zero() => std::thread::sleep(sleep.min(STOP_CHECK_EVERY)),
-                _ => std::hint::spin_loop(),
+                // Clients that share the core go first.
+                _ => std::thread::yield_now(),
             }
         }
     }
