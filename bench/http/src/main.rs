@@ -1,14 +1,15 @@
 //! The cost of making load: `talea load` beside wrk, on the service that studies of metering load too.
 //!
 //! `talea-hello` (`hello/`) is the service. `turns.rs` lets generators take turns, `measurement.rs`
-//! makes one measurement, `accounting.rs` reads CPU times, `comparison.rs` and `memory.rs` are the two
-//! experiments.
+//! makes one measurement, `accounting.rs` reads CPU times, `comparison.rs`, `memory.rs` and `lateness.rs` are
+//! the experiments.
 
 mod accounting;
 mod arguments;
 mod comparison;
 mod cores;
 mod generator;
+mod lateness;
 mod load_report;
 mod measurement;
 mod memory;
@@ -43,7 +44,7 @@ async fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { rounds, seconds, .. } = *arguments;
     let load = Load { connections: 0, seconds, cores: cores::pair()? };
     let mut all = Vec::new();
-    for connections in [50, 500] {
+    for connections in [1, 50, 500] {
         let comparison = Comparison::measure(Load { connections, ..load }, rounds).await?;
         report::print(&comparison);
         all.push(comparison);
@@ -53,5 +54,7 @@ async fn run(arguments: &Arguments) -> Result<()> {
         many => memory::measure(many, load).await?,
     };
     report::print_memory(&memory);
-    report::write(&arguments.results, &all, &memory)
+    let lateness = lateness::measure(seconds, load.cores).await?;
+    report::print_lateness(&lateness);
+    report::write(&arguments.results, &all, &memory, &lateness)
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use talea_statistics::{Ratio, mean, median};
 
 use crate::comparison::{self, BUDGET, Comparison, GENERATORS, TALEA};
+use crate::lateness::{self, Lateness};
 use crate::measurement::{CALM, Measurement};
 use crate::memory::MemoryRow;
 use crate::turns::Rounds;
@@ -89,14 +90,31 @@ pub(crate) fn print_memory(memory: &[MemoryRow]) {
     println!("{table}");
 }
 
+pub(crate) fn print_lateness(all: &[Lateness]) {
+    let mut table = table(&["arrivals a second", "late p50, µs", "p99"]);
+    for Lateness { rate, p50, p99 } in all {
+        table.add_row([rate.to_string(), format!("{p50:.0}"), format!("{p99:.0}")]);
+    }
+    println!("{table}");
+    println!("The budget is {} µs at p99 where a core is idle.", lateness::BUDGET);
+}
+
 /// Writes the file. Each row has a line, so that files can be compared by eye.
-pub(crate) fn write(path: &Path, all: &[Comparison], memory: &[MemoryRow]) -> Result<()> {
+pub(crate) fn write(
+    path: &Path,
+    all: &[Comparison],
+    memory: &[MemoryRow],
+    lateness: &[Lateness],
+) -> Result<()> {
     let context = || format!("writing {}", path.display());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(context)?;
     }
     let (rows, memory) = (lines(all.iter().flat_map(rows))?, lines(memory)?);
-    let text = format!("{{\n\"rows\": [\n{rows}\n],\n\"memory\": [\n{memory}\n]\n}}\n");
+    let lateness = lines(lateness)?;
+    let text = format!(
+        "{{\n\"rows\": [\n{rows}\n],\n\"memory\": [\n{memory}\n],\n\"lateness\": [\n{lateness}\n]\n}}\n"
+    );
     fs::write(path, text).with_context(context)?;
     eprintln!("written to {}", path.display());
     Ok(())

@@ -75,7 +75,7 @@ pub struct Milliseconds {
 
 impl Times {
     /// Times that are all known.
-    pub(crate) fn all_known(times: &HistogramSnapshot) -> Self {
+    pub fn all_known(times: &HistogramSnapshot) -> Self {
         Self { censored: times.diff(times), known: times.clone() }
     }
 

@@ -340,4 +340,22 @@ mod tests {
         }
         assert!("p98".parse::<Measure>().unwrap_err().contains("p99.9"));
     }
+
+    #[test]
+    fn a_shift_of_all_times_is_the_ratio_of_the_whole_distributions() {
+        let whole_of = |shift: f64| {
+            let registry = talea::Registry::for_test().unwrap();
+            let opts =
+                talea::Opts::new("x_seconds", "x").bucketing(talea::Bucketing::Native).schema(5);
+            let histogram: talea::Histogram<talea::Seconds> = registry.register(opts).unwrap();
+            for micros in 1..=1_000u64 {
+                let seconds = (micros * micros) as f64 * 1e-6 * shift;
+                histogram.observe(std::time::Duration::from_secs_f64(seconds));
+            }
+            let known = registry.snapshot().histogram("x_seconds", &[]).unwrap();
+            whole(&Times::all_known(&known)).unwrap().ms
+        };
+        let ratio = whole_of(1.3) / whole_of(1.0);
+        assert!((ratio / 1.3 - 1.0).abs() < Meters::QUANTILE_ERROR, "{ratio}");
+    }
 }
