@@ -2,10 +2,12 @@
 //! process of its own, for its allocator.
 
 use std::convert::Infallible;
-use std::future::{Ready, ready};
+use std::future::{Ready, poll_fn, ready};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
+use actix_web::body::MessageBody;
+use actix_web::test as actix_test;
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::handler::Handler;
@@ -17,6 +19,7 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper::{Method, Response, Version};
 use talea::Registry;
 use talea_http::Convention::{self, Caddy, OpenTelemetry, Prometheus, Servant};
+use talea_http::actix::Meter;
 use talea_http::axum::{Layer, Router, get, meter_by, post};
 use talea_http::client::Servers;
 use talea_http::grpc::{self, MethodType, Services};
@@ -294,6 +297,42 @@ async fn calls<B: HttpBody>(
 type Trailers = Ready<Option<Result<HeaderMap, Infallible>>>;
 
 const GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+
+/// The allocations of each request to an application of actix-web, to the end of the response.
+macro_rules! allocations_of_actix {
+    ($app:expr) => {{
+        let app = actix_test::init_service($app).await;
+        let mut spent = Vec::new();
+        for _ in 0..TIMES {
+            let mut request = actix_test::TestRequest::get().uri("/items/7").to_request();
+            // As actix's server makes a request that has no body.
+            drop(request.take_payload());
+            let before = thread_stats();
+            let response = actix_test::call_service(&app, request).await;
+            let mut body = pin!(response.into_body());
+            while poll_fn(|cx| body.as_mut().poll_next(cx)).await.is_some() {}
+            let since = thread_stats().since(before);
+            spent.push(since.allocs + since.reallocs);
+        }
+        // The first requests fill the pools of actix.
+        spent[spent.len() / 2..].iter().sum::<u64>()
+    }};
+}
+
+#[test]
+fn a_request_to_actix_allocates_nothing() {
+    let app =
+        || actix_web::App::new().route("/items/{id}", actix_web::web::get().to(async || "an item"));
+    actix_web::rt::System::new().block_on(async {
+        let bare = allocations_of_actix!(app());
+        for convention in CONVENTIONS {
+            let meter =
+                Meter::by(&endpoints(convention)).routes(&[("GET", "/items/{id}")]).unwrap();
+            let metered = allocations_of_actix!(app().wrap(meter));
+            assert_eq!(metered, bare, "{convention:?}");
+        }
+    });
+}
 
 #[test]
 fn an_outgoing_request_allocates_nothing() {
