@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::support::calls::{fork, kill_child};
 use crate::support::process::arguments;
 use crate::support::region::{family, total};
-use crate::support::tmpfs::Shm;
+use crate::support::tmpfs::{self, Shm};
 use talea_region::{Cell, Config, FamilySpec, LentPlane, Number, Reader, Region, Storage};
 
 const PLANES: u64 = 3;
@@ -225,5 +225,36 @@ fn a_killed_borrower_loses_nothing_and_its_plane_is_lent_again() {
         let range = acknowledged..=acknowledged + kills;
         assert!(range.contains(&found), "{found}, where {range:?} was expected");
         assert_eq!(found, total(region, "killed"));
+    }
+}
+
+/// The count of lent planes, and the words of their owners (`layout.rs`).
+const COUNT: u64 = 1496;
+const OWNERS: u64 = 1728;
+
+#[test]
+fn damaged_words_of_lent_planes_crash_and_stop_nobody() {
+    for damage in [0, 1, 2, 4095, 1 << 12 | 1, u64::MAX, 1 << 63, 0x5555_5555_5555_5555] {
+        let shm = Shm::new("lent-damaged");
+        let path = shm.file();
+        let region = open(&path);
+        let cell = cell(region, "damaged");
+        let plane = region.lend_plane().unwrap();
+        add_plainly(&plane, cell, 5);
+        let file = std::fs::OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        for at in (0..256).map(|n| OWNERS + n * 8).chain([COUNT]) {
+            tmpfs::put(&file, at, damage);
+        }
+        cell.add(1);
+        // Words of 0 name no plane.
+        assert_eq!(cell.get(), if damage == 0 { 1 } else { 6 }, "{damage:#x}");
+        assert_eq!(total(region, "damaged"), cell.get(), "{damage:#x}");
+        if let Some(other) = region.lend_plane() {
+            add_plainly(&other, cell, 100);
+        }
+        drop(plane);
+        // It is refused, or read.
+        let _ = Reader::open(&path).map(|reader| reader.snapshot().map(drop));
+        let _ = Region::open(&path, config()).map(|opened| opened.region.lend_plane());
     }
 }
