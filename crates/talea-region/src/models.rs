@@ -591,6 +591,8 @@ fn threads_that_borrow_planes_at_once_lose_no_add() {
                 move || borrow_and_add(region, cell, 2),
             );
             assert_eq!(cell.get(), 3);
+            // Both gave back what they had.
+            assert!(region.lend_plane().is_some());
             borrow_and_add(region, cell, 4);
             assert_eq!(cell.get(), 7);
         });
