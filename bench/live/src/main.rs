@@ -154,7 +154,7 @@ impl Service {
 impl Agent {
     fn ask(&self, path: &str) -> Result<TcpStream> {
         let mut stream = TcpStream::connect(self.address)?;
-        write!(stream, "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
         Ok(stream)
     }
 
