@@ -15,6 +15,9 @@ use talea_view::printable;
 
 /// Families with more series are not recorded: their history would take the room of all others.
 const MOST_SERIES: u64 = 10_000;
+/// The most families of one reading that are named in the log.
+const MOST_LINES: usize = 5;
+
 /// More series are not recorded together, which bounds the memory that a reading takes.
 const MOST_TOGETHER: u64 = 50_000;
 /// After a reading it waits so many times as long as that took, so that it takes 2 % of a core at most.
@@ -168,11 +171,14 @@ impl Recorder {
         let known = &mut locked(&self.families).large;
         counts.retain(|key, _| !known.contains_key(key));
         let large = too_large(counts);
-        let has_large = !large.is_empty();
-        for (key, reason) in large {
-            log(&not_recorded(&key, &reason));
-            known.insert(key, (size, reason));
+        for (key, reason) in large.iter().take(MOST_LINES) {
+            log(&not_recorded(key, reason));
         }
+        if let Some(more @ 1..) = large.len().checked_sub(MOST_LINES) {
+            log(&format!("{more} more families are not recorded; the page names them"));
+        }
+        let has_large = !large.is_empty();
+        known.extend(large.into_iter().map(|(key, reason)| (key, (size, reason))));
         has_large
     }
 }
