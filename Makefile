@@ -152,6 +152,7 @@ test-long: test ## Run longer: more kills and series, ten minutes of everything 
 		$(CARGO) test --release --locked -p talea-tests \
 		-- check:: current:: dashboard:: first_event:: push:: push_to_collector::
 	$(MODELS) LOOM_MAX_PREEMPTIONS=3 $(MODEL_TEST)
+	NODES=all scripts/node
 	TALEA_WORKERS=20000 scripts/python -k replaced
 	scripts/python sdist
 	scripts/python wheels

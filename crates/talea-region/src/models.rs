@@ -563,10 +563,14 @@ fn segments_made_while_a_cpu_gets_its_plane_have_pages_there() {
 }
 
 /// Runs a model with a striped family of a region with this number of planes to lend.
-fn check_lending(planes: u64, model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
+fn check_lending(
+    planes: u64,
+    preemptions: usize,
+    model: impl Fn(&'static Region, Family) + Send + Sync + 'static,
+) {
     let spec = FamilySpec { storage: Storage::Striped, ..FamilySpec::default() };
     let config = Config { series: 4, planes: 1, lent_planes: planes, ..Config::with_len(LEN) };
-    check_with(config, Some(2), spec, model);
+    check_with(config, Some(preemptions), spec, model);
 }
 
 /// Borrows a plane if one is left, adds to a cell as its only writer, and gives it back.
@@ -584,7 +588,7 @@ fn borrow_and_add(region: &'static Region, cell: Cell, n: u64) {
 #[test]
 fn threads_that_borrow_planes_at_once_lose_no_add() {
     for planes in [1, 2] {
-        check_lending(planes, |region, family| {
+        check_lending(planes, 3, |region, family| {
             let cell = family.permanent_series(b"a").unwrap().at(0);
             beside(
                 move || borrow_and_add(region, cell, 1),
@@ -601,7 +605,8 @@ fn threads_that_borrow_planes_at_once_lose_no_add() {
 
 #[test]
 fn series_made_while_a_plane_is_lent_have_pages_there() {
-    check_lending(1, |region, family| {
+    // Two take a minute.
+    check_lending(1, 1, |region, family| {
         let other = spawn(1, move || _ = family.permanent_series(b"a").unwrap());
         let lent = region.lend_plane().unwrap();
         let cell = family.permanent_series(b"a").unwrap().at(0);

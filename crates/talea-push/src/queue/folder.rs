@@ -136,16 +136,27 @@ fn make(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Locks a file until it is closed. A second process that tried would send each value twice.
+/// How often a lock is tried that another pusher has, and the pause between.
+#[cfg(unix)]
+const TRIES: u32 = 50;
+#[cfg(unix)]
+const PAUSE: std::time::Duration = std::time::Duration::from_millis(20);
+
+/// Locks a file until it is closed. A second process that tried would send each value twice. A child has the lock too, from its
+/// start until it runs its program, so it may outlive a pusher that was dropped just now.
 fn lock(path: &Path) -> io::Result<File> {
     let file = File::options().create(true).truncate(false).write(true).open(path)?;
     #[cfg(unix)]
-    rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive).map_err(
-        |error| match error {
-            rustix::io::Errno::WOULDBLOCK => io::Error::other("another pusher uses this folder"),
-            error => error.into(),
-        },
-    )?;
+    for tried in 1.. {
+        match rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => break,
+            Err(rustix::io::Errno::WOULDBLOCK) if tried < TRIES => std::thread::sleep(PAUSE),
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(io::Error::other("another pusher uses this folder"));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
     Ok(file)
 }
 
