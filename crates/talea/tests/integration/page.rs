@@ -13,7 +13,7 @@ use crate::support::protobuf;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use talea::{
-    Bucketing, Config, Count, Counter, Escaping, FloatCounter, FloatGauge, Floats, Format, Gauge,
+    Bucketing, Count, Counter, Escaping, FloatCounter, FloatGauge, Floats, Format, Gauge,
     Histogram, Info, Metric, Opts, Page, Registry, Scrapable, Scraper, StateSet, Summary,
 };
 use talea_parse::{Syntax, families};
