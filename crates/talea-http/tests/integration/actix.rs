@@ -220,7 +220,7 @@ impl Server {
                 let opts = Opts::new().convention(convention).detailed();
                 Meter::by(&opts.register(&registry).unwrap()).routes(&LISTED).unwrap()
             });
-        let (tell, told) = std::sync::mpsc::channel();
+        let (started, starts) = std::sync::mpsc::channel();
         std::thread::spawn(move || {
             actix_web::rt::System::new().block_on(async move {
                 let server =
@@ -228,11 +228,11 @@ impl Server {
                 let server = server.bind(("127.0.0.1", 0)).unwrap();
                 let address = server.addrs()[0];
                 let running = server.run();
-                tell.send((address, running.handle())).unwrap();
+                started.send((address, running.handle())).unwrap();
                 running.await.unwrap();
             });
         });
-        let (address, stop) = told.recv().unwrap();
+        let (address, stop) = starts.recv().unwrap();
         Self { address, registry, stop }
     }
 
