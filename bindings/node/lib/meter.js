@@ -91,6 +91,8 @@ class Exchange {
   }
 
   end(isComplete) {
+    // Of a request that is left before the head of its response.
+    this.#lookForRoute();
     this.#native.end(this.#number, isComplete, this.#bytes);
   }
 

@@ -3,6 +3,7 @@
 // Claims about middleware: each framework with its own routes, requests that end in every way.
 
 const assert = require('node:assert');
+const { once } = require('node:events');
 const http = require('node:http');
 const http2 = require('node:http2');
 const net = require('node:net');
@@ -23,7 +24,14 @@ const broken = () => {
   throw new Error('broken');
 };
 
-/** Services of each framework: `/items/{id}`, `/broken`, `/slow`, whose response does not end. */
+/** How many requests handlers keep without a response. */
+let kept = 0;
+const keep = () => {
+  kept++;
+  return new Promise(() => {});
+};
+
+/** Services of each framework: `/items/{id}`, `/broken`, `/slow`, whose response does not end, `/silent` without one. */
 const services = {
   async Express(registry) {
     const app = express();
@@ -32,6 +40,7 @@ const services = {
     app.get('/items/:id', (_request, response) => response.send('item'));
     app.get('/broken', broken);
     app.get('/slow', (_request, response) => response.write('…'));
+    app.get('/silent', keep);
     const inner = express.Router({ mergeParams: true });
     inner.get('/', (_request, response) => response.send('all'));
     app.use('/shops/:shop/items', inner);
@@ -48,6 +57,7 @@ const services = {
       reply.hijack();
       reply.raw.write('…');
     });
+    app.get('/silent', keep);
     await app.register(async (inner) => inner.get('/items', async () => 'all'), { prefix: '/shops/:shop' });
     await app.listen({ port: 0, host: '127.0.0.1' });
     return { server: app.server, item: '/items/:id', nested: '/shops/:shop/items' };
@@ -64,6 +74,7 @@ const services = {
       context.respond = false;
       context.res.write('…');
     });
+    router.get('/silent', keep);
     const inner = new Router();
     inner.get('/items', (context) => (context.body = 'all'));
     router.use('/shops/:shop', inner.routes());
@@ -78,6 +89,7 @@ const services = {
     app.get('/broken', broken);
     app.onError((_error, context) => context.text('failed', 500));
     app.get('/slow', () => new Response(new ReadableStream({ start: (one) => one.enqueue(new TextEncoder().encode('…')) })));
+    app.get('/silent', keep);
     const inner = new Hono();
     inner.get('/items', (context) => context.text('all'));
     app.route('/shops/:shop', inner);
@@ -88,27 +100,25 @@ const services = {
   async 'node:http'(registry) {
     const server = http.createServer((request, response) => {
       if (request.url === '/slow') return response.write('…');
+      if (request.url === '/silent') return keep();
       if (request.url.startsWith('/items/') || request.url.startsWith('/shops/')) return response.end('item');
       response.writeHead(request.url === '/broken' ? 500 : 404).end();
     });
     meterServer(server, {
       registry,
       route: ({ url }) =>
-        ({ items: '/items/:id', shops: '/shops/:shop/items', broken: '/broken', slow: '/slow' })[url.split('/')[1]],
+        ({ items: '/items/:id', shops: '/shops/:shop/items', broken: '/broken', slow: '/slow', silent: '/silent' })[url.split('/')[1]],
     });
     return { server: server.listen(0, '127.0.0.1'), item: '/items/:id', nested: '/shops/:shop/items', hasNoErrors: true };
   },
 };
 
-/** Requests a path, and leaves after the head of the response. */
-async function leave(port, target) {
-  await new Promise((resolve) => {
-    const socket = net.connect(port, '127.0.0.1', () => socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`));
-    socket.once('data', () => {
-      socket.destroy();
-      resolve();
-    });
-  });
+/** Requests a path, and leaves once something has happened. */
+async function leave(port, target, happened) {
+  const socket = net.connect(port, '127.0.0.1');
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await happened(socket);
+  socket.destroy();
 }
 
 for (const [framework, make] of Object.entries(services)) {
@@ -126,7 +136,9 @@ for (const [framework, make] of Object.entries(services)) {
     await get(port, '/shops/items/items');
     assert.strictEqual((await get(port, '/broken')).status, 500);
     assert.strictEqual((await get(port, '/nothing/here')).status, 404);
-    await leave(port, '/slow');
+    await leave(port, '/slow', (socket) => once(socket, 'data'));
+    const before = kept;
+    await leave(port, '/silent', () => until('its handler runs', () => kept > before));
     const outcomes = async () => {
       const page = samples((await registry._region.native.renderAll('')).toString());
       const found = Object.entries(page).filter(([name, value]) => name.startsWith('http_request_outcomes_total') && value > 0);
@@ -139,10 +151,11 @@ for (const [framework, make] of Object.entries(services)) {
       [`/broken ${hasNoErrors ? 'complete' : 'panicked'}`]: 1,
       '_unmatched complete': 1,
       '/slow aborted': 1,
+      '/silent aborted': 1,
     };
     const { page, found } = await until('all have ended', async () => {
       const now = await outcomes();
-      return Object.values(now.found).reduce((sum, one) => sum + one, 0) >= 8 && now;
+      return Object.values(now.found).reduce((sum, one) => sum + one, 0) >= 9 && now;
     });
     assert.deepStrictEqual(found, expected);
     const inFlight = Object.entries(page).filter(([name]) => name.startsWith('http_requests_in_flight'));
