@@ -5,8 +5,12 @@ import type { Registry } from './index.js';
 export interface MeterOptions {
   /** Where the metrics are. Default: `register`. */
   registry?: Registry<any>;
-  /** Names by Prometheus' conventions, the default, or by OpenTelemetry's. */
-  convention?: 'prometheus' | 'opentelemetry';
+  /** Names by Prometheus' conventions, the default, by OpenTelemetry's, or as those packages have them. */
+  convention?: 'prometheus' | 'opentelemetry' | 'express-prom-bundle' | 'fastify-metrics';
+  /** With `express-prom-bundle`: a label `method`. */
+  includeMethod?: boolean;
+  /** With `express-prom-bundle`: a label `path`, the template of the route. */
+  includePath?: boolean;
   /** A word before each name. */
   prefix?: string;
   /** Also the time to the end of responses, and bytes of bodies. */

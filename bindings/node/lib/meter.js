@@ -1,5 +1,6 @@
 'use strict';
 
+const { ClientMeter, isOfClient } = require('./client-conventions');
 const { HttpMeter } = require('./native');
 const shared = require('./shared');
 
@@ -8,14 +9,18 @@ const EXCHANGE = Symbol.for('talea.exchange');
 
 /** The metrics of HTTP requests in the region of a registry. */
 class Meter {
-  #native;
+  #recorder;
   #routes = new Map();
 
   constructor(options = {}) {
     const { registry = shared.register, convention = 'prometheus', prefix = '', detailed = false } = options;
     const { statusCodes = false, buckets, constantLabels = {} } = options;
     this.detailed = detailed;
-    this.#native = new HttpMeter(registry._region.native, {
+    if (isOfClient(convention)) {
+      this.#recorder = new ClientMeter({ ...options, registry, prefix, constantLabels });
+      return;
+    }
+    this.#recorder = new HttpMeter(registry._region.native, {
       convention,
       prefix,
       detailed,
@@ -33,8 +38,8 @@ class Meter {
     if (request[EXCHANGE] !== undefined) return request[EXCHANGE];
     const length = Number(request.headers['content-length'] ?? 0) || 0;
     const isHttps = Boolean(request.socket?.encrypted);
-    const number = this.#native.arrived(request.method, request.httpVersion, isHttps, length);
-    const exchange = new Exchange(this.#native, this, number);
+    const number = this.#recorder.arrived(request.method, request.httpVersion, isHttps, length);
+    const exchange = new Exchange(this.#recorder, this, number);
     request[EXCHANGE] = exchange;
     exchange.watch(response);
     return exchange;
@@ -42,7 +47,7 @@ class Meter {
 
   /** A request that is not of Node's own servers, as those of Hono on other runtimes. */
   beginOther(method) {
-    return new Exchange(this.#native, this, this.#native.arrived(method, '1.1', false, 0));
+    return new Exchange(this.#recorder, this, this.#recorder.arrived(method, '1.1', false, 0));
   }
 
   /** The number of a route; declared when it is first met, or before by `declare`. */
@@ -50,7 +55,7 @@ class Meter {
     const key = `${method} ${template}`;
     let number = this.#routes.get(key);
     if (number === undefined) {
-      number = this.#native.route(method === 'HEAD' ? 'GET' : method, template);
+      number = this.#recorder.route(method === 'HEAD' ? 'GET' : method, template);
       this.#routes.set(key, number);
     }
     return number;
@@ -59,14 +64,14 @@ class Meter {
 
 /** A request from its arrival to its end. */
 class Exchange {
-  #native;
+  #recorder;
   #meter;
   #number;
   #hasHead = false;
   #bytes = 0;
 
-  constructor(native, meter, number) {
-    this.#native = native;
+  constructor(recorder, meter, number) {
+    this.#recorder = recorder;
     this.#meter = meter;
     this.#number = number;
     this.findRoute = undefined;
@@ -74,26 +79,26 @@ class Exchange {
 
   /** The template of the route that takes the request. The first call counts. */
   enter(method, template) {
-    this.#native.enter(this.#number, this.#meter.route(method, template));
+    this.#recorder.enter(this.#number, this.#meter.route(method, template));
   }
 
   /** The service's code failed. */
   failed() {
     this.#lookForRoute();
-    this.#native.failed(this.#number);
+    this.#recorder.failed(this.#number);
   }
 
   head(status) {
     if (this.#hasHead) return;
     this.#hasHead = true;
     this.#lookForRoute();
-    this.#native.head(this.#number, status);
+    this.#recorder.head(this.#number, status);
   }
 
   end(isComplete) {
     // Of a request that is left before the head of its response.
     this.#lookForRoute();
-    this.#native.end(this.#number, isComplete, this.#bytes);
+    this.#recorder.end(this.#number, isComplete, this.#bytes);
   }
 
   /** Records the head, the bytes and the end of a response of Node. */

@@ -45,7 +45,7 @@ impl HttpMeter {
             "opentelemetry" => Convention::OpenTelemetry,
             other => {
                 return Err(Error::from_reason(format!(
-                    "convention is {other:?}; expected prometheus or opentelemetry"
+                    "convention is {other:?}; expected prometheus, opentelemetry, express-prom-bundle or fastify-metrics"
                 )));
             }
         });

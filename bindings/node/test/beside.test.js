@@ -6,6 +6,7 @@ const assert = require('node:assert');
 const { test } = require('node:test');
 
 const talea = require('..');
+const { linesOf } = require('./support');
 
 const theirs = {
   'prom-client': require('prom-client'),
@@ -75,7 +76,7 @@ async function run(library, all) {
     }
   });
   const objects = await registry.getMetricsAsJSON();
-  return { errors, objects: objects.map(normal), page: pageOf(await registry.metrics()) };
+  return { errors, objects: objects.map(normal), page: linesOf(await registry.metrics()) };
 }
 
 /** Values by name and labels: an order, and the type of a label value, say nothing. */
@@ -86,16 +87,6 @@ function normal({ name, help, type, aggregator, values }) {
     return [`${metricName}{${texts.sort()}}`, value + 0];
   });
   return { name, help, type, aggregator, values: Object.fromEntries(all.sort()) };
-}
-
-/** The lines of a page, without the differences of `le="1"` and `le="1.0"`, `Nan` and `NaN`. */
-function pageOf(page) {
-  const lines = page.split('\n').filter((line) => line !== '');
-  return lines.map((line) => line.replace(/le="(\d+)\.0"/, 'le="$1"').replace(/ Nan$/, ' NaN').replace(/\{(.*)\}/, sortLabels)).sort();
-}
-
-function sortLabels(_, labels) {
-  return `{${labels.match(/\w+="(?:[^"\\]|\\.)*"/g).sort()}}`;
 }
 
 for (const [name, library] of Object.entries(theirs)) {

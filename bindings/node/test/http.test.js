@@ -6,7 +6,6 @@ const assert = require('node:assert');
 const { once } = require('node:events');
 const http = require('node:http');
 const http2 = require('node:http2');
-const net = require('node:net');
 const { test } = require('node:test');
 
 const { serve } = require('@hono/node-server');
@@ -18,7 +17,7 @@ const Koa = require('koa');
 
 const talea = require('..');
 const { expressErrors, expressMeter, fastifyMeter, honoMeter, koaMeter, meterServer } = require('../http');
-const { get, samples, until } = require('./support');
+const { get, leave, samples, until } = require('./support');
 
 const broken = () => {
   throw new Error('broken');
@@ -112,14 +111,6 @@ const services = {
     return { server: server.listen(0, '127.0.0.1'), item: '/items/:id', nested: '/shops/:shop/items', hasNoErrors: true };
   },
 };
-
-/** Requests a path, and leaves once something has happened. */
-async function leave(port, target, happened) {
-  const socket = net.connect(port, '127.0.0.1');
-  socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
-  await happened(socket);
-  socket.destroy();
-}
 
 for (const [framework, make] of Object.entries(services)) {
   test(`${framework}: each request is recorded once, at its template`, async (t) => {

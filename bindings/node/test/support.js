@@ -5,6 +5,7 @@
 const { spawn } = require('node:child_process');
 const { mkdtempSync, rmSync } = require('node:fs');
 const http = require('node:http');
+const net = require('node:net');
 const path = require('node:path');
 
 const GIVE_UP = 60_000;
@@ -70,6 +71,14 @@ function get(port, target, { method = 'GET', agent, headers, timeout = GIVE_UP }
   });
 }
 
+/** Requests a path, and leaves once something has happened. */
+async function leave(port, target, happened) {
+  const socket = net.connect(port, '127.0.0.1');
+  socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await happened(socket);
+  socket.destroy();
+}
+
 /** A port that is free now. */
 function freePort() {
   return new Promise((resolve) => {
@@ -91,4 +100,14 @@ function samples(page) {
   );
 }
 
-module.exports = { Program, folder, freePort, get, samples, until };
+/** The lines of a page, without the differences of `le="1"` and `le="1.0"`, `Nan` and `NaN`. */
+function linesOf(page) {
+  const lines = page.split('\n').filter((line) => line !== '');
+  return lines.map((line) => line.replace(/le="(\d+)\.0"/, 'le="$1"').replace(/ Nan$/, ' NaN').replace(/\{(.*)\}/, sortLabels)).sort();
+}
+
+function sortLabels(_, labels) {
+  return `{${labels.match(/\w+="(?:[^"\\]|\\.)*"/g).sort()}}`;
+}
+
+module.exports = { Program, folder, freePort, get, leave, linesOf, samples, until };

@@ -22,3 +22,6 @@ page.then(console.log);
 talea.register.clear();
 meterServer(createServer((request, response) => void serveMetrics(request, response)), { route: () => '/' });
 expressMeter({ convention: 'opentelemetry' });
+expressMeter({ convention: 'express-prom-bundle', includePath: true });
+// @ts-expect-error: there is no such convention.
+expressMeter({ convention: 'other' });
