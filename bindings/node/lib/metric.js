@@ -10,6 +10,7 @@ const {
   validateLabelNames,
   validateMetricName,
 } = require('./validation');
+const { warn } = require('./warning');
 
 const SERIES = 20_000;
 
@@ -80,15 +81,23 @@ class Metric {
   /** A region that is full or has another definition of the name keeps no application from starting. */
   _register(definition) {
     try {
-      return MetricFamily.register(this._region.native, definition);
-    } catch (error) {
-      process.emitWarning(`${error.message}. Until then this process alone shows the metric`, {
-        type: 'TaleaWarning',
-        code: 'TALEA_METRIC',
-      });
-      this._region = regions.ofEnvironment();
-      return MetricFamily.register(this._region.native, definition);
+      return this._registerIn(this._region, definition);
+    } catch ({ message }) {
+      // A full region has no room for further metrics either.
+      const isFull = message.includes('the region is full');
+      const shown = isFull ? 'the metrics that found no room' : 'the metric';
+      warn('TALEA_METRIC', `${message}. Until then this process alone shows ${shown}`, isFull ? 'full' : message);
     }
+    try {
+      return this._registerIn(regions.ofEnvironment(), definition);
+    } catch {
+      return this._registerIn(regions.nextOfEnvironment(), definition);
+    }
+  }
+
+  _registerIn(region, definition) {
+    this._region = region;
+    return MetricFamily.register(region.native, definition);
   }
 
   /** The name of its family in the region. */

@@ -9,6 +9,7 @@ const { isMainThread } = require('node:worker_threads');
 
 const { Region } = require('./native');
 const shared = require('./shared');
+const { warn } = require('./warning');
 
 const FOLDER = '/dev/shm';
 const VARIABLE = 'TALEA_CLUSTER_REGION';
@@ -96,11 +97,8 @@ function openOfProcess() {
     const file = isSet('TALEA_REGION') ? undefined : fileOfOwnCluster();
     return file === undefined ? Region.ofProcess() : Region.open(file);
   } catch (error) {
-    process.emitWarning(`${error.message}. Until then this process counts for itself`, {
-      type: 'TaleaWarning',
-      code: 'TALEA_REGION',
-    });
-    return Region.inMemory();
+    warn('TALEA_REGION', `${error.message}. Until then this process counts for itself`);
+    return Region.inMemoryOfProcess();
   }
 }
 
@@ -126,4 +124,10 @@ function ofEnvironment() {
   return (shared.own ??= new OpenRegion(Region.inMemory()));
 }
 
-module.exports = { isShared, ofEnvironment, ofProcess, ofRegistry, ofWorkers, prepareCluster };
+/** A new one, when that one is full. */
+function nextOfEnvironment() {
+  shared.own = undefined;
+  return ofEnvironment();
+}
+
+module.exports = { isShared, nextOfEnvironment, ofEnvironment, ofProcess, ofRegistry, ofWorkers, prepareCluster };

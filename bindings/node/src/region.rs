@@ -1,6 +1,6 @@
 //! Open regions.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -64,11 +64,30 @@ impl Region {
         Ok(Self::of(open.clone().map_err(Error::from_reason)?))
     }
 
+    /// Memory that the threads of this process share, where its region cannot be opened.
+    #[napi(factory)]
+    pub fn in_memory_of_process() -> Result<Self> {
+        static MADE: OnceLock<std::result::Result<Registry, String>> = OnceLock::new();
+        let config = Config::default().lending(ENVIRONMENTS);
+        let made =
+            MADE.get_or_init(|| Registry::with_config(config).map_err(|error| error.to_string()));
+        Ok(Self::of(made.clone().map_err(Error::from_reason)?))
+    }
+
     /// Memory for a registry of its own.
     #[napi(factory)]
     pub fn in_memory() -> Result<Self> {
-        let config = Config::with_len(PRIVATE_LEN).lending(1);
+        // Less where a process may make no file that long.
+        let len = Config::default().len.min(PRIVATE_LEN);
+        let config = Config::with_len(len).lending(1);
         Ok(Self::of(Registry::with_config(config).map_err(failed)?))
+    }
+
+    /// Whether no environment of this process has warned of this yet.
+    #[napi]
+    pub fn is_first_to_warn(of: String) -> bool {
+        static WARNED: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        WARNED.lock().unwrap_or_else(PoisonError::into_inner).insert(of)
     }
 
     /// The words that this environment alone adds to, or null: then it calls.

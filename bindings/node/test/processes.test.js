@@ -4,19 +4,23 @@
 
 const assert = require('node:assert');
 const { spawnSync } = require('node:child_process');
-const { existsSync } = require('node:fs');
+const { chmodSync, closeSync, existsSync, openSync, writeFileSync, writeSync } = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
 const { Worker } = require('node:worker_threads');
 
 const talea = require('..');
+const { Region } = require('../lib/native');
 const { Program, folder, freePort, get, samples, until } = require('./support');
 
 const example = (name) => path.join('..', '..', 'examples', name);
 
-/** What a process of its own shows of a region in a file. */
-function pageOf(file) {
-  const program = `require(${JSON.stringify(path.join(__dirname, '..'))}).renderRegion().then(({ body }) => process.stdout.write(body))`;
+/** What a process of its own shows of a region in a file. `first` is what it does before it opens the region. */
+function pageOf(file, first = '') {
+  const program = `
+    const { renderRegion } = require(${JSON.stringify(path.join(__dirname, '..'))});
+    ${first}
+    renderRegion().then(({ body }) => process.stdout.write(body))`;
   const { stdout, status } = spawnSync(process.execPath, ['-e', program], {
     env: { ...process.env, TALEA_REGION: file },
     encoding: 'utf8',
@@ -159,24 +163,112 @@ test('Fastify shows what its worker threads count', async (t) => {
   assert.strictEqual(page[route], 5);
 });
 
-for (const [what, prepare] of Object.entries({
-  'is no region': (file) => require('node:fs').writeFileSync(file, 'something else'),
-  'is in a folder that is missing': (file) => path.join(file, 'missing', 'x.talea'),
-  'cannot be written': () => '/proc/shop.talea',
-})) {
-  test(`a service starts with one warning if its file ${what}`, (t) => {
-    const file = path.join(folder(t), 'bad.talea');
-    const region = prepare(file) ?? file;
+/** Makes a small region, and fills it. */
+function fill(file, what) {
+  // The longest file that it may make, in units of 512 bytes or of a kilobyte.
+  const shell = 'ulimit -f 1024; exec "$0" "$@"';
+  const { status, stderr } = spawnSync('sh', ['-c', shell, process.execPath, path.join(__dirname, 'programs', 'filler.js'), what], {
+    env: { ...process.env, TALEA_REGION: file },
+    encoding: 'utf8',
+  });
+  assert.strictEqual(status, 0, stderr);
+}
+
+/** Makes a region, and writes another version of the layout to its second word. */
+function ofAnotherLayout(file) {
+  pageOf(file);
+  writeVersion(file);
+}
+
+function writeVersion(file) {
+  const open = openSync(file, 'r+');
+  writeSync(open, new BigUint64Array([9999n]), 0, 8, 8);
+  closeSync(open);
+}
+
+/** How a file may be, what the warning says of it, and the file that the service counts in then, if there is one. */
+const faults = {
+  'is no region': { prepare: (file) => writeFileSync(file, 'something else'), warning: /is a file of something else/ },
+  'is in a folder that is missing': { at: 'missing/x.talea', warning: /make the directory first/ },
+  'is not on tmpfs': { at: '/proc/shop.talea', warning: /not on tmpfs/ },
+  'is full of metrics': { prepare: (file) => fill(file, 'metrics'), warning: /the region is full/ },
+  'is full of series': { prepare: (file) => fill(file, 'series'), warning: /the region is full/ },
+  'may only be read': {
+    prepare(file) {
+      pageOf(file);
+      chmodSync(file, 0o444);
+      chmodSync(path.dirname(file), 0o777);
+    },
+    // Root may write whatever the mode is.
+    first: 'if (process.geteuid() === 0) process.seteuid(65534);',
+    warning: /using .*shop\.talea\.1 instead/,
+    counted: 'shop.talea.1',
+  },
+  'has another layout': {
+    prepare: ofAnotherLayout,
+    warning: /its layout is version 9999, .* moved to .*\.stale-/,
+    counted: 'shop.talea',
+  },
+  'has another layout, and a process uses it': {
+    prepare(file) {
+      Region.open(file);
+      writeVersion(file);
+    },
+    warning: /using .*shop\.talea\.1 instead/,
+    counted: 'shop.talea.1',
+  },
+};
+
+for (const [what, { at = 'shop.talea', prepare, first = '', warning, counted }] of Object.entries(faults)) {
+  test(`a service starts and counts, with one warning, if its file ${what}`, (t) => {
+    const of = folder(t);
+    const file = path.resolve(of, at);
+    prepare?.(file);
     const program = `
       const { Counter, register } = require(${JSON.stringify(path.join(__dirname, '..'))});
-      for (const name of ['a', 'b']) new Counter({ name, help: 'h' }).inc();
+      ${first}
+      for (const name of ['a', 'b', 'c']) new Counter({ name, help: 'h' }).inc();
       register.metrics().then((page) => process.stdout.write(page));`;
     const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', program], {
-      env: { ...process.env, TALEA_REGION: region },
+      env: { ...process.env, TALEA_REGION: file },
       encoding: 'utf8',
     });
     assert.strictEqual(status, 0, stderr);
-    assert.deepStrictEqual(samples(stdout), { a: 1, b: 1 });
-    assert.strictEqual(stderr.match(/TaleaWarning/g)?.length, 1, stderr);
+    assert.deepStrictEqual(samples(stdout), { a: 1, b: 1, c: 1 });
+    const warnings = stderr.split('\n').filter((line) => /TaleaWarning|^talea: /.test(line));
+    assert.strictEqual(warnings.length, 1, stderr);
+    assert.match(warnings[0], warning);
+    if (counted) assert.strictEqual(pageOf(path.join(of, counted), first).a_total, 1);
   });
 }
+
+test('threads of a process whose region cannot be opened count together, with one warning', () => {
+  const talea = JSON.stringify(path.join(__dirname, '..'));
+  const thread = `const { Counter } = require(${talea}); new Counter({ name: 'threads_total', help: 'h' }).inc();`;
+  const program = `
+    const { Counter, register } = require(${talea});
+    const { Worker } = require('node:worker_threads');
+    new Counter({ name: 'threads_total', help: 'h' }).inc();
+    const ends = [1, 2, 3].map(() => new Worker(${JSON.stringify(thread)}, { eval: true })).map((worker) =>
+      new Promise((resolve) => worker.once('exit', resolve)));
+    Promise.all(ends).then(() => register.metrics()).then((page) => process.stdout.write(page));`;
+  const { stdout, stderr } = spawnSync(process.execPath, ['-e', program], {
+    env: { ...process.env, TALEA_REGION: '/proc/shop.talea' },
+    encoding: 'utf8',
+  });
+  assert.deepStrictEqual(samples(stdout), { threads_total: 4 });
+  assert.strictEqual(stderr.match(/TaleaWarning/g)?.length, 1, stderr);
+});
+
+test('a service that may make no large file counts more metrics than its region has room for', () => {
+  const program = `
+    const { Counter, register } = require(${JSON.stringify(path.join(__dirname, '..'))});
+    for (let n = 0; n < 500; n++) new Counter({ name: 'many_' + n + '_total', help: 'h' }).inc();
+    register.metrics().then((page) => process.stdout.write(page));`;
+  const shell = 'ulimit -f 1024; exec "$0" "$@"';
+  const { stdout, stderr, status } = spawnSync('sh', ['-c', shell, process.execPath, '-e', program], { encoding: 'utf8' });
+  assert.strictEqual(status, 0, stderr);
+  const counted = Object.values(samples(stdout));
+  assert.deepStrictEqual([counted.length, new Set(counted)], [500, new Set([1])]);
+  assert.strictEqual(stderr.match(/TaleaWarning/g)?.length, 1, stderr);
+});
