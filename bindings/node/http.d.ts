@@ -44,7 +44,7 @@ export function koaMeter(options?: MeterOptions): (context: any, next: () => Pro
 /** Middleware for Hono: add it before all others. */
 export function honoMeter(options?: MeterOptions): (context: any, next: () => Promise<void>) => Promise<void>;
 
-/** Answers with the page of a registry; without one, with that of the whole region. */
+/** Answers with the page of a registry; without one, with that of the whole region. Resolves when it is sent or the client left. */
 export function serveMetrics(
   request: IncomingMessage,
   response: ServerResponse,

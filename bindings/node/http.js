@@ -1,8 +1,13 @@
 'use strict';
 
+const { setImmediate: turn } = require('node:timers/promises');
+
 const { renderRegion } = require('./lib/registry');
 const { EXCHANGE, Meter } = require('./lib/meter');
 const { expressTemplate, noteParameters } = require('./lib/express-route');
+
+/** Bytes of a page that are written at once. */
+const PIECE = 64 * 1024;
 
 /**
  * Meters a server of `node:http` or `node:http2`, before its other listeners. `route` is a function from a request to
@@ -103,7 +108,7 @@ function honoMeter(options) {
 
 /**
  * Answers a request of Node with the page of a registry, or without one with that of the whole region, in the
- * format that the request accepts.
+ * format that the request accepts. It is sent in pieces, as the client reads. Resolves when it is sent or the client left.
  */
 async function serveMetrics(request, response, registry) {
   const { contentType, body } =
@@ -111,7 +116,20 @@ async function serveMetrics(request, response, registry) {
       ? await renderRegion(request.headers.accept ?? '')
       : { contentType: registry.contentType, body: await registry.metricsAsBuffer() };
   response.writeHead(200, { 'Content-Type': contentType, 'Content-Length': body.length });
-  response.end(request.method === 'HEAD' ? undefined : body);
+  if (request.method !== 'HEAD') await send(body, response);
+  response.end();
+}
+
+/** Sends a page in pieces, between which other requests have their turn, until it is sent or the client has left. */
+async function send(page, response) {
+  // Of http2 the stream is destroyed.
+  let isClosed = response.destroyed || response.stream?.destroyed;
+  const closed = new Promise((resolve) => response.once('close', resolve)).then(() => (isClosed = true));
+  for (let at = 0; at < page.length && !isClosed; at += PIECE) {
+    const hasRoom = response.write(page.subarray(at, at + PIECE));
+    if (!hasRoom) await Promise.race([closed, new Promise((resolve) => response.once('drain', resolve))]);
+    await turn();
+  }
 }
 
 module.exports = {
