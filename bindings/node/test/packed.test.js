@@ -4,7 +4,7 @@
 
 const assert = require('node:assert');
 const { spawn, spawnSync } = require('node:child_process');
-const { existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } = require('node:fs');
+const { copyFileSync, existsSync, mkdtempSync, realpathSync, rmSync, writeFileSync } = require('node:fs');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { after, before, test } = require('node:test');
@@ -30,7 +30,7 @@ function run(command, args, cwd = folder) {
 before(() => {
   const addon = process.env.TALEA_ADDON ?? path.join(root, 'talea.node');
   const [main, platform] = pack(folder, addon, ['linux', process.arch, 'glibc']);
-  const wanted = ['express', 'express-prom-bundle', 'fastify', 'fastify-metrics'];
+  const wanted = Object.keys(devDependencies).filter((one) => /^(express|fastify)|nest|^rxjs$|^reflect-metadata$/.test(one));
   const { name } = require(path.join(folder, 'stage', 'platform', 'package.json'));
   const manifest = {
     private: true,
@@ -84,21 +84,37 @@ const programs = {
     })();`,
 };
 
+/** Starts a program of the clean folder, whose region is a file. */
+async function start(t, file) {
+  const region = path.join('/dev/shm', `${path.basename(folder)}-${file}.talea`);
+  t.after(() => rmSync(region, { force: true }));
+  const child = spawn(process.execPath, [file, '0'], {
+    cwd: folder,
+    env: { ...env, TALEA_REGION: region },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  let said = '';
+  child.stdout.on('data', (data) => (said += data));
+  return { region, port: await until('it says its port', () => /^\d+$/m.exec(said)?.[0]) };
+}
+
+/** What another process shows of a region. */
+function samplesOf(region) {
+  const program = "require('talea').renderRegion().then(({ body }) => process.stdout.write(body))";
+  const { stdout } = spawnSync(process.execPath, ['-e', program], {
+    cwd: folder,
+    env: { ...env, TALEA_REGION: region },
+    encoding: 'utf8',
+  });
+  return samples(stdout);
+}
+
 for (const [name, program] of Object.entries(programs)) {
   test(`${name} counts in talea by npm's overrides, unmodified`, async (t) => {
     const file = `${name}.cjs`;
     writeFileSync(path.join(folder, file), program);
-    const region = path.join('/dev/shm', `${path.basename(folder)}-${name}.talea`);
-    t.after(() => rmSync(region, { force: true }));
-    const child = spawn(process.execPath, [file], {
-      cwd: folder,
-      env: { ...env, TALEA_REGION: region },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    t.after(() => child.kill('SIGKILL'));
-    let said = '';
-    child.stdout.on('data', (data) => (said += data));
-    const port = await until('it says its port', () => /^\d+$/m.exec(said)?.[0]);
+    const { port, region } = await start(t, file);
     for (let n = 0; n < 5; n++) await get(port, '/items');
     const { body, headers } = await get(port, '/metrics');
     assert.match(headers['content-type'], /^text\/plain/);
@@ -107,12 +123,20 @@ for (const [name, program] of Object.entries(programs)) {
     assert.ok(counted.length > 0 && counted.every(([, value]) => value === 5), JSON.stringify(counted));
     assert.ok(page.process_cpu_seconds_total > 0);
     // It is there for others too.
-    const other = "require('talea').renderRegion().then(({ body }) => process.stdout.write(body))";
-    const { stdout } = spawnSync(process.execPath, ['-e', other], {
-      cwd: folder,
-      env: { ...env, TALEA_REGION: region },
-      encoding: 'utf8',
-    });
-    assert.strictEqual(samples(stdout)[counted[0][0]], 5);
+    assert.strictEqual(samplesOf(region)[counted[0][0]], 5);
   });
 }
+
+test("the example of NestJS counts in talea by npm's overrides, and meters its routes", async (t) => {
+  copyFileSync(path.join(root, 'examples', 'nest.js'), path.join(folder, 'nest.js'));
+  const { port, region } = await start(t, 'nest.js');
+  for (let n = 0; n < 5; n++) assert.strictEqual((await get(port, `/items/${n}`)).body, `{"item":"${n}"}`);
+  const page = samples((await get(port, '/metrics')).body);
+  assert.strictEqual(page['shop_orders_total{country="pe"}'], 5);
+  assert.ok(page.process_cpu_seconds_total > 0);
+  const shown = await until('the requests are recorded', () => {
+    const all = samplesOf(region);
+    return all['http_request_outcomes_total{method="GET",route="/items/:item",outcome="complete"}'] === 5 && all;
+  });
+  assert.strictEqual(shown['shop_orders_total{country="pe"}'], 5);
+});
