@@ -5,6 +5,8 @@ pub mod build;
 pub mod jemalloc;
 pub mod pool;
 pub mod process;
+#[cfg(feature = "tracing")]
+pub mod spans;
 pub mod tasks;
 pub mod tokio;
 mod total;

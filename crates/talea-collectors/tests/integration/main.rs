@@ -8,5 +8,6 @@ mod other_allocator;
 mod pool;
 #[cfg(target_os = "linux")]
 mod process;
+mod spans;
 mod tasks;
 mod tokio;
