@@ -1,22 +1,20 @@
-//! Connections to a database, which requests take in turn.
+//! Connections to a database, which requests take in turn from a pool of deadpool's, metered by
+//! [`PoolMeter`].
 //!
-//! A connection whose last query succeeded goes back as it is. After an error, or if its user left in
-//! the middle of a query, a task of its own asks it first whether it still stands. So the usual request
-//! pays for neither a task nor a question. A request may wait long for its turn and still not long for a
-//! server that is gone, and it is known exactly who waits.
+//! A connection whose last query succeeded just now is taken as it is. After an error, or if its user left
+//! in the middle of a query, or after a while, it is asked first whether it still stands. So the usual
+//! request does not pay for a question. A request may wait long for its turn and still not long for a
+//! server that is gone.
 
 use anyhow::{Result, anyhow, bail};
+use deadpool::managed::{self, Metrics, QueueMode, RecycleError, RecycleResult, TimeoutType};
+use deadpool::managed::{Manager, Object, PoolError, Timeouts};
 use std::fmt;
-use std::mem;
-use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use talea::Registry;
 use talea_collectors::pool::{PoolMeter, PoolStatus};
-use tokio::runtime::Handle;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// How long a request may wait for its turn. Long, since a wait under load
 /// is what a study measures, and must not turn into an error.
@@ -49,153 +47,124 @@ pub(crate) struct Plan<C> {
 
 #[derive(Debug)]
 pub(crate) struct Pool<C: Connector> {
-    plan: Plan<C>,
-    idle: Arc<IdleConnections<C>>,
-    /// The number of connections that are open.
-    open: Arc<AtomicU32>,
-    turns: Arc<Semaphore>,
+    connections: managed::Pool<Connections<C>>,
+    connect_limit: Duration,
     /// Wakes all waiters: no connection will become free.
     gone: Notify,
     meter: Option<PoolMeter>,
 }
 
-/// The connections that nobody uses, and since when.
+/// What deadpool does with connections.
 #[derive(Debug)]
-struct IdleConnections<C: Connector>(Mutex<Vec<(OpenConnection<C>, Instant)>>);
+pub(crate) struct Connections<C>(C);
 
-/// A connection that is counted as open until it is dropped.
-#[derive(Debug)]
-struct OpenConnection<C: Connector> {
-    connection: C::Connection,
-    _counted: Counted,
-}
+/// A connection that comes back when it is dropped.
+pub(crate) type PooledConnection<C> = Object<Connections<C>>;
 
 #[derive(Debug)]
-struct Counted(Arc<AtomicU32>);
+pub(crate) struct Connected<C: Connector> {
+    pub(crate) inner: C::Connection,
+    /// When its last query succeeded. `None` while somebody uses it.
+    succeeded: Option<Instant>,
+}
 
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
+impl<C: Connector> Connected<C> {
+    /// Ends the use of the connection with the result of its last query.
+    pub(crate) fn finish<T, E>(&mut self, result: Result<T, E>) -> Result<T, E> {
+        self.succeeded = result.is_ok().then(Instant::now);
+        result
     }
 }
 
-impl<C: Connector> OpenConnection<C> {
-    async fn stands(&mut self, limit: Duration) -> bool {
-        timeout(limit, C::stands(&mut self.connection)).await == Ok(true)
-    }
-}
+impl<C: Connector> Manager for Connections<C> {
+    type Type = Connected<C>;
+    type Error = anyhow::Error;
 
-/// A connection that is taken, and comes back when this is dropped.
-pub(crate) struct PooledConnection<C: Connector> {
-    /// `None` once it is on its way back.
-    connection: Option<OpenConnection<C>>,
-    // Dropped after the connection is back: then the turn is somebody else's.
-    turn: Option<OwnedSemaphorePermit>,
-    idle: Arc<IdleConnections<C>>,
-    connect_limit: Duration,
-    is_ready: bool,
-}
-
-impl<C: Connector> IdleConnections<C> {
-    fn take(&self) -> Option<(OpenConnection<C>, Instant)> {
-        // The last that was used: its memory is still in the cache.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    async fn create(&self) -> Result<Connected<C>> {
+        Ok(Connected { inner: self.0.connect().await?, succeeded: None })
     }
 
-    fn put_back(&self, connection: OpenConnection<C>) {
-        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        idle.push((connection, Instant::now()));
+    async fn recycle(
+        &self,
+        connection: &mut Connected<C>,
+        _: &Metrics,
+    ) -> RecycleResult<anyhow::Error> {
+        let is_fresh = connection.succeeded.is_some_and(|since| since.elapsed() <= FRESH_FOR);
+        if is_fresh || C::stands(&mut connection.inner).await {
+            Ok(())
+        } else {
+            Err(RecycleError::message("the connection is broken"))
+        }
     }
-}
-
-fn meter(
-    registry: &Registry,
-    name: &str,
-    max: u32,
-    open: &Arc<AtomicU32>,
-    turns: &Arc<Semaphore>,
-) -> Result<PoolMeter, talea::Error> {
-    let (open, turns) = (open.clone(), turns.clone());
-    PoolMeter::register(registry, name, move || {
-        let taken = max.saturating_sub(turns.available_permits() as u32);
-        let open = open.load(Relaxed);
-        // A request that has its turn may still be connecting.
-        let used = taken.min(open);
-        PoolStatus { used: used.into(), idle: (open - used).into(), max: max.into() }
-    })
 }
 
 impl<C: Connector> Pool<C> {
     /// Opens all connections, and has `registry` show them.
     pub(crate) async fn open(plan: Plan<C>, registry: Option<&Registry>) -> Result<Self> {
-        let max = plan.connections;
-        let idle = Arc::new(IdleConnections(Mutex::default()));
-        let open = Arc::new(AtomicU32::default());
-        let turns = Arc::new(Semaphore::new(max as usize));
+        let timeouts = Timeouts {
+            wait: Some(QUEUE_LIMIT),
+            create: Some(plan.connect_limit),
+            recycle: Some(plan.connect_limit),
+        };
+        let connections = managed::Pool::builder(Connections(plan.connector))
+            .max_size(plan.connections as usize)
+            // The last that was used: its memory is still in the cache.
+            .queue_mode(QueueMode::Lifo)
+            .timeouts(timeouts)
+            .runtime(deadpool::Runtime::Tokio1)
+            .build()?;
         let meter = match registry {
-            Some(registry) => Some(meter(registry, plan.name, max, &open, &turns)?),
+            Some(registry) => Some(meter(registry, plan.name, connections.clone())?),
             None => None,
         };
-        let pool = Pool { plan, idle, open, turns, gone: Notify::new(), meter };
-        for _ in 0..max {
-            pool.idle.put_back(pool.connect().await?);
+        let gone = Notify::new();
+        let pool = Pool { connections, connect_limit: plan.connect_limit, gone, meter };
+        let mut all = Vec::new();
+        for _ in 0..plan.connections {
+            let mut connection = pool.turn().await?;
+            connection.succeeded = Some(Instant::now());
+            all.push(connection);
         }
+        drop(all);
         Ok(pool)
     }
 
     /// A connection, when it is the caller's turn.
     pub(crate) async fn take(&self) -> Result<PooledConnection<C>> {
-        let asked = self.meter.as_ref().map(|meter| (meter, Instant::now()));
-        let turn = match self.turns.clone().try_acquire_owned() {
-            Ok(turn) => turn,
-            Err(_) => self.turn().await?,
+        let mut connection = match &self.meter {
+            Some(meter) => meter.acquire(self.turn()).await?,
+            None => self.turn().await?,
         };
-        let connection = self.standing().await.inspect_err(|_| {
-            // Each of those who wait would find out the same, a few at a time.
-            self.gone.notify_waiters();
-        })?;
-        if let Some((meter, since)) = asked {
-            meter.waited(since.elapsed());
-        }
-        Ok(PooledConnection {
-            connection: Some(connection),
-            turn: Some(turn),
-            idle: self.idle.clone(),
-            connect_limit: self.plan.connect_limit,
-            is_ready: false,
+        connection.succeeded = None;
+        Ok(connection)
+    }
+
+    async fn turn(&self) -> Result<PooledConnection<C>> {
+        let taken = tokio::select! {
+            biased;
+            () = self.gone.notified() => bail!("no connection can be made"),
+            taken = self.connections.get() => taken,
+        };
+        taken.map_err(|error| match error {
+            PoolError::Timeout(TimeoutType::Wait) => {
+                anyhow!("no connection was free within {} s", QUEUE_LIMIT.as_secs())
+            }
+            PoolError::Closed => anyhow!("the database is being closed"),
+            error => {
+                // Each of those who wait would find out the same, a few at a time.
+                self.gone.notify_waiters();
+                self.not_made(error)
+            }
         })
     }
 
-    /// The connection of whose turn it is: one that is there, or a new one.
-    async fn standing(&self) -> Result<OpenConnection<C>> {
-        while let Some((mut connection, since)) = self.idle.take() {
-            let is_fresh = since.elapsed() <= FRESH_FOR;
-            if is_fresh || connection.stands(self.plan.connect_limit).await {
-                return Ok(connection);
+    fn not_made(&self, error: PoolError<anyhow::Error>) -> anyhow::Error {
+        match error {
+            PoolError::Backend(error) => error,
+            PoolError::Timeout(_) => {
+                anyhow!("no connection was made within {} s", self.connect_limit.as_secs())
             }
-        }
-        self.connect().await
-    }
-
-    async fn connect(&self) -> Result<OpenConnection<C>> {
-        let limit = self.plan.connect_limit;
-        let Ok(connected) = timeout(limit, self.plan.connector.connect()).await else {
-            bail!("no connection was made within {} s", limit.as_secs());
-        };
-        let connection = connected?;
-        self.open.fetch_add(1, Relaxed);
-        Ok(OpenConnection { connection, _counted: Counted(self.open.clone()) })
-    }
-
-    async fn turn(&self) -> Result<OwnedSemaphorePermit> {
-        let _waits = self.meter.as_ref().map(PoolMeter::wait);
-        tokio::select! {
-            biased;
-            () = self.gone.notified() => bail!("no connection can be made"),
-            turn = timeout(QUEUE_LIMIT, self.turns.clone().acquire_owned()) => match turn {
-                Ok(turn) => turn.map_err(|_| anyhow!("the database is being closed")),
-                Err(_) => bail!("no connection was free within {} s", QUEUE_LIMIT.as_secs()),
-            },
+            error => anyhow!("{error}"),
         }
     }
 
@@ -206,64 +175,34 @@ impl<C: Connector> Pool<C> {
         }
     }
 
-    /// Ends all connections, once what they do is done.
+    /// Ends all connections; one that is used ends with its use.
     pub(crate) async fn close(&self) {
-        // All of them are back then.
-        let all = self.turns.acquire_many(self.plan.connections).await;
-        self.turns.close();
-        drop(all);
-        while let Some((open, _)) = self.idle.take() {
-            C::close(open.connection).await;
+        let idle = self.connections.retain(|_, _| false).removed;
+        self.connections.close();
+        for connection in idle {
+            C::close(connection.inner).await;
         }
     }
 }
 
-impl<C: Connector> PooledConnection<C> {
-    /// Ends the use of the connection with the result of its last query.
-    pub(crate) fn finish<T, E>(mut self, result: Result<T, E>) -> Result<T, E> {
-        self.is_ready = result.is_ok();
-        result
-    }
-}
-
-impl<C: Connector> Drop for PooledConnection<C> {
-    fn drop(&mut self) {
-        let Some(mut connection) = self.connection.take() else { return };
-        if self.is_ready {
-            return self.idle.put_back(connection);
-        }
-        // Its answer is still to be read, or it is broken. The turn stays taken meanwhile.
-        let (idle, limit) = (self.idle.clone(), self.connect_limit);
-        let turn = mem::take(&mut self.turn);
-        let Ok(runtime) = Handle::try_current() else { return };
-        runtime.spawn(async move {
-            let _turn = turn;
-            if connection.stands(limit).await {
-                idle.put_back(connection);
-            }
-        });
-    }
-}
-
-impl<C: Connector> Deref for PooledConnection<C> {
-    type Target = C::Connection;
-
-    fn deref(&self) -> &C::Connection {
-        &self.connection.as_ref().expect("it is there until it is dropped").connection
-    }
-}
-
-impl<C: Connector> DerefMut for PooledConnection<C> {
-    fn deref_mut(&mut self) -> &mut C::Connection {
-        &mut self.connection.as_mut().expect("it is there until it is dropped").connection
-    }
+fn meter<C: Connector>(
+    registry: &Registry,
+    name: &str,
+    connections: managed::Pool<Connections<C>>,
+) -> Result<PoolMeter, talea::Error> {
+    PoolMeter::register(registry, name, move || {
+        let status = connections.status();
+        let (open, idle) = (status.size as u64, status.available as u64);
+        PoolStatus { used: open - idle, idle, max: status.max_size as u64 }
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::AtomicBool;
+    use std::sync::Arc;
     use std::sync::atomic::Ordering::SeqCst;
+    use std::sync::atomic::{AtomicBool, AtomicU32};
 
     const CONNECT_LIMIT: Duration = Duration::from_secs(3);
     const CONNECTIONS: u32 = 4;
@@ -322,8 +261,8 @@ mod tests {
     }
 
     async fn query(pool: &Pool<Database>) -> Result<()> {
-        let connection = pool.take().await?;
-        let result = connection.query();
+        let mut connection = pool.take().await?;
+        let result = connection.inner.query();
         connection.finish(result)
     }
 
@@ -354,6 +293,38 @@ mod tests {
         tokio::time::advance(FRESH_FOR + Duration::from_millis(1)).await;
         for _ in 0..2 * CONNECTIONS {
             query(&pool).await.unwrap();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_asked_after_an_error_and_after_a_query_that_was_left() {
+        let database = Database::default();
+        let pool = pool(&database).await;
+        let asked = || database.0.questions.load(SeqCst);
+        for _ in 0..2 * CONNECTIONS {
+            query(&pool).await.unwrap();
+        }
+        assert_eq!(asked(), 0);
+        drop(pool.take().await.unwrap()); // in the middle of a query
+        query(&pool).await.unwrap();
+        assert_eq!(asked(), 1);
+        pool.take().await.unwrap().finish(Err::<(), _>(())).unwrap_err();
+        query(&pool).await.unwrap();
+        assert_eq!(asked(), 2);
+        query(&pool).await.unwrap();
+        assert_eq!(asked(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_closed_pool_refuses_those_who_wait_and_those_who_come() {
+        let pool = pool(&Database::default()).await;
+        let mut used = Vec::new();
+        for _ in 0..CONNECTIONS {
+            used.push(pool.take().await.unwrap());
+        }
+        let (waited, ()) = tokio::join!(query(&pool), pool.close());
+        for refused in [waited, query(&pool).await] {
+            assert_eq!(refused.unwrap_err().to_string(), "the database is being closed");
         }
     }
 }

@@ -82,7 +82,7 @@ impl From<Row> for Item {
 macro_rules! run {
     ($items:expr, $query:expr, $run:ident) => {{
         let mut connection = $items.pool.take().await?;
-        let outcome = $query.$run(&mut *connection).await;
+        let outcome = $query.$run(&mut connection.inner).await;
         connection.finish(outcome)?
     }};
 }
@@ -167,7 +167,7 @@ async fn migrate(pool: &Pool<PostgresServer>) -> Result<()> {
     let migrator = Migrator { migrations: vec![first].into(), ..Migrator::DEFAULT };
     let mut connection = pool.take().await?;
     // Hidden: `run` of a connection gives a future that the compiler does not take for `Send`.
-    let migrated = migrator.run_direct(&mut *connection).await;
+    let migrated = migrator.run_direct(&mut connection.inner).await;
     Ok(connection.finish(migrated)?)
 }
 

@@ -10,7 +10,7 @@
 
 use super::Item;
 use crate::database::SqliteFile;
-use crate::pool::{Connector, Plan, Pool, PooledConnection};
+use crate::pool::{Connector, Plan, Pool};
 use anyhow::{Result, anyhow, bail};
 use rusqlite::ffi::{self, ErrorCode};
 use rusqlite::{Connection, Error, OpenFlags, OptionalExtension, TransactionBehavior};
@@ -193,11 +193,11 @@ async fn run<T>(
     pool: &Pool<Opener>,
     query: impl Fn(&Connection) -> rusqlite::Result<T>,
 ) -> Result<T> {
-    let connection: PooledConnection<Opener> = pool.take().await?;
+    let mut connection = pool.take().await?;
     let began = Instant::now();
     let mut pause = FIRST_PAUSE;
     loop {
-        let outcome = query(&connection);
+        let outcome = query(&connection.inner);
         match outcome {
             Err(ref error) if is_busy(error) && began.elapsed() < BUSY_LIMIT => sleep(pause).await,
             _ => return Ok(connection.finish(outcome)?),
