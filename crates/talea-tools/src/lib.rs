@@ -7,6 +7,7 @@
 //! - `inspect`: the region that a service counts in, read from outside.
 //! - `upkeep`: `wipe` and `expire`, for such a region.
 //! - `run_command`: a job with a region of its own.
+//! - `proxy_command`: a reverse proxy that meters a service from outside.
 //! - `openapi`: scenarios from OpenAPI documents.
 //! - `results`: figures and conditions in files for other programs.
 //! - `serve_push`: the receivers that the agent pushes to.
@@ -30,6 +31,8 @@ mod openapi;
 mod page_source;
 #[cfg(target_os = "linux")]
 mod postmortem_command;
+#[cfg(target_os = "linux")]
+mod proxy_command;
 #[cfg(target_os = "linux")]
 mod region_command;
 mod results;
@@ -92,6 +95,8 @@ fn run(command: Command) -> anyhow::Result<Ending> {
             Command::Run(_) => unreachable!("it was run before"),
             #[cfg(target_os = "linux")]
             Command::Serve(arguments) => serve_command::run(*arguments, stop).await,
+            #[cfg(target_os = "linux")]
+            Command::Proxy(arguments) => proxy_command::run(arguments, stop).await,
             #[cfg(all(target_os = "linux", feature = "top"))]
             Command::Top(arguments) => top::run(arguments, stop).await,
             #[cfg(target_os = "linux")]

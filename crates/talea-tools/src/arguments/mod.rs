@@ -1,6 +1,8 @@
 //! The command line of `talea`.
 
 pub(crate) mod connection;
+#[cfg(target_os = "linux")]
+mod proxy;
 pub(crate) mod quantity;
 #[cfg(target_os = "linux")]
 mod regions;
@@ -21,6 +23,8 @@ use talea_study::compare::{Condition, Goal};
 use talea_study::study::{Case, KNOWN, LONG};
 
 use self::connection::{Connection, Tls};
+#[cfg(target_os = "linux")]
+pub(crate) use self::proxy::ProxyArguments;
 use self::quantity::{address, at_least_one, duration, instant};
 #[cfg(target_os = "linux")]
 pub(crate) use self::regions::{
@@ -68,6 +72,10 @@ pub(crate) enum Command {
     #[cfg(target_os = "linux")]
     #[command(long_about = regions::RUN)]
     Run(RunArguments),
+    /// Forward requests to an HTTP service, and meter them by its OpenAPI document
+    #[cfg(target_os = "linux")]
+    #[command(long_about = proxy::PROXY)]
+    Proxy(ProxyArguments),
     /// Watch the endpoints of a service as it runs, in a terminal
     #[cfg(all(target_os = "linux", feature = "top"))]
     #[command(long_about = regions::TOP)]

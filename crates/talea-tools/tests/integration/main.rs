@@ -24,6 +24,8 @@ mod load_scenarios;
 mod load_shards;
 mod load_without_answer;
 #[cfg(target_os = "linux")]
+mod proxy;
+#[cfg(target_os = "linux")]
 mod serve_answers;
 #[cfg(target_os = "linux")]
 mod serve_descriptors;
