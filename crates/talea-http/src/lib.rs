@@ -109,7 +109,7 @@ mod opts;
 mod request;
 #[cfg(feature = "server")]
 pub mod server;
-#[cfg(any(feature = "actix", feature = "openapi"))]
+#[cfg(any(feature = "actix", feature = "axum", feature = "openapi"))]
 mod templates;
 pub mod turns;
 
@@ -136,6 +136,8 @@ pub use request::upgrade::UpgradeGuard;
 pub use server::Limits;
 #[cfg(all(unix, feature = "server"))]
 pub use server::UnixAddress;
+#[cfg(any(feature = "actix", feature = "axum", feature = "openapi"))]
+pub use templates::TemplateError;
 
 /// The example in the README compiles.
 #[cfg(doctest)]

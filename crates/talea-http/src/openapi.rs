@@ -9,7 +9,6 @@ use serde::de::{Deserializer, Error as _, IgnoredAny};
 
 use crate::endpoints::Endpoints;
 use crate::request::meters::Endpoint;
-use crate::templates::Templates;
 
 /// The operations of an OpenAPI document, version 3.0 or 3.1: their methods and the templates of their paths.
 ///
@@ -84,12 +83,7 @@ impl OpenApi {
         &self,
         endpoints: &Endpoints,
     ) -> Result<impl Fn(&Request<B>) -> Endpoint + Copy + use<B>, OpenApiError> {
-        let templates = Templates::new(endpoints, self.routes()).map_err(OpenApiError)?;
-        let templates: &'static Templates = Box::leak(Box::new(templates));
-        let unmatched = endpoints.unmatched();
-        Ok(move |request: &Request<B>| {
-            templates.find(request.method(), request.uri().path()).unwrap_or(unmatched)
-        })
+        endpoints.finder(&self.routes()).map_err(|error| OpenApiError(error.0))
     }
 }
 

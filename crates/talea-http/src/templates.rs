@@ -1,12 +1,65 @@
 //! Routes that are listed as methods and templates, and found by the paths of requests.
 
-use http::Method;
+use std::fmt;
+
+use http::{Method, Request};
 use talea::HttpMethod;
 
 use crate::endpoints::Endpoints;
 use crate::labels::endpoint::Methods;
 use crate::request::attributes::known_method;
 use crate::request::meters::Endpoint;
+
+/// Routes that cannot be listed.
+#[derive(Clone, Debug)]
+pub struct TemplateError(pub(crate) String);
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TemplateError {}
+
+impl Endpoints {
+    /// Declares routes by methods and templates, and returns the function for [`layer`](Self::layer) that finds a
+    /// request's endpoint by its method and path. `ANY` stands for every method; templates have the placeholders
+    /// `{id}`, for a segment, and `{*path}`, for the rest of the path. Other methods of a listed route are `_OTHER`,
+    /// and a `HEAD` that is not listed is a `GET`. A request that matches no template is `_unmatched`.
+    ///
+    /// ```
+    /// use http::{Request, Response};
+    /// use talea_http::{Endpoints, RequestBody};
+    /// use tower::{ServiceBuilder, service_fn};
+    ///
+    /// # type Body = http_body_util::Empty<&'static [u8]>;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let registry = talea::Registry::for_test()?;
+    /// let endpoints = Endpoints::new(&registry)?;
+    /// let find = endpoints.finder::<Body>(&[("GET", "/items/{id}"), ("POST", "/items")])?;
+    /// let service = ServiceBuilder::new().layer(endpoints.layer(find)).service(service_fn(
+    ///     async |_: Request<RequestBody<Body>>| Ok::<_, std::io::Error>(Response::new("an item".to_owned())),
+    /// ));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// A template is not valid, or clashes with another; a method is not a known one.
+    pub fn finder<B>(
+        &self,
+        routes: &[(&str, &str)],
+    ) -> Result<impl Fn(&Request<B>) -> Endpoint + Copy + use<B>, TemplateError> {
+        let templates = Templates::new(self, routes.iter().copied()).map_err(TemplateError)?;
+        let templates: &'static Templates = Box::leak(Box::new(templates));
+        let unmatched = self.unmatched();
+        Ok(move |request: &Request<B>| {
+            templates.find(request.method(), request.uri().path()).unwrap_or(unmatched)
+        })
+    }
+}
 
 /// Listed routes with their endpoints.
 #[derive(Debug)]

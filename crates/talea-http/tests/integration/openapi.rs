@@ -127,3 +127,28 @@ async fn four_hundred_thousand_paths_are_one_series_beside_the_operations() {
         assert_eq!(total(declared, route), Some(1.0), "{path}");
     }
 }
+
+#[tokio::test]
+async fn a_list_of_routes_is_found_as_the_operations_of_a_document_are() {
+    let registry = Registry::for_test().unwrap();
+    let endpoints = Endpoints::new(&registry).unwrap();
+    let find = endpoints.finder(&[("GET", "/items/{id}"), ("ANY", "/files/{*path}")]).unwrap();
+    let service =
+        endpoints.layer(find).layer(service_fn(async |_: Request<RequestBody<BoxBody>>| {
+            Ok::<_, Infallible>(Response::new(whole(0)))
+        }));
+    for (method, path, declared, route) in [
+        (Method::GET, "/items/7", "GET", "/items/{id}"),
+        (Method::PUT, "/items/8", "_OTHER", "/items/{id}"),
+        (Method::PATCH, "/files/a/b", "PATCH", "/files/{*path}"),
+        (Method::GET, "/nowhere", "_OTHER", "_unmatched"),
+    ] {
+        let request = Request::builder().method(method).uri(path).body(whole(0)).unwrap();
+        service.oneshot(request).await.unwrap();
+        let labels = [("method", declared), ("route", route)];
+        let total = registry.snapshot().total("http_requests_total", &labels);
+        assert_eq!(total, Some(1.0), "{path}");
+    }
+    let refused = endpoints.finder::<()>(&[("GET", "/{a}"), ("GET", "/{b}")]).err().unwrap();
+    assert!(refused.to_string().contains("the template \"/{b}\" cannot be used"), "{refused}");
+}

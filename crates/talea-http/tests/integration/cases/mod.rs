@@ -6,6 +6,7 @@ pub(crate) mod bodies;
 mod case;
 mod client;
 mod door;
+pub(crate) mod framework;
 mod handlers;
 mod layers;
 mod mix;
