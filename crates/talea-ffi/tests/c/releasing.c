@@ -16,7 +16,7 @@ static void its_place_is_free(const talea_registry *registry, uint32_t kind, con
     talea_family_options options = options_of(kind, name, &LABEL, 1);
     options.limit = 2;
     const talea_family *family = registered(registry, &options);
-    for (int n = 0; n < 5000; n++) {
+    for (int n = 0; n < 1000; n++) {
         char path[64];
         talea_text value = {path, (size_t)sprintf(path, "/made-up/%d", n)};
         const talea_series *series = kept_of(family, value);
