@@ -37,7 +37,13 @@ fn check(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
 /// Runs a model with one interruption fewer than the others: with as many it takes most of a minute.
 fn check_longest(model: impl Fn(&'static Region, Family) + Send + Sync + 'static) {
     let most = std::env::var("LOOM_MAX_PREEMPTIONS").ok().and_then(|most| most.parse().ok());
-    check_by(LEN, Some(most.map_or(1, |most: usize| most.saturating_sub(1))), 1, idle_soon(), model);
+    check_by(
+        LEN,
+        Some(most.map_or(1, |most: usize| most.saturating_sub(1))),
+        1,
+        idle_soon(),
+        model,
+    );
 }
 
 /// Runs a model with at most one interruption, if more take many minutes.
