@@ -32,7 +32,9 @@ export type CollectFunction<T> = (this: T) => void | Promise<void>;
 export class Registry<T extends RegistryContentType = RegistryContentType> {
   static readonly PROMETHEUS_CONTENT_TYPE: PrometheusContentType;
   static readonly OPENMETRICS_CONTENT_TYPE: OpenMetricsContentType;
+  static readonly globalRegistry: Registry;
   static merge(registers: Registry[]): Registry;
+  static aggregate<T extends RegistryContentType>(metrics: Array<object>, contentType?: T): Registry<T>;
 
   constructor(contentType?: T);
   readonly contentType: T;
@@ -60,7 +62,7 @@ export class Registry<T extends RegistryContentType = RegistryContentType> {
 /** For the primary of a cluster. Its page shows all workers; nothing is gathered. */
 export class ClusterRegistry<T extends RegistryContentType = RegistryContentType> extends Registry<T> {
   clusterMetrics(): Promise<string>;
-  static aggregate<T extends RegistryContentType>(metrics: Array<object>, contentType?: T): Registry<T>;
+  shutdown(): Promise<void>;
   static setRegistries(registers: Registry | Registry[]): void;
 }
 export { ClusterRegistry as AggregatorRegistry };
@@ -217,9 +219,9 @@ export namespace Summary {
 /** Sends the page of a registry to a Pushgateway. */
 export class Pushgateway<T extends RegistryContentType = RegistryContentType> {
   constructor(url: string, options?: any, registry?: Registry<T>);
-  pushAdd(params: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
-  push(params: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
-  delete(params: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
+  pushAdd(params?: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
+  push(params?: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
+  delete(params?: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
 }
 export namespace Pushgateway {
   interface Parameters {
@@ -232,6 +234,8 @@ export interface DefaultMetricsCollectorConfiguration<T extends RegistryContentT
   register?: Registry<T>;
   prefix?: string;
   labels?: object;
+  /** Names of `metricsList` that are left out. */
+  exclude?: string[];
   gcDurationBuckets?: number[];
   eventLoopMonitoringPrecision?: number;
   eventLoopUtilizationTimeout?: number;

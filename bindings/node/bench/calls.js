@@ -32,6 +32,14 @@ const subjects = {
     ({ Histogram }) => new Histogram({ name: 'observed_seconds', help: 'h', labelNames: ['a'] }).labels('x'),
     'made.observe((n & 1023) / 500)',
   ],
+  'kept observe() of a summary': [
+    ({ Summary }) => new Summary({ name: 'summarized_seconds', help: 'h', labelNames: ['a'] }).labels('x'),
+    'made.observe((n & 1023) / 500)',
+  ],
+  'kept set()': [
+    ({ Gauge }) => new Gauge({ name: 'set_value', help: 'h', labelNames: ['a'] }).labels('x'),
+    'made.set(n)',
+  ],
   'startTimer()()': [({ Histogram }) => new Histogram({ name: 'timed_seconds', help: 'h' }), 'made.startTimer()()'],
 };
 

@@ -1,7 +1,6 @@
 'use strict';
 
 const { Registry } = require('./registry');
-const { aggregators } = require('./aggregators');
 const regions = require('./regions');
 const shared = require('./shared');
 
@@ -29,24 +28,7 @@ class ClusterRegistry extends Registry {
     registries = wanted;
   }
 
-  /** A registry of what `getMetricsAsJSON` returned elsewhere. */
-  static aggregate(all, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
-    const aggregated = new Registry(contentType);
-    const byName = new Map();
-    for (const metric of all.flat()) {
-      byName.set(metric.name, [...(byName.get(metric.name) ?? []), metric]);
-    }
-    for (const metrics of byName.values()) {
-      const { aggregator = 'sum' } = metrics[0];
-      const aggregate = aggregators[aggregator];
-      if (typeof aggregate !== 'function') {
-        throw new Error(`'${aggregator}' is not a defined aggregator.`);
-      }
-      const result = aggregate(metrics);
-      if (result) aggregated.registerMetric({ ...result, get: () => result });
-    }
-    return aggregated;
-  }
+  async shutdown() {}
 }
 
 /** A registry for the main thread: worker threads count in the region of their process. */

@@ -207,8 +207,9 @@ function collectDefaultMetrics(config) {
     return Object.keys(fixed).length === 0 ? metric : withLabels(metric, fixed);
   };
   const kinds = { counter: made(Counter), gauge: made(Gauge), histogram: made(Histogram), summary: made(Summary) };
-  const refreshing = [];
-  for (const begin of Object.values(metrics)) {
+  const refreshing = new Map();
+  for (const [name, begin] of Object.entries(metrics)) {
+    if (options.exclude?.includes(name)) continue;
     const first = [];
     const noted = Object.fromEntries(
       Object.entries(kinds).map(([kind, make]) => [
@@ -224,9 +225,14 @@ function collectDefaultMetrics(config) {
     if (refresh === undefined) continue;
     // The first one reads the values of all.
     first[0].collect = refresh;
-    refreshing.push(refresh);
+    refreshing.set(first[0], refresh);
   }
-  setInterval(() => refreshing.forEach((refresh) => refresh()), REFRESH).unref();
+  const timer = setInterval(() => {
+    for (const [metric, refresh] of refreshing) {
+      if (metric._in.size > 0) refresh();
+    }
+  }, REFRESH);
+  timer.unref();
 }
 
 /** A metric that gets these labels with each call. */

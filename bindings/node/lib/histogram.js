@@ -36,6 +36,11 @@ class Histogram extends Metric {
     });
   }
 
+  reset() {
+    super.reset();
+    this._hide();
+  }
+
   /** Shows the series of these labels with no observations. */
   zero(labels) {
     this._at(labels)._series();

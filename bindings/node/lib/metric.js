@@ -4,12 +4,7 @@ const { MetricFamily } = require('./native');
 const { readSamples } = require('./samples');
 const regions = require('./regions');
 const shared = require('./shared');
-const {
-  isObject,
-  refuseLabel,
-  validateLabelNames,
-  validateMetricName,
-} = require('./validation');
+const { invalidLabelNames, isObject, refuseLabel, validateMetricName } = require('./validation');
 const { warn } = require('./warning');
 
 const SERIES = 20_000;
@@ -25,8 +20,9 @@ class Metric {
     this.registers ??= [shared.register];
     if (!this.help) throw new Error('Missing mandatory help parameter');
     if (!this.name) throw new Error('Missing mandatory name parameter');
-    if (!validateMetricName(this.name)) throw new Error('Invalid metric name');
-    if (!validateLabelNames(this.labelNames)) throw new Error('Invalid label name');
+    if (!validateMetricName(this.name)) throw new Error(`Invalid metric name: ${this.name}`);
+    const invalid = invalidLabelNames(this.labelNames);
+    if (invalid.length > 0) throw new Error(`At least one label name is invalid: ${invalid.join(',')}`);
     if (this.collect && typeof this.collect !== 'function') {
       throw new Error('Optional "collect" parameter must be a function');
     }
@@ -65,6 +61,8 @@ class Metric {
     hidden(this, '_byKey', new Map());
     hidden(this, '_none', undefined);
     hidden(this, '_beyond', undefined);
+    hidden(this, '_hasOtherValues', false);
+    hidden(this, '_isHidden', false);
     hidden(this, '_isEnded', false);
     if (this.labelNames.length === 0) {
       this._none = this._child([]);
@@ -74,6 +72,7 @@ class Metric {
 
   /** The series of a child that is about to count, perhaps again after it was removed. */
   _bind(values, child) {
+    this._isHidden = false;
     if (values.length > 0 && child !== this._beyond) this._byKey.set(JSON.stringify(values), child);
     return this._family.series(this._region.native, values);
   }
@@ -142,6 +141,10 @@ class Metric {
     if (child === undefined) {
       if (this._byKey.size >= (this.limit ?? SERIES)) return (this._beyond ??= this._child(values));
       child = this._child(values);
+      if (given.some((value) => value !== undefined && typeof value !== 'string')) {
+        this._hasOtherValues = true;
+        child.given = Object.fromEntries(this.labelNames.map((name, n) => [name, given[n]]));
+      }
       this._byKey.set(key, child);
     }
     // Not by objects: each would be one more entry.
@@ -193,7 +196,10 @@ class Metric {
     const names = this.labelNames;
     this._check(labels);
     const values = names.map((name) => (labels[name] === undefined ? '' : String(labels[name])));
-    if (names.length === 0) return this.reset();
+    if (names.length === 0) {
+      this.reset();
+      return this._hide();
+    }
     const key = JSON.stringify(values);
     this._byKey.get(key)?._forget();
     this._byKey.delete(key);
@@ -208,13 +214,28 @@ class Metric {
     this._children = new Map();
     if (this.labelNames.length > 0) this._family.removeAll();
     this._family.wipe();
+    this._isHidden = false;
+  }
+
+  /** Leaves the series without labels out of this environment's pages, until it counts again. */
+  _hide() {
+    this._none?._forget();
+    this._isHidden = true;
   }
 
   async get() {
     await this._collected();
-    const page = this._region.native.renderNow([this._wanted()], false, []).toString();
+    const page = this._region.native.renderNow([this._wanted()], this.enableExemplars, []).toString();
     const { help, name, type, aggregator } = this;
-    return { help, name, type, values: readSamples(page, this), aggregator };
+    const values = readSamples(page, this);
+    if (this._hasOtherValues) for (const { labels } of values) Object.assign(labels, this._givenAs(labels));
+    return { help, name, type, values, aggregator };
+  }
+
+  /** The labels as the first call gave them, whose values need not be texts. */
+  _givenAs(labels) {
+    const values = this.labelNames.map((name) => labels[name] ?? '');
+    return this._byKey.get(JSON.stringify(values))?.given;
   }
 
   /** Its values after its function `collect` ran. */
@@ -223,7 +244,8 @@ class Metric {
   }
 
   _wanted() {
-    return { name: this.name, shown: this._shown, help: String(this.help), kind: this.type };
+    const isHidden = this._isHidden && this.labelNames.length === 0;
+    return { name: this.name, shown: this._shown, help: String(this.help), kind: this.type, isHidden };
   }
 
   /** It is in no registry any more. What other processes count stays. */

@@ -2,6 +2,7 @@
 
 const { isDeepStrictEqual } = require('node:util');
 
+const { aggregators } = require('./aggregators');
 const { Region } = require('./native');
 const regions = require('./regions');
 const { writeMetric } = require('./samples');
@@ -101,7 +102,7 @@ class Registry {
 
   getMetricsAsArray(aggregator) {
     const all = [...this.#metrics.values()];
-    return aggregator === undefined ? all : all.filter((metric) => metric.aggregator === aggregator);
+    return aggregator === undefined ? all : all.filter((metric) => (metric.aggregator ?? 'sum') === aggregator);
   }
 
   async getMetricsAsJSON(aggregator) {
@@ -135,27 +136,28 @@ class Registry {
     return this.getMetricsAsString(this.getSingleMetric(name));
   }
 
-  /** Pages by region, then those of metrics that are not of this package. */
+  /** A page for each run of metrics of one region, and for each metric that is not of this package. */
   async #parts(metrics) {
-    const own = metrics.filter((metric) => metric._region !== undefined);
-    await Promise.all(own.map((metric) => metric._collected()));
-    const byRegion = new Map();
-    for (const metric of own) {
-      if (!byRegion.has(metric._region)) byRegion.set(metric._region, []);
-      byRegion.get(metric._region).push(metric._wanted());
+    await Promise.all(metrics.map((metric) => metric._collected?.()));
+    const runs = [];
+    for (const metric of metrics) {
+      const region = metric._region;
+      if (region === undefined || runs.at(-1)?.region !== region) runs.push({ region, metrics: [] });
+      runs.at(-1).metrics.push(metric);
     }
-    const labels = Object.entries(this.#defaultLabels).map(([name, value]) => ({
-      name,
-      value: String(value),
-    }));
-    const pages = [...byRegion].map(([region, wanted]) =>
-      region.native.render(wanted, this._isOpenMetrics(), labels),
-    );
-    const others = metrics.filter((metric) => metric._region === undefined);
-    const written = others.map(async (metric) =>
-      Buffer.from(writeMetric(await metric.get(), this.#defaultLabels, this._isOpenMetrics())),
-    );
-    return Promise.all([...pages, ...written]);
+    const pages = await Promise.all(runs.map((run) => this.#page(run)));
+    if (this._isOpenMetrics()) return pages;
+    // Between metrics there is an empty line.
+    return pages.flatMap((page, n) => (n === 0 ? [page] : [Buffer.from('\n'), page]));
+  }
+
+  async #page({ region, metrics }) {
+    const isOpenMetrics = this._isOpenMetrics();
+    if (region === undefined) {
+      return Buffer.from(writeMetric(await metrics[0].get(), this.#defaultLabels, isOpenMetrics));
+    }
+    const labels = Object.entries(this.#defaultLabels).map(([name, value]) => ({ name, value: String(value) }));
+    return region.native.render(metrics.map((metric) => metric._wanted()), isOpenMetrics, labels);
   }
 
   static merge(registries) {
@@ -168,6 +170,25 @@ class Registry {
       merged.registerMetric(metric);
     }
     return merged;
+  }
+
+  /** A registry of what `getMetricsAsJSON` returned elsewhere. */
+  static aggregate(all, contentType = Registry.PROMETHEUS_CONTENT_TYPE) {
+    const aggregated = new Registry(contentType);
+    const byName = new Map();
+    for (const metric of all.flat()) {
+      byName.set(metric.name, [...(byName.get(metric.name) ?? []), metric]);
+    }
+    for (const metrics of byName.values()) {
+      const aggregator = metrics[0].aggregator ?? 'sum';
+      const aggregate = aggregators[aggregator];
+      if (typeof aggregate !== 'function') {
+        throw new Error(`'${aggregator}' is not a defined aggregator.`);
+      }
+      const result = aggregate(metrics);
+      if (result) aggregated.registerMetric({ ...result, get: () => result });
+    }
+    return aggregated;
   }
 }
 
@@ -187,5 +208,6 @@ async function renderRegion(accept = '') {
 }
 
 shared.register ??= new Registry();
+Registry.globalRegistry = shared.register;
 
 module.exports = { Registry, renderRegion };

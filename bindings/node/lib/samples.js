@@ -7,13 +7,14 @@ function readSamples(page, metric) {
   const values = [];
   for (const line of page.split('\n')) {
     if (line === '' || line.startsWith('#')) continue;
-    const { name, labels, rest } = readLine(line);
-    const sample = { value: toNumber(rest), labels };
-    if (name !== metric.name) sample.metricName = name;
-    if (metric.type === 'histogram') {
-      if ('le' in labels && labels.le !== '+Inf') labels.le = Number(labels.le);
+    const { name, labels, value, exemplar } = readLine(line);
+    const sample = { value: toNumber(value), labels };
+    if (metric.type !== 'counter' && name !== metric.name) sample.metricName = name;
+    if (metric.type === 'histogram' && 'le' in labels) {
+      if (labels.le !== '+Inf') labels.le = Number(labels.le);
       sample.exemplar = null;
     }
+    if (exemplar !== undefined) sample.exemplar = readExemplar(exemplar);
     if (metric.type === 'summary' && 'quantile' in labels) {
       labels.quantile = Number(labels.quantile);
       // The client shows 0 while there are no observations.
@@ -25,18 +26,31 @@ function readSamples(page, metric) {
 }
 
 function readLine(line) {
+  const at = line.search(/[{ ]/);
+  const { labels, end } = readLabels(line, at);
+  const [, value, exemplar] = /^ (\S+)(?: # (.*))?/.exec(line.slice(end));
+  return { name: line.slice(0, at), labels, value, exemplar };
+}
+
+function readExemplar(text) {
+  const { labels: labelSet, end } = readLabels(text, 0);
+  const [value, timestamp] = text.slice(end).trim().split(' ').map(Number);
+  return { labelSet, value, timestamp };
+}
+
+/** The labels that a text may have here, and their end. */
+function readLabels(text, begin) {
   const labels = {};
-  let at = line.search(/[{ ]/);
-  const name = line.slice(0, at);
-  if (line[at] === '{') {
+  let end = begin;
+  if (text[begin] === '{') {
     const pair = /([^=,{]+)="((?:[^"\\]|\\.)*)"[,}]/y;
-    pair.lastIndex = at + 1;
-    for (let found; (found = pair.exec(line)) !== null; ) {
+    pair.lastIndex = begin + 1;
+    for (let found; (found = pair.exec(text)) !== null; ) {
       labels[found[1]] = unescaped(found[2]);
-      at = pair.lastIndex;
+      end = pair.lastIndex;
     }
   }
-  return { name, labels, rest: line.slice(at).trim().split(' ')[0] };
+  return { labels, end };
 }
 
 function unescaped(text) {
@@ -58,8 +72,12 @@ function escaped(text) {
   return text.replace(/\\/g, '\\\\').replace(/\n/g, '\\n');
 }
 
-function labelsText(labels) {
-  const pairs = Object.entries(labels).filter(([, value]) => value !== undefined);
+/** Labels of a sample, then those that its registry adds, then those that it shares with others. */
+function labelsText({ labels, sharedLabels = {} }, defaultLabels) {
+  const first = { ...labels };
+  for (const name in defaultLabels) first[name] ??= defaultLabels[name];
+  const own = Object.entries(first).filter(([name]) => !Object.hasOwn(sharedLabels, name));
+  const pairs = [...own, ...Object.entries(sharedLabels)].filter(([, value]) => value !== undefined);
   return pairs.map(([name, value]) => `${name}="${escaped(String(value)).replace(/"/g, '\\"')}"`).join(',');
 }
 
@@ -69,7 +87,7 @@ function writeMetric(metric, defaultLabels, isOpenMetrics) {
   const lines = [`# HELP ${name} ${escaped(metric.help)}`, `# TYPE ${name} ${metric.type}`];
   for (const sample of metric.values ?? []) {
     const ofCounter = isOpenMetrics && metric.type === 'counter' ? `${name}_total` : name;
-    const labels = labelsText({ ...defaultLabels, ...sample.labels, ...sample.sharedLabels });
+    const labels = labelsText(sample, defaultLabels);
     const braces = labels === '' ? '' : `{${labels}}`;
     lines.push(`${sample.metricName ?? ofCounter}${braces} ${toText(sample.value)}`);
   }

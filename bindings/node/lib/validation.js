@@ -10,8 +10,8 @@ function validateMetricName(name) {
   return /^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(name);
 }
 
-function validateLabelNames(names) {
-  return names.every((name) => /^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name));
+function invalidLabelNames(names) {
+  return names.filter((name) => !/^[a-zA-Z_][a-zA-Z0-9_]*$/.test(name));
 }
 
 function refuseLabel(label, names) {
@@ -22,4 +22,4 @@ function refuseNumber(what, value) {
   throw new TypeError(`${what} is not a valid number: ${format(value)}`);
 }
 
-module.exports = { isObject, refuseLabel, refuseNumber, validateLabelNames, validateMetricName };
+module.exports = { invalidLabelNames, isObject, refuseLabel, refuseNumber, validateMetricName };

@@ -1,13 +1,13 @@
 //! Families and series.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use napi::bindgen_prelude::{Error, Float64Array, Result, Uint32Array};
 use napi_derive::napi;
 use talea::{
     Bucketing, Combine, DynamicLabels, ExemplarError, Family, FloatCounter, FloatGauge, Floats,
-    HeldSeries, Histogram, LentPlane, Metric, Opts, Summary,
+    HeldSeries, Histogram, LentPlane, Metric, Opts, SampledSummary, Summary,
 };
 
 use crate::page::DefaultLabel;
@@ -36,7 +36,7 @@ enum Kind {
     Counter(Family<DynamicLabels, FloatCounter>),
     Gauge(Family<DynamicLabels, FloatGauge>),
     Histogram(Family<DynamicLabels, Histogram<Floats>>),
-    Summary(Family<DynamicLabels, Summary<Floats>>),
+    Summary(SampledSummary),
 }
 
 /// Does the same with the family of each kind.
@@ -46,7 +46,10 @@ macro_rules! each_kind {
             Kind::Counter($family) => $do,
             Kind::Gauge($family) => $do,
             Kind::Histogram($family) => $do,
-            Kind::Summary($family) => $do,
+            Kind::Summary(summary) => {
+                let $family = summary.family();
+                $do
+            }
         }
     };
 }
@@ -80,7 +83,7 @@ impl MetricFamily {
             "summary" => {
                 let window = Duration::try_from_secs_f64(of.window.unwrap_or(600.0));
                 let opts = opts.quantiles(&numbers).window(window.map_err(failed)?);
-                Kind::Summary(registry.family(opts, names).map_err(failed)?)
+                Kind::Summary(registry.sampled_summary(opts, names).map_err(failed)?)
             }
             kind => return Err(Error::from_reason(format!("there is no kind {kind:?}"))),
         }))
@@ -93,7 +96,11 @@ impl MetricFamily {
             Kind::Counter(family) => Series::Counter(held(family, &values)),
             Kind::Gauge(family) => Series::Gauge(held(family, &values)),
             Kind::Histogram(family) => Series::Histogram(held(family, &values)),
-            Kind::Summary(family) => Series::Summary(held(family, &values)),
+            Kind::Summary(summary) => Series::Summary(SummarySeries {
+                _held: held(summary.family(), &values),
+                summary: summary.clone(),
+                values,
+            }),
         };
         let plane = region.plane.clone();
         MetricSeries { series, plane }
@@ -102,7 +109,11 @@ impl MetricFamily {
     /// Removes a series, in all processes.
     #[napi]
     pub fn remove(&self, values: Vec<String>) {
-        each_kind!(&self.0, family => _ = family.remove_values(&values));
+        if let Kind::Summary(summary) = &self.0 {
+            _ = summary.remove_values(&values);
+        } else {
+            each_kind!(&self.0, family => _ = family.remove_values(&values));
+        }
     }
 
     /// Sets a series to 0, in all processes.
@@ -120,7 +131,11 @@ impl MetricFamily {
     /// Sets all series to 0, in all processes.
     #[napi]
     pub fn wipe(&self) {
-        each_kind!(&self.0, family => _ = family.wipe());
+        if let Kind::Summary(summary) = &self.0 {
+            _ = summary.wipe();
+        } else {
+            each_kind!(&self.0, family => _ = family.wipe());
+        }
     }
 
     /// How many series were removed.
@@ -161,7 +176,15 @@ enum Series {
     Counter(HeldSeries<FloatCounter>),
     Gauge(HeldSeries<FloatGauge>),
     Histogram(HeldSeries<Histogram<Floats>>),
-    Summary(HeldSeries<Summary<Floats>>),
+    Summary(SummarySeries),
+}
+
+/// A series of a summary, whose observations are found by its label values.
+struct SummarySeries {
+    summary: SampledSummary,
+    values: Vec<String>,
+    /// It keeps the series.
+    _held: HeldSeries<Summary<Floats>>,
 }
 
 /// One series, which stays until this is collected as garbage.
@@ -227,7 +250,9 @@ impl MetricSeries {
     pub fn observe(&self, value: f64) {
         match &self.series {
             Series::Histogram(histogram) => histogram.metric.observe(value),
-            Series::Summary(summary) => summary.metric.observe(value),
+            Series::Summary(SummarySeries { summary, values, .. }) => {
+                summary.observe(values, value, SystemTime::now());
+            }
             Series::Counter(_) | Series::Gauge(_) => {}
         }
     }

@@ -1,7 +1,6 @@
 //! Pages as prom-client writes them: the names that users gave, and labels that a registry adds.
 
 use std::collections::HashMap;
-use std::collections::HashSet;
 use std::io::Write as _;
 
 use napi_derive::napi;
@@ -15,6 +14,8 @@ pub struct Wanted {
     pub shown: String,
     pub help: String,
     pub kind: String,
+    /// Its series is left out.
+    pub is_hidden: bool,
 }
 
 /// A label that a registry adds to samples that have none of that name.
@@ -24,43 +25,166 @@ pub struct DefaultLabel {
     pub value: String,
 }
 
-/// Writes a page with the names of users and with a registry's labels. Metrics without a series
-/// have their help and type only. The end of OpenMetrics is left to the caller, who may join pages.
+/// Writes a page as the client does: these metrics in their order, with the names of users and a registry's labels.
+/// Metrics without a series have their help and type only. The end of OpenMetrics is left to the caller, who may
+/// join pages.
 pub(crate) fn restyled(
     page: &[u8],
     wanted: &[Wanted],
     labels: &[DefaultLabel],
     is_open_metrics: bool,
 ) -> Vec<u8> {
-    let renamed = wanted.iter().filter(|one| !is_open_metrics && one.name != one.shown);
-    let renamed: HashMap<&[u8], &[u8]> =
-        renamed.map(|one| (one.shown.as_bytes(), one.name.as_bytes())).collect();
     let added: Vec<(&[u8], Vec<u8>)> =
         labels.iter().map(|label| (label.name.as_bytes(), label_text(label))).collect();
+    let sections = sections(page);
     let mut out = Vec::with_capacity(page.len());
-    let mut written = HashSet::new();
-    for line in page.split_inclusive(|&byte| byte == b'\n') {
-        match line.strip_prefix(b"# ") {
-            Some(b"EOF\n") => {}
-            Some(rest) => {
-                // `HELP name …`, `TYPE name …`, `UNIT name …`.
-                let (word, rest) = rest.split_at(5.min(rest.len()));
-                let (name, rest) = rest.split_at(len_until(rest, b" "));
-                let name = renamed.get(name).copied().unwrap_or(name);
-                written.insert(name);
-                [b"# ", word, name, rest].iter().for_each(|part| out.extend_from_slice(part));
-            }
-            None => write_sample(line, &renamed, &added, &mut out),
-        }
-    }
     for metric in wanted {
-        let name = if is_open_metrics { without_total(&metric.name) } else { &metric.name };
-        if !written.contains(name.as_bytes()) {
-            let help = metric.help.replace('\\', "\\\\").replace('\n', "\\n");
-            let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {}\n", metric.kind);
+        if !is_open_metrics && !out.is_empty() {
+            out.push(b'\n');
+        }
+        let shown = if is_open_metrics { metric.family() } else { &metric.shown };
+        let name = if is_open_metrics { shown } else { &metric.name };
+        let help = metric.help.replace('\\', "\\\\").replace('\n', "\\n");
+        let _ = write!(out, "# HELP {name} {help}\n# TYPE {name} {}\n", metric.kind);
+        if let Some(lines) = sections.get(shown.as_bytes()).filter(|_| !metric.is_hidden) {
+            let style = Style { shown, name, kind: &metric.kind, added: &added, is_open_metrics };
+            style.write(lines, &mut out);
         }
     }
     out
+}
+
+impl Wanted {
+    /// The name of the family in OpenMetrics.
+    fn family(&self) -> &str {
+        if self.kind == "counter" { without_total(&self.shown) } else { &self.shown }
+    }
+}
+
+/// The parts of a page by the name of their family.
+fn sections(page: &[u8]) -> HashMap<&[u8], &[u8]> {
+    let mut found = HashMap::new();
+    let (mut family, mut begin, mut end): (&[u8], _, _) = (b"", 0, 0);
+    for line in page.split_inclusive(|&byte| byte == b'\n') {
+        let name = family_of(line).unwrap_or(family);
+        if name != family {
+            found.insert(family, &page[begin..end]);
+            (family, begin) = (name, end);
+        }
+        end += line.len();
+    }
+    found.insert(family, &page[begin..end]);
+    found
+}
+
+/// The name in `# HELP name …`, or in another such line.
+fn family_of(line: &[u8]) -> Option<&[u8]> {
+    let mut words = line.strip_suffix(b"\n").unwrap_or(line).split(|&byte| byte == b' ');
+    if words.next() == Some(b"#") { words.nth(1) } else { None }
+}
+
+/// How the lines of one metric are written.
+struct Style<'a> {
+    /// The name that the page has.
+    shown: &'a str,
+    name: &'a str,
+    kind: &'a str,
+    added: &'a [(&'a [u8], Vec<u8>)],
+    is_open_metrics: bool,
+}
+
+impl Style<'_> {
+    /// Writes the samples: OpenMetrics has the count before the sum, and the client behind it.
+    fn write(&self, lines: &[u8], out: &mut Vec<u8>) {
+        let mut count = None;
+        for line in lines.split_inclusive(|&byte| byte == b'\n').filter(|line| line[0] != b'#') {
+            let (name, rest) = line.split_at(len_until(line, b"{ "));
+            if self.is_open_metrics
+                && self.kind != "counter"
+                && name.ends_with(b"_count")
+                && name != self.shown.as_bytes()
+            {
+                count = Some((name, rest));
+                continue;
+            }
+            self.write_sample(name, rest, out);
+            if let Some((name, rest)) = count.take() {
+                self.write_sample(name, rest, out);
+            }
+        }
+    }
+
+    fn write_sample(&self, name: &[u8], rest: &[u8], out: &mut Vec<u8>) {
+        let name = if name == self.shown.as_bytes() { self.name.as_bytes() } else { name };
+        out.extend_from_slice(name);
+        let (labels, value) = split_labels(rest);
+        self.write_labels(&labels, out);
+        self.write_value(value, out);
+    }
+
+    /// `le` or `quantile` first; a registry's labels before those of a histogram, and after those of others.
+    fn write_labels(&self, labels: &[Label<'_>], out: &mut Vec<u8>) {
+        let begin = out.len();
+        let first = match self.kind {
+            "histogram" => "le",
+            "summary" => "quantile",
+            _ => "",
+        };
+        for (_, text) in labels.iter().filter(|(name, _)| *name == first.as_bytes()) {
+            // The client writes whole numbers without a fraction.
+            match text.strip_suffix(b".0\"") {
+                Some(whole) => push_label(&[whole, b"\""].concat(), begin, out),
+                None => push_label(text, begin, out),
+            }
+        }
+        if self.kind != "histogram" {
+            push_others(labels, first, begin, out);
+        }
+        for (name, text) in self.added {
+            if !labels.iter().any(|(own, _)| own == name) {
+                push_label(text, begin, out);
+            }
+        }
+        if self.kind == "histogram" {
+            push_others(labels, first, begin, out);
+        }
+        if out.len() > begin {
+            out.push(b'}');
+        }
+    }
+
+    /// A value, and what follows it: whole numbers without a fraction, and 0 for a quantile without observations.
+    fn write_value(&self, text: &[u8], out: &mut Vec<u8>) {
+        let text = if self.kind == "summary" && text == b" NaN\n" { b" 0\n" } else { text };
+        if !self.is_open_metrics {
+            return out.extend_from_slice(text);
+        }
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        let words: Vec<&[u8]> = text.split(|&byte| byte == b' ').collect();
+        for (n, word) in words.iter().enumerate() {
+            // The value, and the value and the time of an exemplar; not what its labels contain.
+            let is_number = n == 1 || (words.len() > 3 && n + 2 >= words.len());
+            let word = if is_number { word.strip_suffix(b".0").unwrap_or(word) } else { word };
+            if n > 0 {
+                out.push(b' ');
+            }
+            out.extend_from_slice(word);
+        }
+        out.push(b'\n');
+    }
+}
+
+/// Adds all labels but one.
+fn push_others(labels: &[Label<'_>], but: &str, begin: usize, out: &mut Vec<u8>) {
+    for (_, text) in labels.iter().filter(|(name, _)| *name != but.as_bytes()) {
+        push_label(text, begin, out);
+    }
+}
+
+/// Adds a label to those that begin there.
+fn push_label(text: &[u8], begin: usize, out: &mut Vec<u8>) {
+    out.push(if out.len() == begin { b'{' } else { b',' });
+    out.extend_from_slice(text);
 }
 
 fn without_total(name: &str) -> &str {
@@ -76,52 +200,27 @@ fn len_until(text: &[u8], ends: &[u8]) -> usize {
     text.iter().position(|byte| ends.contains(byte)).unwrap_or(text.len())
 }
 
-fn write_sample(
-    line: &[u8],
-    renamed: &HashMap<&[u8], &[u8]>,
-    added: &[(&[u8], Vec<u8>)],
-    out: &mut Vec<u8>,
-) {
-    let (name, rest) = line.split_at(len_until(line, b"{ "));
-    out.extend_from_slice(renamed.get(name).copied().unwrap_or(name));
-    let Some(labels) = rest.strip_prefix(b"{") else {
-        if !added.is_empty() {
-            out.push(b'{');
-            let mut separator: &[u8] = b"";
-            for (_, text) in added {
-                out.extend_from_slice(separator);
-                out.extend_from_slice(text);
-                separator = b",";
-            }
-            out.push(b'}');
-        }
-        return out.extend_from_slice(rest);
-    };
-    out.push(b'{');
-    for (name, text) in added {
-        if !has_label(labels, name) {
-            out.extend_from_slice(text);
-            out.push(b',');
-        }
-    }
-    out.extend_from_slice(labels);
-}
+/// The name of a label, and its text.
+type Label<'a> = (&'a [u8], &'a [u8]);
 
-/// Whether the labels that a text begins with have one of this name.
-fn has_label(labels: &[u8], wanted: &[u8]) -> bool {
-    let mut at = 0;
-    while labels.get(at).is_some_and(|&byte| byte != b'}') {
-        let name = at..at + len_until(&labels[at..], b"=");
-        if labels[name.clone()] == *wanted {
-            return true;
-        }
-        // The quote behind `=`, the value, the quote, a comma.
-        at = (name.end + 2).min(labels.len());
-        while labels.get(at).is_some_and(|&byte| byte != b'"') {
-            at += if labels[at] == b'\\' { 2 } else { 1 };
-        }
-        at += 1;
-        at += usize::from(labels.get(at) == Some(&b','));
+/// The labels that a text begins with, and the rest.
+fn split_labels(text: &[u8]) -> (Vec<Label<'_>>, &[u8]) {
+    let mut labels = Vec::new();
+    if text.first() != Some(&b'{') {
+        return (labels, text);
     }
-    false
+    let mut at = 1;
+    while text.get(at).is_some_and(|&byte| byte != b'}') {
+        let begin = at;
+        let name = &text[begin..begin + len_until(&text[begin..], b"=")];
+        // The quote behind `=`, the value, the quote, a comma.
+        at = (begin + name.len() + 2).min(text.len());
+        while text.get(at).is_some_and(|&byte| byte != b'"') {
+            at += if text[at] == b'\\' { 2 } else { 1 };
+        }
+        at = (at + 1).min(text.len());
+        labels.push((name, &text[begin..at]));
+        at += usize::from(text.get(at) == Some(&b','));
+    }
+    (labels, &text[(at + 1).min(text.len())..])
 }

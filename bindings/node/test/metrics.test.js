@@ -105,7 +105,7 @@ test('labels of a registry are on all samples that have none of that name', asyn
   made.inc({ a: 'own' });
   new talea.Gauge({ name: 'g', help: 'h', registers: [registry] }).set(1);
   assert.deepStrictEqual(samples(await registry.metrics()), {
-    'made_total{app="shop \\"1\\"",a="own"}': 1,
+    'made_total{a="own",app="shop \\"1\\""}': 1,
     'g{a="default",app="shop \\"1\\""}': 1,
   });
 });
@@ -199,6 +199,37 @@ test('the default metrics are those of the official client', async () => {
   for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'nodejs_heap_size_used_bytes']) {
     assert.ok(samples(await own.metrics())[name] > 0, name);
   }
+});
+
+test('default metrics that are excluded are not there, and cleared ones are read no more', async (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] });
+  const registry = new talea.Registry();
+  talea.collectDefaultMetrics({ register: registry, exclude: ['heapSizeAndUsed'] });
+  assert.strictEqual(registry.getSingleMetric('nodejs_heap_size_used_bytes'), undefined);
+  const resident = registry.getSingleMetric('process_resident_memory_bytes');
+  t.mock.timers.tick(5000);
+  assert.ok((await resident.get()).values[0].value > 0);
+  registry.clear();
+  const set = t.mock.method(resident, 'set');
+  t.mock.timers.tick(5000);
+  assert.strictEqual(set.mock.callCount(), 0);
+});
+
+test('labels of default metrics are as they were given', async () => {
+  const registry = new talea.Registry();
+  talea.collectDefaultMetrics({ register: registry, labels: { instance: 0 } });
+  const all = (await registry.getMetricsAsJSON()).flatMap(({ values }) => values);
+  assert.ok(all.length > 20);
+  assert.deepStrictEqual(new Set(all.map(({ labels }) => labels.instance)), new Set([0]));
+});
+
+test('the percentiles of a few observations are exact', async () => {
+  const [registry] = registryWith((registry) => {
+    const summary = new talea.Summary({ name: 's', help: 'h', percentiles: [0, 0.5, 0.9, 1], registers: [registry] });
+    for (const value of [50, 100, 100, 30, 50]) summary.observe(value);
+  });
+  const { 's{quantile="0"}': least, 's{quantile="0.5"}': median, 's{quantile="0.9"}': most } = samples(await registry.metrics());
+  assert.deepStrictEqual([least, median, most], [30, 50, 100]);
 });
 
 test('a page is made off the event loop', async () => {

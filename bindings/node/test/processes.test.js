@@ -108,6 +108,18 @@ test('workers of a cluster are exact when they are killed under load, and every 
   });
 });
 
+test("percentiles are of all processes' observations, also for a process that is new", (t) => {
+  const file = path.join(folder(t), 'summary.talea');
+  for (const value of [1, 2, 3]) {
+    pageOf(file, `
+      const { Summary } = require(${JSON.stringify(path.join(__dirname, '..'))});
+      new Summary({ name: 'took_seconds', help: 'h', percentiles: [0, 1] }).observe(${value});`);
+  }
+  const page = pageOf(file);
+  const { 'took_seconds{quantile="0.0"}': least, 'took_seconds{quantile="1.0"}': most, took_seconds_count: count } = page;
+  assert.deepStrictEqual([least, most, count], [1, 3, 3], JSON.stringify(page));
+});
+
 test('the primary shows what its workers and their threads count', async (t) => {
   const program = new Program(t, 'primary.js');
   const page = samples(await program.says('page'));
