@@ -10,7 +10,17 @@ use super::ErrorKind;
 /// The kind of an error of hyper-util's client, or of one that stems from such an error.
 #[cold]
 pub(super) fn kind_of(error: &(dyn Error + 'static)) -> ErrorKind {
-    let mut found = ErrorKind::Other;
+    kind_within(error, ErrorKind::Other)
+}
+
+/// The kind of an error of a connector.
+#[cold]
+pub(super) fn kind_of_connect(error: &(dyn Error + 'static)) -> ErrorKind {
+    kind_within(error, ErrorKind::Connect)
+}
+
+fn kind_within(error: &(dyn Error + 'static), kind: ErrorKind) -> ErrorKind {
+    let mut found = kind;
     let mut next = Some(error);
     while let Some(cause) = next {
         // The causes further down say more.

@@ -67,15 +67,20 @@
 //!
 //! The series of a `GET` exist from the start, others from the first such request on.
 //!
+//! [`ConnectionLayer`] meters the connections of hyper-util's client: open ones, those that were made or failed, and
+//! the time that this took.
+//!
 //! Cost: the layer allocates nothing for a request; the middleware allocates for reqwest's boxed future and
 //! for the body that it watches.
 
+mod connections;
 mod error_kinds;
 mod layer;
 #[cfg(feature = "reqwest")]
 mod middleware;
 mod servers;
 
+pub use self::connections::{ConnectFuture, ConnectionLayer, MeteredConnection, MeteredConnector};
 pub use self::layer::{Layer, MeteredClient, ResponseFuture};
 #[cfg(feature = "reqwest")]
 pub use self::middleware::Middleware;

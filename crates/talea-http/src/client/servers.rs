@@ -8,7 +8,7 @@ use crate::endpoints::Endpoints;
 use crate::labels::endpoint::{Methods, UNMATCHED};
 use crate::request::meters::Endpoint;
 
-const OTHER_SERVER: &str = "_other";
+pub(super) const OTHER_SERVER: &str = "_other";
 
 /// The servers that are called, with the templates of the paths there.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,10 @@ impl Servers {
         self.list.push((server.to_ascii_lowercase(), templates));
         self
     }
+
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.list.iter().map(|(server, _)| server.as_str())
+    }
 }
 
 /// The endpoints of the servers. They live as long as the program.
@@ -42,9 +46,7 @@ pub(super) struct KnownServers {
 
 #[derive(Debug)]
 struct KnownServer {
-    host: String,
-    /// `None` for any port.
-    port: Option<u16>,
+    address: Address,
     templates: matchit::Router<Endpoint>,
     unmatched: Endpoint,
 }
@@ -62,10 +64,7 @@ impl KnownServers {
     }
 
     pub(super) fn find(&self, host: &str, port: Option<u16>, path: &str) -> Endpoint {
-        let found = self.list.iter().find(|known| {
-            let is_port = known.port.is_none() || known.port == port;
-            is_port && known.host.eq_ignore_ascii_case(host)
-        });
+        let found = self.list.iter().find(|known| known.address.is(host, port));
         let Some(known) = found else { return self.other };
         known.templates.at(path).map_or(known.unmatched, |matched| *matched.value)
     }
@@ -73,14 +72,7 @@ impl KnownServers {
 
 impl KnownServer {
     fn new(server: &str, templates: &[String], endpoints: &Endpoints) -> Result<Self, String> {
-        let authority = server.parse::<Authority>().ok();
-        let Some(authority) = authority.filter(|authority| !authority.as_str().contains('@'))
-        else {
-            return Err(format!(
-                "{server:?} is not a valid server; expected a name or an address, with a port or \
-                 without, such as \"stock.example:8443\" or \"[::1]\""
-            ));
-        };
+        let address = Address::parse(server)?;
         let declare = |route: &str| endpoints.endpoint(Methods::Each, route, server);
         let mut known = matchit::Router::new();
         for template in templates {
@@ -89,10 +81,35 @@ impl KnownServer {
             })?;
         }
         Ok(Self {
-            host: authority.host().to_owned(),
-            port: authority.port_u16(),
+            address,
             templates: known,
             unmatched: declare(if templates.is_empty() { "" } else { UNMATCHED }),
         })
+    }
+}
+
+/// The address of a server as it is listed.
+#[derive(Debug)]
+pub(super) struct Address {
+    host: String,
+    /// `None` for any port.
+    port: Option<u16>,
+}
+
+impl Address {
+    pub(super) fn parse(server: &str) -> Result<Self, String> {
+        let authority = server.parse::<Authority>().ok();
+        let authority = authority.filter(|authority| !authority.as_str().contains('@'));
+        let authority = authority.ok_or_else(|| {
+            format!(
+                "{server:?} is not a valid server; expected a name or an address, with a port or \
+                 without, such as \"stock.example:8443\" or \"[::1]\""
+            )
+        })?;
+        Ok(Self { host: authority.host().to_owned(), port: authority.port_u16() })
+    }
+
+    pub(super) fn is(&self, host: &str, port: Option<u16>) -> bool {
+        (self.port.is_none() || self.port == port) && self.host.eq_ignore_ascii_case(host)
     }
 }

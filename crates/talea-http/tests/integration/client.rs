@@ -18,7 +18,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use talea::Registry;
-use talea_http::client::{Layer, Middleware, Servers};
+use talea_http::client::{ConnectionLayer, Layer, Middleware, Servers};
 use talea_http::{Convention, Opts, RequestBody};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -534,4 +534,82 @@ fn servers_and_options_that_cannot_be_used_are_refused() {
     ] {
         assert!(refused.contains(expected), "{refused}");
     }
+}
+
+/// The values of the metrics of connections to a server: open, made, timed.
+fn connections(registry: &Registry, server: &str) -> (f64, f64, u64) {
+    let (snapshot, label) = (registry.snapshot(), ("server", server));
+    let value = |name, labels: &[(&str, &str)]| snapshot.expect_value(name, labels);
+    let durations = snapshot.histogram("http_client_connect_duration_seconds", &[label]).unwrap();
+    (
+        value("http_client_open_connections", &[label]),
+        value("http_client_connects_total", &[label, ("error", "")]),
+        durations.count(),
+    )
+}
+
+#[tokio::test]
+async fn a_connection_counts_when_it_is_made_and_is_open_until_it_is_closed() {
+    let registry = Registry::for_test().unwrap();
+    let address = started(Arc::default()).await;
+    let listed = address.to_string();
+    let servers = Servers::new().server("other.example", &[]).server(&listed, &[]);
+    let layer = ConnectionLayer::new(&servers, &registry).unwrap();
+    for server in [&*listed, "other.example", "_other"] {
+        assert_eq!(connections(&registry, server), (0.0, 0.0, 0), "before the first request");
+    }
+    let connector = layer.layer(HttpConnector::new());
+    let url: Uri = format!("http://{address}/items/7").parse().unwrap();
+    let other = connector.clone().oneshot(url.clone()).await.unwrap();
+    assert_eq!(connections(&registry, &listed), (1.0, 1.0, 1));
+    let client: Client<_, BoxBody> = Client::builder(TokioExecutor::new()).build(connector);
+    let request = Request::get(&url).body(whole(0)).unwrap();
+    let response = client.request(request).await.unwrap();
+    assert_eq!(connections(&registry, &listed), (2.0, 2.0, 2));
+    assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "some item");
+    drop(other);
+    assert_eq!(connections(&registry, &listed), (1.0, 2.0, 2));
+    drop(client);
+    until("all are closed", || connections(&registry, &listed) == (0.0, 2.0, 2)).await;
+    assert_eq!(connections(&registry, "other.example"), (0.0, 0.0, 0));
+}
+
+#[tokio::test]
+async fn a_connection_that_fails_is_counted_by_its_error() {
+    let closed = TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap();
+    let plain = started(Arc::default()).await;
+    let accepts = TcpListener::bind(loopback()).await.unwrap();
+    let silent = accepts.local_addr().unwrap();
+    for (error, url) in [
+        ("connect", format!("http://{closed}/")),
+        ("resolve", "http://nowhere.invalid/".to_owned()),
+        ("tls", format!("https://{plain}/")),
+        ("cancelled", format!("https://{silent}/")),
+    ] {
+        let registry = Registry::for_test().unwrap();
+        let layer = ConnectionLayer::new(&Servers::new(), &registry).unwrap();
+        let uri: Uri = url.parse().unwrap();
+        if url.starts_with("https") {
+            let connects = layer.layer(service_fn(begins_tls)).oneshot(uri);
+            tokio::select! {
+                connected = connects => drop(connected.err().unwrap()),
+                _ = accepts.accept() => {}
+            }
+        } else {
+            layer.layer(HttpConnector::new()).oneshot(uri).await.err().unwrap();
+        }
+        let snapshot = registry.snapshot();
+        let labels = [("server", "_other"), ("error", error)];
+        snapshot.assert_value("http_client_connects_total", &labels, 1.0);
+        assert_eq!(snapshot.total("http_client_connects_total", &[]), Some(1.0), "{error}");
+        assert_eq!(connections(&registry, "_other"), (0.0, 0.0, 0), "{error}");
+    }
+}
+
+#[test]
+fn connections_to_a_server_that_is_none_are_refused() {
+    let registry = Registry::for_test().unwrap();
+    let servers = Servers::new().server("a b", &[]);
+    let refused = ConnectionLayer::new(&servers, &registry).unwrap_err().to_string();
+    assert!(refused.contains("\"a b\" is not a valid server"), "{refused}");
 }
