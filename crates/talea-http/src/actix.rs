@@ -17,6 +17,7 @@ use pin_project_lite::pin_project;
 use talea::Registry;
 
 use crate::endpoints::Endpoints;
+use crate::request::costs::PollStart;
 use crate::request::manual::ManualExchange;
 use crate::request::meters::Endpoint;
 use crate::templates::Templates;
@@ -148,7 +149,7 @@ where
         let mut exchange = ManualExchange::arrived();
         exchange.enter(endpoint, &method, version, request.app_config().secure());
         let received = watch_payload(&mut request);
-        let guard = PanicGuard(&mut exchange);
+        let guard = PanicGuard::call(&mut exchange);
         let future = self.inner.call(request);
         guard.returned();
         MeteredFuture { future, exchange, received }
@@ -196,17 +197,31 @@ impl futures_core::Stream for WatchedPayload {
 }
 
 /// A call of the application's code. If this is dropped, the call panicked.
-struct PanicGuard<'a>(&'a mut ManualExchange);
+struct PanicGuard<'a> {
+    exchange: &'a mut ManualExchange,
+    /// The beginning of a poll.
+    start: PollStart,
+}
 
-impl PanicGuard<'_> {
+impl<'a> PanicGuard<'a> {
+    fn call(exchange: &'a mut ManualExchange) -> Self {
+        Self { exchange, start: PollStart::UNMEASURED }
+    }
+
+    fn poll(exchange: &'a mut ManualExchange) -> Self {
+        Self { start: exchange.begin_poll(), exchange }
+    }
+
     fn returned(self) {
+        self.exchange.end_poll(self.start);
         std::mem::forget(self);
     }
 }
 
 impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
-        self.0.failed();
+        self.exchange.end_poll(self.start);
+        self.exchange.failed();
     }
 }
 
@@ -231,7 +246,7 @@ where
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let guard = PanicGuard(this.exchange);
+        let guard = PanicGuard::poll(this.exchange);
         let result = this.future.poll(cx);
         guard.returned();
         let result = polled!(result);
@@ -286,7 +301,7 @@ impl<B: MessageBody> MessageBody for MeteredBody<B> {
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         let this = self.project();
         let Some(exchange) = this.exchange else { return this.inner.poll_next(cx) };
-        let guard = PanicGuard(exchange);
+        let guard = PanicGuard::call(exchange);
         let next = this.inner.poll_next(cx);
         guard.returned();
         let next = polled!(next);

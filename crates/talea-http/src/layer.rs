@@ -87,7 +87,7 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let call = this.exchange.call();
+        let call = this.exchange.poll();
         let result = this.future.poll(cx);
         call.returned();
         // An exchange that is dropped without a response is aborted.

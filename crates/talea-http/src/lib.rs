@@ -70,6 +70,7 @@
 //! |---|---|---|
 //! | `axum` | yes | the routers and layers of [`axum`], and [`Exposition`] as a handler |
 //! | `actix` | no | [`actix`]: the middleware for actix-web |
+//! | `costs` | no | [`Opts::costs`]: the CPU time of requests, by route; on Unix |
 //! | `client` | no | [`client`]: the layer for outgoing requests |
 //! | `reqwest` | no | the same, with the middleware for reqwest |
 //! | `grpc` | no | [`grpc`]: the layer for gRPC servers and clients, with prost |
@@ -126,6 +127,8 @@ pub use layer::{EndpointLayer, MeteredFuture, MeteredService};
 pub use metrics_server::{MetricsServer, MetricsServerBuilder, ServeError, serve};
 #[cfg(feature = "openapi")]
 pub use openapi::{OpenApi, OpenApiError};
+#[cfg(all(feature = "costs", unix))]
+pub use opts::Allocations;
 pub use opts::Opts;
 pub use request::bodies::{RequestBody, ResponseBody};
 pub use request::manual::ManualExchange;

@@ -42,6 +42,8 @@ pub struct Opts {
     pub(crate) bucketing: Bucketing,
     exchange_durations: bool,
     body_sizes: bool,
+    costs: bool,
+    pub(crate) allocations: Option<fn() -> Allocations>,
     pub(crate) quantiles: Vec<f64>,
     pub(crate) constants: Vec<(String, String)>,
     pub(crate) request_labels: Vec<ExtensionLabel>,
@@ -50,6 +52,16 @@ pub struct Opts {
     pub(crate) methods: Vec<String>,
     pub(crate) https: bool,
     pub(crate) timed_out_after: Option<Duration>,
+}
+
+/// What a thread has allocated since its start, see [`Opts::allocations`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(not(all(feature = "costs", unix)), allow(dead_code, unreachable_pub))]
+pub struct Allocations {
+    /// How often it has allocated.
+    pub count: u64,
+    /// The bytes that it has allocated, given back or not.
+    pub bytes: u64,
 }
 
 impl Opts {
@@ -92,8 +104,58 @@ impl Opts {
         self
     }
 
+    /// Records what requests cost, by route: which endpoint burns the cores, and which one waits. A handler is
+    /// measured around each of its polls, from its first one to the head of the response:
+    ///
+    /// | metric | type | thresholds |
+    /// |---|---|---|
+    /// | `http_request_cpu_seconds` | histogram: the CPU time of a request's polls, by the clock of the thread | 10 µs to 1 s, each ten times the one before |
+    /// | `http_request_polls_total` | counter of polls | |
+    /// | `http_request_waiting_seconds` | histogram: the time in which it was not polled, since it waited for something or for a thread | those of [`durations`](Self::durations) |
+    ///
+    /// `rate(http_request_cpu_seconds_sum[1m])` is the number of cores that a route keeps busy. The labels are `method`
+    /// and `route`; [`Convention::OpenTelemetry`] has its own, and the names `http_server_request_cpu_seconds` and so on. A
+    /// gRPC server has `grpc_server_cpu_seconds` and so on. Series exist from the start, as those of requests in flight.
+    ///
+    /// Not in it: work in other tasks and threads (`spawn`, `spawn_blocking`) and in the body of a response, outgoing
+    /// requests, and requests of a [`ManualExchange`](crate::ManualExchange). Default: no.
+    ///
+    /// Cost: two readings of the thread's CPU clock a poll, each a system call of about 0.4 µs; nothing is allocated.
+    /// Needs the feature `costs`, on Unix.
+    #[cfg(all(feature = "costs", unix))]
+    pub fn costs(mut self) -> Self {
+        self.costs = true;
+        self
+    }
+
+    /// Records also what requests allocate, in `http_request_allocations_total` and
+    /// `http_request_allocated_bytes_total`, with [`costs`](Self::costs). Your allocator counts; this function reads
+    /// what the calling thread has allocated since its start, and is called before and after each poll:
+    ///
+    /// ```
+    /// use densa_alloc::{CountingAllocator, thread_stats};
+    /// use talea_http::{Allocations, Opts};
+    ///
+    /// #[global_allocator]
+    /// static ALLOCATOR: CountingAllocator = CountingAllocator::system();
+    ///
+    /// let opts = Opts::new().allocations(|| {
+    ///     let of_this_thread = thread_stats();
+    ///     Allocations { count: of_this_thread.allocs, bytes: of_this_thread.bytes_allocated }
+    /// });
+    /// # let _ = opts;
+    /// ```
+    ///
+    /// jemalloc counts bytes by thread anyway: `tikv_jemalloc_ctl::thread::allocatedp`. Default: no.
+    #[cfg(all(feature = "costs", unix))]
+    pub fn allocations(mut self, of_this_thread: fn() -> Allocations) -> Self {
+        self.allocations = Some(of_this_thread);
+        self.costs()
+    }
+
     /// The metrics of these that are recorded.
     pub(crate) fn recorded(&self, mut set: MetricSet) -> MetricSet {
+        set.costs = set.costs.filter(|_| self.costs);
         if self.convention == Convention::Prometheus {
             // A gRPC call has the time to its end only.
             set.to_end = set.to_end.filter(|_| self.exchange_durations || set.to_head.is_none());

@@ -23,7 +23,7 @@ use talea_http::actix::Meter;
 use talea_http::axum::{Layer, Router, get, meter_by, post};
 use talea_http::client::Servers;
 use talea_http::grpc::{self, MethodType, Services};
-use talea_http::{Endpoints, Opts, RequestBody};
+use talea_http::{Allocations, Endpoints, Opts, RequestBody};
 use tower::util::MapRequestLayer;
 use tower::{Layer as _, Service, ServiceExt, service_fn};
 
@@ -36,6 +36,10 @@ const TIMES: u64 = 100;
 fn endpoints(convention: Convention) -> Endpoints {
     let registry = Registry::for_test().unwrap();
     Opts::new().convention(convention).register(&registry).unwrap()
+}
+
+fn with_costs() -> Endpoints {
+    Opts::new().costs().register(&Registry::for_test().unwrap()).unwrap()
 }
 
 /// A handler with a type of its own for each number, since the first declaration of a type differs
@@ -197,6 +201,58 @@ fn a_layer_around_a_router_allocates_nothing() {
 }
 
 #[test]
+fn the_costs_of_a_request_allocate_nothing() {
+    let plain = || axum::Router::new().route("/x", axum::routing::get(hello::<70>));
+    let bare = allocations(plain().with_state(()), asks("/x"));
+    assert_eq!(allocations(meter_by(plain(), &with_costs()), asks("/x")), bare);
+    let declared = Router::new().route("/x", get(hello::<71>)).metered_by(&with_costs());
+    assert_eq!(allocations(declared.with_state(()), asks("/x")), bare_get(hello::<72>));
+}
+
+/// Three allocations of 1,000 bytes in two polls; what others allocate between them is not the handler's.
+async fn allocates() -> &'static str {
+    let first = std::hint::black_box([vec![0_u8; 1_000], vec![0; 1_000]]);
+    tokio::task::yield_now().await;
+    std::hint::black_box(vec![0_u8; 1_000]);
+    drop(first);
+    "done"
+}
+
+#[test]
+fn a_route_has_what_its_polls_allocate() {
+    fn of_this_thread() -> Allocations {
+        let stats = thread_stats();
+        Allocations { count: stats.allocs, bytes: stats.bytes_allocated }
+    }
+    let registry = Registry::for_test().unwrap();
+    let endpoints = Opts::new().allocations(of_this_thread).register(&registry).unwrap();
+    let allocates = Router::new().route("/allocates", get(allocates));
+    let router = allocates.route("/x", get(hello::<73>)).metered_by(&endpoints).with_state(());
+    let snapshot = || {
+        let snapshot = registry.snapshot();
+        ["/allocates", "/x"].map(|route| {
+            let labels = [("method", "GET"), ("route", route)];
+            ["allocations_total", "allocated_bytes_total"]
+                .map(|name| snapshot.value(&format!("http_request_{name}"), &labels).unwrap())
+        })
+    };
+    assert_eq!(snapshot(), [[0.0; 2]; 2], "from the start");
+    let mut cx = Context::from_waker(Waker::noop());
+    for times in 1..=3 {
+        for path in ["/allocates", "/x"] {
+            let mut responded = pin!(router.clone().oneshot(asks(path)()));
+            while responded.as_mut().poll(&mut cx).is_pending() {
+                std::hint::black_box(vec![0_u8; 5_000]);
+            }
+        }
+        // The response of a handler takes as many.
+        let [[count, bytes], [other_count, other_bytes]] = snapshot();
+        assert_eq!(count - other_count, 3.0 * f64::from(times));
+        assert_eq!(bytes - other_bytes, 3_000.0 * f64::from(times));
+    }
+}
+
+#[test]
 fn a_layer_in_the_router_allocates_as_any_layer_does() {
     fn costs<H: Handler<T, ()>, T: 'static>(handler: H, expected: u64) {
         let plain = || axum::Router::new().route("/x", axum::routing::get(handler.clone()));
@@ -325,11 +381,10 @@ fn a_request_to_actix_allocates_nothing() {
         || actix_web::App::new().route("/items/{id}", actix_web::web::get().to(async || "an item"));
     actix_web::rt::System::new().block_on(async {
         let bare = allocations_of_actix!(app());
-        for convention in CONVENTIONS {
-            let meter =
-                Meter::by(&endpoints(convention)).routes(&[("GET", "/items/{id}")]).unwrap();
+        for endpoints in CONVENTIONS.map(endpoints).into_iter().chain([with_costs()]) {
+            let meter = Meter::by(&endpoints).routes(&[("GET", "/items/{id}")]).unwrap();
             let metered = allocations_of_actix!(app().wrap(meter));
-            assert_eq!(metered, bare, "{convention:?}");
+            assert_eq!(metered, bare, "{endpoints:?}");
         }
     });
 }

@@ -87,6 +87,8 @@ pub use atomic_ref::AtomicRef;
 #[cfg(unix)]
 pub use children::{ChildrenUsage, children_usage};
 pub use clock::boot_nanos;
+#[cfg(unix)]
+pub use clock::thread_cpu_nanos;
 pub use config::Config;
 pub use error::{FamilyError, OpenError, Overflow};
 pub use layout::{LAYOUT_VERSION, MAX_LEN, MIN_LEN};

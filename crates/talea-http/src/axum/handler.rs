@@ -76,7 +76,7 @@ impl<F: Future<Output = Response>> Future for HandlerFuture<F> {
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Response> {
         let this = self.project();
-        let call = this.exchange.call();
+        let call = this.exchange.poll();
         let mut polled = this.future.poll(cx);
         call.returned();
         // In place, since a response is large to move.

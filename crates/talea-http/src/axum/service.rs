@@ -14,6 +14,7 @@ use tower_service::Service;
 use super::handler::{Door, MeteredHandler, arrive, respond};
 use super::panic_watch::{self, OuterNote};
 use crate::request::arrival::Exchange;
+use crate::request::costs::PollStart;
 
 impl<S, D> Service<Request> for MeteredHandler<S, D>
 where
@@ -100,18 +101,22 @@ struct ServiceCallGuard<'a> {
     exchange: &'a mut Exchange,
     /// Hides panics inside from enclosing meters.
     outer: OuterNote,
+    /// The beginning of a poll.
+    start: PollStart,
     has_returned: bool,
 }
 
 impl<'a> ServiceCallGuard<'a> {
     #[inline]
     fn new(exchange: &'a mut Exchange) -> Self {
-        Self { exchange, outer: panic_watch::watch(), has_returned: false }
+        let start = PollStart::UNMEASURED;
+        Self { exchange, outer: panic_watch::watch(), start, has_returned: false }
     }
 
     #[cold]
     #[inline(never)]
-    fn panicked(exchange: &mut Exchange) {
+    fn panicked(exchange: &mut Exchange, start: PollStart) {
+        exchange.end_poll(start);
         exchange.note_unwind();
         *exchange = Exchange::closed();
     }
@@ -123,9 +128,10 @@ impl Drop for ServiceCallGuard<'_> {
     fn drop(&mut self) {
         if self.has_returned {
             self.outer.end(self.exchange);
+            self.exchange.end_poll(self.start);
             self.exchange.end_call();
         } else {
-            Self::panicked(self.exchange);
+            Self::panicked(self.exchange, self.start);
         }
     }
 }
@@ -143,6 +149,7 @@ where
         let this = self.project();
         let mut guard = ServiceCallGuard::new(this.exchange);
         guard.exchange.begin_call();
+        guard.start = guard.exchange.begin_poll();
         let mut polled = this.future.poll(cx);
         guard.has_returned = true;
         drop(guard);

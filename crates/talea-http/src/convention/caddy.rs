@@ -2,6 +2,7 @@
 
 use super::metric_set::LabelSource::{self, Handler, Method, Server, Status};
 use super::metric_set::{GO_DURATIONS, MethodNames, MetricSet, MetricSpec};
+use super::prometheus::COSTS;
 use crate::labels::status::{OTHER, Statuses};
 
 const BASIC: &[(&str, LabelSource)] = &[("server", Server), ("handler", Handler)];
@@ -50,5 +51,6 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     statuses: Statuses::Codes { odd: OTHER, none: "499" },
     method_names: MethodNames::Sent { other: "OTHER", query: false },
     durations: GO_DURATIONS,
+    costs: Some(COSTS),
     ..MetricSet::DEFAULT
 };

@@ -3,7 +3,7 @@
 use super::metric_set::LabelSource::{
     self, Outcome, RpcError, RpcMethod, RpcName, RpcService, RpcSystem, RpcType, Status,
 };
-use super::metric_set::{CallSpecs, GO_DURATIONS, MetricSet, MetricSpec};
+use super::metric_set::{CallSpecs, GO_DURATIONS, MetricSet, MetricSpec, costs};
 use super::{Convention, Side};
 use crate::labels::status::{RpcCodes, Statuses};
 
@@ -109,8 +109,10 @@ macro_rules! middleware {
     };
 }
 
-const MIDDLEWARE_SERVER: MetricSet =
-    middleware!("server", "on the server", "application-level handled by the server");
+const MIDDLEWARE_SERVER: MetricSet = MetricSet {
+    costs: Some(costs!("grpc_server", METHOD)),
+    ..middleware!("server", "on the server", "application-level handled by the server")
+};
 const MIDDLEWARE_CLIENT: MetricSet =
     middleware!("client", "by the client", "completed by the client");
 
@@ -125,6 +127,10 @@ const OPENTELEMETRY_SERVER: MetricSet = MetricSet {
         help: "Measures the duration of an incoming Remote Procedure Call (RPC).",
         labels: ATTRIBUTES,
     }),
+    costs: Some(costs!(
+        "rpc_server_call",
+        &[("rpc_system_name", RpcSystem), ("rpc_method", RpcName)]
+    )),
     statuses: Statuses::Rpc(RpcCodes::OPENTELEMETRY_SERVER),
     ..MetricSet::DEFAULT
 };

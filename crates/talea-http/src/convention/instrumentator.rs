@@ -2,6 +2,7 @@
 
 use super::metric_set::LabelSource::{self, Method, Route, Status};
 use super::metric_set::{MethodNames, MetricSet, MetricSpec, RouteNames};
+use super::prometheus::COSTS;
 
 const HANDLER: &[(&str, LabelSource)] = &[("handler", Route)];
 
@@ -39,6 +40,7 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     method_names: MethodNames::Declared { rest: "OTHER" },
     route_names: RouteNames::Templates { unmatched: "none" },
     durations: DURATIONS,
+    costs: Some(COSTS),
     ..MetricSet::DEFAULT
 };
 

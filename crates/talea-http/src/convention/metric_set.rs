@@ -23,6 +23,8 @@ pub(crate) struct MetricSet {
     pub(crate) request_size: Option<MetricSpec>,
     pub(crate) response_size: Option<MetricSpec>,
     pub(crate) calls: Option<CallSpecs>,
+    /// On request, by [`Opts::costs`](crate::Opts::costs).
+    pub(crate) costs: Option<CostSpecs>,
     /// Whether a request's size includes its line, headers and declared body, and is known
     /// when it arrives. Otherwise it is the number of bytes of its body that pass.
     pub(crate) declared_request_size: bool,
@@ -48,6 +50,7 @@ impl MetricSet {
         request_size: None,
         response_size: None,
         calls: None,
+        costs: None,
         declared_request_size: false,
         statuses: Statuses::Classes,
         body_failure: Outcome::Aborted,
@@ -56,6 +59,13 @@ impl MetricSet {
         host: "host",
         durations: OTEL_DURATIONS,
     };
+
+    /// Whether a metric has no label of a response: a request in flight has none yet, and what it costs is
+    /// known without one.
+    pub(crate) fn is_before_response(&self, spec: MetricSpec) -> bool {
+        let costs = self.costs.iter().flat_map(CostSpecs::all);
+        costs.chain([self.in_flight]).any(|other| other.name == spec.name)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -73,6 +83,56 @@ pub(crate) struct CallSpecs {
     pub(crate) received: MetricSpec,
     pub(crate) sent: MetricSpec,
 }
+
+/// What requests cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CostSpecs {
+    pub(crate) cpu: MetricSpec,
+    pub(crate) polls: MetricSpec,
+    pub(crate) waiting: MetricSpec,
+    pub(crate) allocations: MetricSpec,
+    pub(crate) allocated: MetricSpec,
+}
+
+impl CostSpecs {
+    fn all(&self) -> [MetricSpec; 5] {
+        [self.cpu, self.polls, self.waiting, self.allocations, self.allocated]
+    }
+}
+
+/// The metrics of what requests cost, whose names begin with these words.
+macro_rules! costs {
+    ($name:literal, $labels:expr) => {
+        $crate::convention::metric_set::CostSpecs {
+            cpu: $crate::convention::metric_set::MetricSpec {
+                name: concat!($name, "_cpu_seconds"),
+                help: "CPU time of the polls of a request's handler, to the head of the response.",
+                labels: $labels,
+            },
+            polls: $crate::convention::metric_set::MetricSpec {
+                name: concat!($name, "_polls_total"),
+                help: "Polls of handlers, of requests whose response's head is sent or that have ended.",
+                labels: $labels,
+            },
+            waiting: $crate::convention::metric_set::MetricSpec {
+                name: concat!($name, "_waiting_seconds"),
+                help: "Time to the head of the response in which a request's handler was not polled.",
+                labels: $labels,
+            },
+            allocations: $crate::convention::metric_set::MetricSpec {
+                name: concat!($name, "_allocations_total"),
+                help: "Allocations in polls of handlers, of the requests whose polls are counted.",
+                labels: $labels,
+            },
+            allocated: $crate::convention::metric_set::MetricSpec {
+                name: concat!($name, "_allocated_bytes_total"),
+                help: "Bytes allocated in polls of handlers, of the requests whose polls are counted.",
+                labels: $labels,
+            },
+        }
+    };
+}
+pub(super) use costs;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LabelSource {
@@ -214,6 +274,9 @@ fn servant_segment(segment: &str) -> Option<Cow<'_, str>> {
     }
     Some(segment.replace("{{", "{").replace("}}", "}").into())
 }
+
+/// The thresholds of CPU times.
+pub(crate) const CPU_TIMES: &[f64] = &[0.000_01, 0.000_1, 0.001, 0.01, 0.1, 1.0];
 
 /// The thresholds of Prometheus' client for Go, and of Caddy.
 pub(super) const GO_DURATIONS: &[f64] =

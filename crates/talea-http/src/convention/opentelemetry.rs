@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::metric_set::LabelSource::{self, ErrorType, Method, Route, Scheme, Status, Version};
-use super::metric_set::{MethodNames, MetricSet, MetricSpec, RouteNames};
+use super::metric_set::{MethodNames, MetricSet, MetricSpec, RouteNames, costs};
 use crate::labels::outcome::Outcome;
 use crate::labels::status::{OTHER, Statuses};
 
@@ -37,6 +37,10 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
         help: "Size of HTTP server response bodies.",
         labels: ATTRIBUTES,
     }),
+    costs: Some(costs!(
+        "http_server_request",
+        &[("http_request_method", Method), ("http_route", Route)]
+    )),
     statuses: Statuses::Codes { odd: OTHER, none: "" },
     method_names: MethodNames::Sent { other: OTHER, query: true },
     // The attribute exists only if a route is available. An empty label is an absent one.

@@ -1,9 +1,12 @@
 //! The default convention.
 
 use super::metric_set::LabelSource::{self, Method, Outcome, Route, Status};
-use super::metric_set::{MetricSet, MetricSpec};
+use super::metric_set::{CostSpecs, MetricSet, MetricSpec, costs};
 
 const ENDPOINT: &[(&str, LabelSource)] = &[("method", Method), ("route", Route)];
+
+/// Other conventions for servers have no names for these.
+pub(super) const COSTS: CostSpecs = costs!("http_request", ENDPOINT);
 
 pub(super) const METRIC_SET: MetricSet = MetricSet {
     in_flight: MetricSpec {
@@ -41,5 +44,6 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
         help: "Bytes of a response's body that were sent.",
         labels: ENDPOINT,
     }),
+    costs: Some(COSTS),
     ..MetricSet::DEFAULT
 };

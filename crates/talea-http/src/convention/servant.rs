@@ -2,6 +2,7 @@
 
 use super::metric_set::LabelSource::{self, Method, Route, Status};
 use super::metric_set::{MethodNames, MetricSet, MetricSpec, RouteNames};
+use super::prometheus::COSTS;
 use crate::labels::status::Statuses;
 
 const ENDPOINT: &[(&str, LabelSource)] = &[("path", Route), ("method", Method)];
@@ -26,6 +27,7 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     method_names: MethodNames::Declared { rest: "" },
     route_names: RouteNames::Servant,
     durations: DURATIONS,
+    costs: Some(COSTS),
     ..MetricSet::DEFAULT
 };
 

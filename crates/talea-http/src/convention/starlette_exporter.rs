@@ -2,6 +2,7 @@
 
 use super::metric_set::LabelSource::{self, Method, Route, Status};
 use super::metric_set::{MethodNames, MetricSet, MetricSpec};
+use super::prometheus::COSTS;
 use crate::labels::status::{OTHER, Statuses};
 
 const RESPONSE: &[(&str, LabelSource)] =
@@ -26,5 +27,6 @@ pub(super) const METRIC_SET: MetricSet = MetricSet {
     // It records a request that has no response as a 500.
     statuses: Statuses::Codes { odd: OTHER, none: "500" },
     method_names: MethodNames::Sent { other: OTHER, query: true },
+    costs: Some(COSTS),
     ..MetricSet::DEFAULT
 };

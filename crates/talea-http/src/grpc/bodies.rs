@@ -76,7 +76,7 @@ impl<B: Body<Data = Bytes>> Body for ResponseBody<B> {
     ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         let mut this = self.project();
         let Some(call) = this.call else { return this.inner.poll_frame(cx) };
-        let guard = call.poll_guard();
+        let guard = call.call();
         let polled = this.inner.as_mut().poll_frame(cx);
         guard.returned();
         let polled = ready!(polled);

@@ -170,7 +170,7 @@ where
         if let Some(Endpoint { meters }) = known.find(&request) {
             (count, messages) = call.open(meters, &request, side == Side::Client);
         }
-        let guard = call.poll_guard();
+        let guard = call.call();
         let future = self.inner.call(request.map(|inner| RequestBody {
             inner: CountedBody { inner, count },
             messages: MessageCount::new(messages.in_request),
@@ -208,7 +208,7 @@ where
     #[inline]
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         let this = self.project();
-        let guard = this.call.poll_guard();
+        let guard = this.call.poll();
         let result = this.future.poll(cx);
         guard.returned();
         let failure = *this.failure;

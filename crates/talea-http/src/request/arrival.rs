@@ -9,6 +9,7 @@ use http_body::Body;
 use super::aborted_body;
 use super::attributes::RequestHead;
 use super::clock::Instant;
+use super::costs::{Costs, PollStart};
 use super::meters::{EndpointMeters, RequestMeters};
 use super::request_size::{RequestBytes, RequestSize, declared_size};
 
@@ -35,6 +36,7 @@ pub(crate) struct Exchange {
     pub(super) aborted_body: bool,
     /// Whether the response is an error. Set only if errors are counted.
     pub(super) failed: bool,
+    pub(super) costs: Costs,
 }
 
 impl Exchange {
@@ -52,6 +54,7 @@ impl Exchange {
             has_body: false,
             aborted_body: false,
             failed: false,
+            costs: Costs::NOTHING,
         }
     }
 
@@ -82,6 +85,7 @@ impl Exchange {
         self.meters = Some(meters);
         self.is_head = *method == Method::HEAD;
         self.is_connect = *method == Method::CONNECT;
+        self.costs.measure_for(meters);
     }
 
     /// The counter for the body of a request that has one. Out of line, as most have none.
@@ -113,13 +117,23 @@ impl Exchange {
 
 /// A call of the service's code on an exchange's behalf. If this is dropped, the call panicked.
 #[derive(Debug)]
-pub(crate) struct CallGuard<'a>(&'a mut Exchange);
+pub(crate) struct CallGuard<'a> {
+    exchange: &'a mut Exchange,
+    start: PollStart,
+}
 
 impl Exchange {
     #[inline]
     pub(crate) fn call(&mut self) -> CallGuard<'_> {
         self.begin_call();
-        CallGuard(self)
+        CallGuard { exchange: self, start: PollStart::UNMEASURED }
+    }
+
+    /// As [`call`](Self::call), for a poll of the handler: its costs are measured.
+    #[inline]
+    pub(crate) fn poll(&mut self) -> CallGuard<'_> {
+        self.begin_call();
+        CallGuard { start: self.begin_poll(), exchange: self }
     }
 
     /// Begins a call without a guard: the caller reports its [end](Self::end_call) or its
@@ -136,6 +150,18 @@ impl Exchange {
         if self.has_body && aborted_body::is_noted() {
             self.aborted_body = true;
         }
+    }
+
+    /// A poll of the handler begins: its costs are measured.
+    #[inline]
+    pub(crate) fn begin_poll(&self) -> PollStart {
+        self.costs.begin_poll(self.start)
+    }
+
+    /// The poll has ended, on the same thread.
+    #[inline]
+    pub(crate) fn end_poll(&mut self, start: PollStart) {
+        self.costs.end_poll(self.start, start);
     }
 
     #[inline]
@@ -156,7 +182,8 @@ impl Exchange {
 impl CallGuard<'_> {
     #[inline]
     pub(crate) fn returned(self) {
-        self.0.end_call();
+        self.exchange.end_poll(self.start);
+        self.exchange.end_call();
         std::mem::forget(self);
     }
 }
@@ -164,6 +191,7 @@ impl CallGuard<'_> {
 impl Drop for CallGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.note_unwind();
+        self.exchange.end_poll(self.start);
+        self.exchange.note_unwind();
     }
 }

@@ -66,8 +66,14 @@ impl Call {
     }
 
     #[inline]
-    pub(crate) fn poll_guard(&mut self) -> CallGuard<'_> {
+    pub(crate) fn call(&mut self) -> CallGuard<'_> {
         self.exchange.call()
+    }
+
+    /// As [`Exchange::poll`].
+    #[inline]
+    pub(crate) fn poll(&mut self) -> CallGuard<'_> {
+        self.exchange.poll()
     }
 
     /// The head of the response is there. Returns the call if its status follows in the trailers.
@@ -75,6 +81,7 @@ impl Call {
         let (status, extensions) = (response.status(), response.extensions());
         self.unnamed = implied_code(status);
         self.exchange.caught_panic |= is_marked_panic(status, extensions);
+        self.exchange.costs.record_to_head(self.exchange.start);
         if let Some(code) = named_code(response.headers()) {
             self.end(code);
         } else if response.body().is_end_stream() {

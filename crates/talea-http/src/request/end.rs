@@ -25,6 +25,7 @@ impl Exchange {
         sent: u64,
     ) -> Latency {
         let took = self.close(meters);
+        self.costs.record(took);
         let response = meters.count_response(status, extensions);
         let outcome = outcome.unwrap_or_else(|| self.abort_outcome(meters, took));
         let end = meters.outcome(response, outcome);

@@ -12,9 +12,11 @@ use talea::{
 
 use super::attributes::AttributeIndex;
 use super::label_texts::{LabelContext, LabelTexts};
-use crate::convention::metric_set::{CallSpecs, LabelSource, MetricSet, MetricSpec, Stage};
+use crate::convention::metric_set::{
+    CPU_TIMES, CallSpecs, CostSpecs, LabelSource, MetricSet, MetricSpec, Stage,
+};
 use crate::labels::outcome::Outcome;
-use crate::opts::Opts;
+use crate::opts::{Allocations, Opts};
 
 #[derive(Debug)]
 pub(crate) struct Families {
@@ -27,6 +29,7 @@ pub(crate) struct Families {
     pub(super) request_size: Option<MetricFamily<Histogram<Bytes>>>,
     pub(super) response_size: Option<MetricFamily<Histogram<Bytes>>>,
     pub(super) calls: Option<CallFamilies>,
+    pub(super) costs: Option<CostFamilies>,
     pub(super) declared_request_size: bool,
     pub(super) attributes: AttributeIndex,
     pub(super) texts: LabelTexts,
@@ -53,6 +56,7 @@ impl Families {
             request_size: set.request_size.map(|spec| family.size(spec)).transpose()?,
             response_size: set.response_size.map(|spec| family.size(spec)).transpose()?,
             calls: set.calls.map(|specs| family.calls(specs)).transpose()?,
+            costs: set.costs.map(|specs| family.costs(specs)).transpose()?,
             declared_request_size: set.declared_request_size,
             attributes,
             texts,
@@ -68,6 +72,23 @@ pub(crate) struct CallFamilies {
     pub(super) started: MetricFamily<Counter>,
     pub(super) received: MetricFamily<Counter>,
     pub(super) sent: MetricFamily<Counter>,
+}
+
+/// What requests cost.
+#[derive(Debug)]
+pub(crate) struct CostFamilies {
+    pub(super) cpu: MetricFamily<Histogram<Seconds>>,
+    pub(super) polls: MetricFamily<Counter>,
+    pub(super) waiting: MetricFamily<Histogram<Seconds>>,
+    pub(super) allocations: Option<AllocationFamilies>,
+}
+
+/// What requests allocate, as the user's function reads it.
+#[derive(Debug)]
+pub(crate) struct AllocationFamilies {
+    pub(super) read: fn() -> Allocations,
+    pub(super) count: MetricFamily<Counter>,
+    pub(super) bytes: MetricFamily<Counter>,
 }
 
 struct Registration<'a> {
@@ -87,6 +108,24 @@ impl Registration<'_> {
             started: self.plain(specs.started)?,
             received: self.plain(specs.received)?,
             sent: self.plain(specs.sent)?,
+        })
+    }
+
+    fn costs(&self, specs: CostSpecs) -> Result<CostFamilies, Error> {
+        let name = self.name(specs.cpu);
+        let cpu = Self::opts(&name, specs.cpu).buckets(CPU_TIMES).bucketing(self.opts.bucketing);
+        Ok(CostFamilies {
+            cpu: self.register(specs.cpu, cpu)?,
+            polls: self.plain(specs.polls)?,
+            waiting: self.duration(specs.waiting)?,
+            allocations: match self.opts.allocations {
+                None => None,
+                Some(read) => Some(AllocationFamilies {
+                    read,
+                    count: self.plain(specs.allocations)?,
+                    bytes: self.plain(specs.allocated)?,
+                }),
+            },
         })
     }
 
@@ -142,8 +181,7 @@ impl Registration<'_> {
         labels.extend((!hosts.is_empty()).then_some((self.set.host, LabelSource::Host)));
         let names = request_labels.iter().enumerate();
         labels.extend(names.map(|(n, label)| (label.name.as_str(), LabelSource::Request(n))));
-        // A request in flight has no response.
-        if spec.name != self.set.in_flight.name {
+        if !self.set.is_before_response(spec) {
             let names = response_labels.iter().enumerate();
             labels.extend(names.map(|(n, label)| (label.name.as_str(), LabelSource::Response(n))));
         }

@@ -5,6 +5,8 @@ use http::{Extensions, HeaderMap, Method, StatusCode, Uri, Version};
 use super::arrival::Exchange;
 use super::attributes::RequestHead;
 use super::clock::Instant;
+#[cfg(feature = "actix")]
+use super::costs::PollStart;
 use super::end::ResponseTransfer;
 use super::meters::{Endpoint, RequestMeters};
 use super::request_size::RequestSize;
@@ -97,6 +99,17 @@ impl ManualExchange {
     pub(crate) fn take_open(&mut self) -> Option<Self> {
         let ended = Self { exchange: Exchange::closed(), transfer: None, has_entered: true };
         self.is_open().then(|| std::mem::replace(self, ended))
+    }
+
+    /// The service's code is polled for the request.
+    #[cfg(feature = "actix")]
+    pub(crate) fn begin_poll(&self) -> PollStart {
+        self.exchange.begin_poll()
+    }
+
+    #[cfg(feature = "actix")]
+    pub(crate) fn end_poll(&mut self, start: PollStart) {
+        self.exchange.end_poll(start);
     }
 
     /// The request's body ended with an error.

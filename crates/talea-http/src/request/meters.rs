@@ -9,12 +9,13 @@ use talea::{Bytes, Counter, Histogram, HttpMethod, Seconds, UpDownCounter};
 use talea_region::AtomicRef;
 
 use super::attributes::{RequestAttributes, RequestHead};
-use super::families::{Families, MetricFamily};
-use super::label_texts::LabelContext;
+use super::families::{CostFamilies, Families, MetricFamily};
+use super::label_texts::{LabelContext, LabelTexts};
 use crate::convention::metric_set::Stage;
 use crate::labels::endpoint::{EndpointLabels, Methods};
 use crate::labels::outcome::Outcome;
 use crate::labels::status::StatusIndexing;
+use crate::opts::Allocations;
 
 /// A declared endpoint: a pointer to its meters.
 #[derive(Clone, Copy)]
@@ -140,6 +141,8 @@ pub(super) struct RequestMeters {
     endpoint: EndpointLabels,
     attributes: RequestAttributes,
     pub(super) calls: Option<CallMeters>,
+    #[cfg_attr(not(all(feature = "costs", unix)), allow(dead_code))]
+    pub(super) costs: Option<&'static CostMeters>,
 }
 
 /// The counters of gRPC calls.
@@ -148,6 +151,40 @@ pub(super) struct CallMeters {
     pub(super) started: &'static Counter,
     pub(super) received: &'static Counter,
     pub(super) sent: &'static Counter,
+}
+
+/// The meters of what requests cost.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(all(feature = "costs", unix)), allow(dead_code))]
+pub(super) struct CostMeters {
+    pub(super) cpu: &'static Histogram<Seconds>,
+    pub(super) polls: &'static Counter,
+    pub(super) waiting: &'static Histogram<Seconds>,
+    pub(super) allocations: Option<AllocationMeters>,
+}
+
+impl CostMeters {
+    fn new(costs: &CostFamilies, texts: &LabelTexts, context: &LabelContext<'_>) -> Self {
+        Self {
+            cpu: costs.cpu.series(texts, context),
+            polls: costs.polls.series(texts, context),
+            waiting: costs.waiting.series(texts, context),
+            allocations: costs.allocations.as_ref().map(|allocations| AllocationMeters {
+                read: allocations.read,
+                count: allocations.count.series(texts, context),
+                bytes: allocations.bytes.series(texts, context),
+            }),
+        }
+    }
+}
+
+/// The meters of what requests allocate.
+#[derive(Clone, Copy, Debug)]
+#[cfg_attr(not(all(feature = "costs", unix)), allow(dead_code))]
+pub(super) struct AllocationMeters {
+    pub(super) read: fn() -> Allocations,
+    pub(super) count: &'static Counter,
+    pub(super) bytes: &'static Counter,
 }
 
 /// The meters of responses with the same status and labels.
@@ -192,6 +229,10 @@ impl RequestMeters {
             received: calls.received.series(&families.texts, &context),
             sent: calls.sent.series(&families.texts, &context),
         });
+        let costs = families
+            .costs
+            .as_ref()
+            .map(|costs| &*Box::leak(Box::new(CostMeters::new(costs, &families.texts, &context))));
         let response_labels = families.texts.response_combinations();
         let responses = families.texts.statuses.count() * response_labels;
         Self {
@@ -206,6 +247,7 @@ impl RequestMeters {
             statuses: families.texts.statuses.indexing(),
             response_labels,
             calls,
+            costs,
         }
     }
 

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | arrival | `arrival.rs` | it is in flight |
 //! | the head of the response | `response.rs` | the status, and the time to the head |
+//! | a poll of the handler | `costs.rs` | its costs, if they are asked for |
 //! | the end | `end.rs` | the outcome, the time to the end, the bytes of both bodies |
 //!
 //! A gRPC call takes the same steps, but its status comes at the end (`call.rs`); an
@@ -20,6 +21,7 @@ pub(crate) mod bodies;
 #[cfg(feature = "grpc")]
 pub(crate) mod call;
 mod clock;
+pub(crate) mod costs;
 pub(crate) mod end;
 pub(crate) mod families;
 mod label_texts;

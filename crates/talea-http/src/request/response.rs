@@ -105,12 +105,13 @@ impl Exchange {
     /// Records the head of a response whose body is still to be sent.
     #[inline(never)]
     fn record_head(
-        &self,
+        &mut self,
         meters: &'static RequestMeters,
         status: StatusCode,
         extensions: &Extensions,
     ) -> &'static ResponseMeters {
         let took = self.start.elapsed();
+        self.costs.record(took);
         let response = meters.count_response(Some(status.as_u16()), Some(extensions));
         if let Some(to_head) = response.to_head {
             to_head.observe(took);

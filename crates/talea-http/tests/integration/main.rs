@@ -4,6 +4,7 @@
 mod actix;
 mod cases;
 mod client;
+mod costs;
 mod examples;
 mod existing;
 mod exposition;
