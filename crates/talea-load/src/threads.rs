@@ -24,11 +24,13 @@ const CLIENTS_PER_THREAD: u64 = 100;
 pub(super) struct Threads(Vec<Thread>);
 
 struct Thread {
-    /// Some until it is dropped.
-    runtime: Option<Runtime>,
+    runtime: ThreadRuntime,
     /// Of its own: threads that counted references to the same texts would wait for each other.
     plan: Arc<ThreadPlan>,
 }
+
+/// Some until it is dropped.
+struct ThreadRuntime(Option<Runtime>);
 
 /// A plan that is under way on one thread.
 pub(super) struct ThreadPlan {
@@ -39,10 +41,10 @@ pub(super) struct ThreadPlan {
     pub(super) started: Instant,
 }
 
-impl Drop for Thread {
+impl Drop for ThreadRuntime {
     fn drop(&mut self) {
         // Not by waiting for it, which a task of another runtime may not do.
-        if let Some(runtime) = self.runtime.take() {
+        if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();
         }
     }
@@ -59,7 +61,8 @@ impl Threads {
         let threads = plan.threads.unwrap_or(usual);
         let mut runtime = Builder::new_multi_thread();
         runtime.worker_threads(1).thread_name("clients").enable_all();
-        let runtimes = (0..threads).map(|_| runtime.build()).collect::<Result<Vec<_>, _>>();
+        let runtimes = (0..threads).map(|_| runtime.build().map(|it| ThreadRuntime(Some(it))));
+        let runtimes = runtimes.collect::<Result<Vec<_>, _>>();
         let runtimes =
             runtimes.map_err(|error| format!("cannot start a thread for clients: {error}"))?;
         let cursors = Arc::new(Cursors::new(&plan.scenario.feeds, plan.shard));
@@ -72,7 +75,7 @@ impl Threads {
                 cursors: cursors.clone(),
                 started,
             });
-            Ok(Thread { runtime: Some(runtime), plan })
+            Ok(Thread { runtime, plan })
         });
         Ok(Self(threads.collect::<Result<_, String>>()?))
     }
@@ -95,7 +98,7 @@ impl Threads {
         F: Future<Output: Send> + Send + 'static,
     {
         let thread = &self.0[(client % self.0.len() as u64) as usize];
-        let runtime = thread.runtime.as_ref().expect("it is there until the thread is dropped");
+        let runtime = thread.runtime.0.as_ref().expect("it is there until the thread is dropped");
         runtime.spawn(task(thread.plan.clone()))
     }
 }

@@ -288,6 +288,21 @@ fn a_stream_of_events_is_complete_after_as_many_as_are_expected() {
 }
 
 #[test]
+fn a_path_that_no_request_can_have_ends_the_load_with_an_error() {
+    let shop = Shop::open();
+    let scenario =
+        format!("[[step]]\nname = 's'\nmethod = 'GET'\npath = '/{}'", "a".repeat(1 << 16));
+    for more in [
+        &["-c", "1", "-m", "1"][..],
+        &["-c", "3", "-m", "1", "--threads", "3"],
+        &["-c", "1", "--dry-run"],
+    ] {
+        assert_ends(&shop.load(&scenario, more), 2, &["s: /aaaa", "uri too long"]);
+    }
+    assert_eq!(shop.received(), [""; 0]);
+}
+
+#[test]
 fn the_scenario_of_the_docs_that_has_everything_runs() {
     let shop = Shop::open();
     let docs = include_str!("../../../../docs/reference/scenarios.md");
