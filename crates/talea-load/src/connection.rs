@@ -116,6 +116,8 @@ pub struct Answer {
     pub status: StatusCode,
     /// Its headers.
     pub headers: HeaderMap,
+    /// Headers behind its body, where that was asked for; none otherwise.
+    pub trailers: HeaderMap,
     /// Its body, where it was asked for; empty otherwise.
     pub body: Bytes,
     /// Bytes of its body.
@@ -294,10 +296,11 @@ impl Connection {
             {
                 Err(NoAnswer::Sent(RequestError::ResetInBody))
             }
-            Some(Ok(ReadBody { kept: body, bytes, .. })) => {
+            Some(Ok(ReadBody { kept: body, trailers, bytes, .. })) => {
                 let at = Instant::now();
                 let Parts { status, headers, .. } = head_parts;
-                Ok(Answer { status, headers, body, bytes, head, took: at - started, at })
+                let took = at - started;
+                Ok(Answer { status, headers, trailers, body, bytes, head, took, at })
             }
         }
     }
@@ -307,6 +310,7 @@ impl Connection {
 struct ReadBody {
     /// Empty unless it was to be kept.
     kept: Bytes,
+    trailers: HeaderMap,
     bytes: u64,
     /// Whether the stream of HTTP/2 ended with it. hyper takes a stream that is reset with NO_ERROR for one that
     /// has ended. Of HTTP/1 it says nothing.
@@ -319,19 +323,21 @@ async fn read(
     mut body: Incoming,
     keep: Keep,
 ) -> Result<ReadBody, Box<dyn std::error::Error + Send + Sync>> {
-    let (mut kept, mut bytes) = (Bytes::new(), 0);
+    let (mut kept, mut trailers, mut bytes) = (Bytes::new(), HeaderMap::new(), 0);
     if let Keep::Events(events) = keep {
         kept = read_events(&mut body, events).await?;
         bytes = kept.len() as u64;
     } else if keep == Keep::Body {
-        kept = Limited::new(&mut body, MOST_KEPT).collect().await?.to_bytes();
+        let all = Limited::new(&mut body, MOST_KEPT).collect().await?;
+        trailers = all.trailers().cloned().unwrap_or_default();
+        kept = all.to_bytes();
         bytes = kept.len() as u64;
     } else {
         while let Some(frame) = body.frame().await {
             bytes += frame?.data_ref().map_or(0, |data| data.len() as u64);
         }
     }
-    Ok(ReadBody { kept, bytes, is_whole: body.is_end_stream() })
+    Ok(ReadBody { kept, trailers, bytes, is_whole: body.is_end_stream() })
 }
 
 /// A body that ended too early.

@@ -6,13 +6,17 @@ use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, COOKIE};
+use percent_encoding::percent_decode_str;
 
 use crate::connect::EXPECTS_TLS;
 use crate::cookies::Cookies;
 use crate::judge::judge;
 use crate::plan::Plan;
 use crate::request::Requests;
-use crate::scenario::{Cursors, FeedEnded, Scenario, Shard, Source, Values, status_text};
+use crate::scenario::{
+    Cursors, FeedEnded, Scenario, Shard, Source, Step, Values, grpc_status, grpc_status_text,
+    in_either, json_of, status_text,
+};
 use crate::session::{Answer, Session};
 use crate::tally::{Failure, Tally};
 
@@ -99,13 +103,13 @@ async fn once(
             if scenario.cookies {
                 cookies.add_to(&mut request, plan.target.is_https());
             }
-            show(&request_text(&request).await);
+            show(&request_text(&request, step).await);
             let (again, path) = (request.clone(), request.uri().path().to_owned());
             let answer = match session.send(request, step.keep()).await {
                 Ok(answer) => answer,
                 Err(error) => break Err(Failure::RequestError(n, error)),
             };
-            show(&response_text(&answer));
+            show(&response_text(&answer, step));
             cookies.take(&answer.headers, &path);
             if !scenario.follows(step, &answer) {
                 break judge(n, step, &answer, values, &mut tally);
@@ -123,7 +127,7 @@ async fn once(
     Ok(failures)
 }
 
-async fn request_text(request: &Request<Full<Bytes>>) -> String {
+async fn request_text(request: &Request<Full<Bytes>>, step: &Step) -> String {
     let mut text = format!("> {} {}\n", request.method(), request.uri());
     for (name, value) in request.headers() {
         let is_secret = [AUTHORIZATION, COOKIE].contains(name) || value.is_sensitive();
@@ -132,14 +136,30 @@ async fn request_text(request: &Request<Full<Bytes>>) -> String {
         text.push_str(&format!("> {name}: {value}\n"));
     }
     match request.body().clone().collect().await {
-        Ok(body) => text + &body_text(&body.to_bytes()),
+        Ok(body) => {
+            let body = body.to_bytes();
+            let message = step.grpc.as_ref().and_then(|method| method.sent(&body));
+            text + &body_text(&message.unwrap_or(body))
+        }
         Err(never) => match never {},
     }
 }
 
-fn response_text(answer: &Answer) -> String {
+fn response_text(answer: &Answer, step: &Step) -> String {
     let (status, took) = (status_text(answer.status), answer.took.as_secs_f64() * 1e3);
-    format!("< {status}, {} bytes in {took:.1} ms\n{}", answer.bytes, body_text(&answer.body))
+    let mut text = format!("< {status}, {} bytes in {took:.1} ms\n", answer.bytes);
+    let mut body = answer.body.clone();
+    if let Some(method) = &step.grpc {
+        if let Some(status) = grpc_status(answer) {
+            let message = in_either(answer, "grpc-message").unwrap_or_default();
+            let message = percent_decode_str(message).decode_utf8_lossy();
+            let line = format!("< grpc-status: {} {message}", grpc_status_text(status));
+            text.push_str(&format!("{}\n", printable(line.trim_end())));
+        }
+        let reply = method.reply(answer).ok();
+        body = reply.as_ref().and_then(json_of).unwrap_or(body);
+    }
+    text + &body_text(&body)
 }
 
 /// The beginning of a body, without what a terminal would obey.
@@ -148,9 +168,11 @@ fn body_text(body: &[u8]) -> String {
         return "\n".to_owned();
     }
     let text = String::from_utf8_lossy(body);
-    let shown = text.chars().take(MOST);
-    let shown: String =
-        shown.map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect();
+    let shown = printable(&text.chars().take(MOST).collect::<String>());
     let more = if text.chars().nth(MOST).is_some() { " …" } else { "" };
     format!("\n{}{more}\n\n", shown.trim_end())
+}
+
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
 }

@@ -118,6 +118,7 @@ mod tests {
         Answer {
             status: StatusCode::from_u16(status).unwrap(),
             headers: HeaderMap::from_iter([location]),
+            trailers: HeaderMap::new(),
             body: Bytes::new(),
             bytes: 0,
             head: Duration::ZERO,

@@ -31,12 +31,19 @@ struct UriTemplate {
 
 impl Requests {
     /// Those of a scenario.
-    /// Fails when a path, behind that of the target, is none.
+    /// Fails when a path, behind that of the target, is none, or a step needs another protocol.
     pub(super) fn new(
         scenario: &Scenario,
         target: &Target,
         protocol: Protocol,
     ) -> Result<Self, String> {
+        let needs_http2 = scenario.steps.iter().find(|step| step.grpc.is_some());
+        if let Some(step) = needs_http2.filter(|_| protocol != Protocol::Http2) {
+            return Err(format!(
+                "{}: found {protocol}, expected HTTP/2 for gRPC; add --http2",
+                step.name
+            ));
+        }
         let prepared = scenario.steps.iter().map(|step| Prepared::new(step, target, protocol));
         Ok(Self(prepared.collect::<Result<_, _>>()?))
     }

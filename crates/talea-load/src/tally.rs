@@ -7,7 +7,7 @@ use talea_statistics::figures::counted;
 
 use crate::connection::RequestError;
 use crate::redirect::NoRedirect;
-use crate::scenario::{NoRequest, Scenario, status_text};
+use crate::scenario::{NoReply, NoRequest, Scenario, status_text};
 
 /// Exact counts of one client, or of all.
 ///
@@ -79,6 +79,8 @@ impl Sum {
 pub enum Failure {
     /// Answered with another status than the step's.
     Status(usize, StatusCode),
+    /// Answered with the expected status of HTTP, but the call of gRPC was not done.
+    NoReply(usize, NoReply),
     /// Answered as expected, but there was nothing to capture: the step and which of its captures.
     NotCaptured(usize, usize),
     /// Answered with the expected status, but a check of the step failed.
@@ -162,6 +164,7 @@ impl Failure {
     pub(super) fn step(self) -> usize {
         match self {
             Self::Status(step, _)
+            | Self::NoReply(step, _)
             | Self::NotCaptured(step, _)
             | Self::Check(step, _)
             | Self::Redirect(step, _)
@@ -175,7 +178,11 @@ impl Failure {
     pub(super) fn is_answered(self) -> bool {
         matches!(
             self,
-            Self::Status(..) | Self::NotCaptured(..) | Self::Check(..) | Self::Redirect(..)
+            Self::Status(..)
+                | Self::NoReply(..)
+                | Self::NotCaptured(..)
+                | Self::Check(..)
+                | Self::Redirect(..)
         )
     }
 
@@ -195,6 +202,7 @@ impl Failure {
                 let (name, expected) = (&step(n).name, &step(n).expected);
                 format!("{name}: {}, expected {expected}", status_text(found))
             }
+            Self::NoReply(n, why) => format!("{}: {why}", step(n).name),
             Self::NotCaptured(n, capture) => {
                 let step = step(n);
                 let capture = &step.captures[capture];

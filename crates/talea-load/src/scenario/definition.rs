@@ -7,6 +7,7 @@ use hyper::{Method, StatusCode};
 
 use super::check::Check;
 use super::feed::{Cursors, Feed};
+use super::grpc::{GrpcMessage, GrpcMethod};
 use super::names::Names;
 use super::template::{NoRequest, Template};
 use super::think::Think;
@@ -143,6 +144,8 @@ pub struct Step {
     pub think: Option<Think>,
     /// The flow that it is a part of, by its place; of all flows if this is none.
     pub flow: Option<usize>,
+    /// The method that it calls, if it is a call of gRPC.
+    pub grpc: Option<GrpcMethod>,
 }
 
 #[derive(Clone, Debug)]
@@ -165,12 +168,13 @@ impl Step {
     pub(crate) fn keep(&self) -> Keep {
         match self.events {
             Some(events) => Keep::Events(events),
-            None if self.reads_body() => Keep::Body,
+            None if self.grpc.is_some() || self.reads_body() => Keep::Body,
             None => Keep::Nothing,
         }
     }
 
-    fn reads_body(&self) -> bool {
+    /// Whether a check, a capture or a measure needs the body.
+    pub(crate) fn reads_body(&self) -> bool {
         !self.captures.is_empty()
             || !self.measures.is_empty()
             || self.checks.iter().any(Check::reads_body)
@@ -185,6 +189,7 @@ pub struct Body(pub(crate) Vec<BodyPart>);
 pub(crate) enum BodyPart {
     Text(Template),
     Bytes(Bytes),
+    Message(GrpcMessage),
 }
 
 impl Body {
@@ -204,6 +209,7 @@ impl Body {
             match part {
                 BodyPart::Text(text) => all.extend_from_slice(text.constant()?.as_bytes()),
                 BodyPart::Bytes(bytes) => all.extend_from_slice(bytes),
+                BodyPart::Message(message) => all.extend_from_slice(message.constant()?),
             }
         }
         Some(all.into())
@@ -220,6 +226,7 @@ impl Body {
                     all.extend_from_slice(filled.as_bytes());
                 }
                 BodyPart::Bytes(bytes) => all.extend_from_slice(bytes),
+                BodyPart::Message(message) => all.extend_from_slice(&message.filled(values)?),
             }
         }
         Ok(all.into())

@@ -48,6 +48,7 @@ impl Scenario {
             events: None,
             think: None,
             flow: None,
+            grpc: None,
         };
         Self {
             name: step.name.clone(),
@@ -512,7 +513,7 @@ mod tests {
             ("[feeds.a]\nfile = 'a'\norder = 'twice'\nSTEP", 3, "expected one of `cycle`"),
             ("[variables]\na = { env = 'TALEA_NO_SUCH' }\nSTEP", 2, "has no TALEA_NO_SUCH; set it"),
             ("[[step]]\nmethod = 'get'", 2, "found the method \"get\", expected one such as GET"),
-            ("[[step]]\npath = '/'", 1, "missing field `method`"),
+            ("[[step]]\npath = '/'", 1, "found no method, expected one such as method = \"GET\""),
             ("\n\n[[step]\n", 3, "unclosed array table"),
             ("STEP\nstatus = 200", 3, "unknown field `status`, expected one of"),
             ("STEP\npath = 'x'", 3, "expected one that begins with /"),

@@ -1,11 +1,12 @@
 //! A step of a scenario as it stands in a file.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
 use hyper::body::Bytes;
-use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TE};
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use toml::Spanned;
@@ -13,6 +14,7 @@ use toml::Spanned;
 use super::check::{Check, CheckKind};
 use super::definition::{Body, BodyPart, Capture, ExpectedStatus, Flow, NumberOfResponses, Step};
 use super::fault::{Fault, at};
+use super::grpc::{self, GrpcMessage, GrpcMethod};
 use super::template::{Form, Template};
 use super::think::Think;
 use super::value::Variable;
@@ -23,7 +25,8 @@ use crate::duration::parse_duration;
 pub(super) struct StepText {
     name: Option<String>,
     flow: Option<Spanned<String>>,
-    method: Spanned<String>,
+    method: Option<Spanned<String>>,
+    grpc: Option<Spanned<GrpcText>>,
     path: Option<Spanned<String>>,
     #[serde(default)]
     headers: BTreeMap<Spanned<String>, Spanned<String>>,
@@ -40,6 +43,14 @@ pub(super) struct StepText {
     measure: BTreeMap<String, Spanned<String>>,
     events: Option<Spanned<u64>>,
     think: Option<Spanned<ThinkText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GrpcText {
+    descriptors: Spanned<String>,
+    method: Spanned<String>,
+    message: Option<Spanned<serde_json::Value>>,
 }
 
 #[derive(Deserialize)]
@@ -191,17 +202,32 @@ impl StepText {
         fault: impl FnOnce(String) -> Fault,
         context: &Context<'_>,
     ) -> Result<Step, Fault> {
-        let method = method(self.method.as_ref()).map_err(at(&self.method))?;
+        let method = match (&self.method, &self.grpc) {
+            (Some(name), None) => method(name.as_ref()).map_err(at(name))?,
+            (None, Some(_)) => Method::POST,
+            (Some(method), Some(_)) => return Err(beside_grpc(method.span(), "method")),
+            (None, None) => {
+                let words =
+                    "found no method, expected one such as method = \"GET\", or grpc = { … }";
+                return Err(fault(words.to_owned()));
+            }
+        };
+        let grpc = self.grpc(context)?;
         let flow = match &self.flow {
             None => context.flow,
             Some(name) => Some(flow(name.as_ref(), context.flows).map_err(at(name))?),
         };
-        let path = match &self.path {
-            Some(path) => {
+        let path = match (&grpc, &self.path) {
+            (Some((method, _)), _) => {
+                let mut path = Template::default();
+                path.push_text(&method.path());
+                path
+            }
+            (None, Some(path)) => {
                 check_path(path)?;
                 context.template(path, Form::Path)?
             }
-            None => Template::default(),
+            (None, None) => Template::default(),
         };
         let mut headers = HeaderMap::new();
         let mut filled_headers = Vec::new();
@@ -218,7 +244,14 @@ impl StepText {
                 None => filled_headers.push((header, filled)),
             }
         }
-        let body = self.body(context, &mut headers)?;
+        let (grpc, body) = match grpc {
+            Some((method, message)) => {
+                headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/grpc"));
+                headers.insert(TE, HeaderValue::from_static("trailers"));
+                (Some(method), Some(Body(vec![BodyPart::Message(message)])))
+            }
+            None => (None, self.body(context, &mut headers)?),
+        };
         let captures = self.capture.iter().map(|(name, pointer)| {
             check_pointer(pointer)?;
             let variable = context.place(name.as_ref()).map_err(at(name))?;
@@ -233,15 +266,24 @@ impl StepText {
         if let Some(none) = self.events.as_ref().filter(|events| *events.as_ref() == 0) {
             return Err(at(none)("found 0 events, expected at least 1".to_owned()));
         }
-        let path_text = self.path.as_ref().map_or("", |path| path.as_ref());
-        let default_name = format!("{method} {path_text}").trim_end().to_owned();
+        let default_name = match &self.grpc {
+            Some(call) => call.as_ref().method.as_ref().clone(),
+            None => {
+                let path = self.path.as_ref().map_or("", |path| path.as_ref());
+                format!("{method} {path}").trim_end().to_owned()
+            }
+        };
+        let expected = match grpc {
+            Some(_) => ExpectedStatus::OneOf(vec![StatusCode::OK]),
+            None => expected(self.expect)?,
+        };
         let step = Step {
             name: self.name.unwrap_or(default_name),
             path,
             headers,
             filled_headers,
             body,
-            expected: expected(self.expect)?,
+            expected,
             checks: self.check.checks(context)?,
             captures,
             measures,
@@ -249,11 +291,41 @@ impl StepText {
             think: think(self.think)?,
             flow,
             method,
+            grpc,
         };
         if step.name.is_empty() {
             return Err(fault("found an empty name, expected a name, or no key `name`".to_owned()));
         }
         Ok(step)
+    }
+
+    /// The method of gRPC that the step calls, and its message.
+    fn grpc(&self, context: &Context<'_>) -> Result<Option<(GrpcMethod, GrpcMessage)>, Fault> {
+        let Some(call) = &self.grpc else { return Ok(None) };
+        for (place, name) in [
+            (self.path.as_ref().map(Spanned::span), "path"),
+            (self.json.as_ref().map(Spanned::span), "json"),
+            (self.body.as_ref().map(Spanned::span), "body"),
+            (self.body_file.as_ref().map(Spanned::span), "body_file"),
+            (self.multipart.as_ref().map(Spanned::span), "multipart"),
+            (self.expect.as_ref().map(Spanned::span), "expect"),
+            (self.events.as_ref().map(Spanned::span), "events"),
+        ] {
+            if let Some(place) = place {
+                return Err(beside_grpc(place, name));
+            }
+        }
+        let GrpcText { descriptors, method: name, message } = call.as_ref();
+        let file = context.file(descriptors.as_ref()).map_err(at(descriptors))?;
+        let pool = grpc::pool(&file)
+            .map_err(|error| at(descriptors)(format!("{}: {error}", descriptors.as_ref())))?;
+        let method = GrpcMethod::find(&pool, name.as_ref()).map_err(at(name))?;
+        let mut place = |name: &str| context.place(name);
+        let message = match message {
+            Some(json) => method.message(json.as_ref(), &mut place).map_err(at(json))?,
+            None => method.message(&serde_json::json!({}), &mut place).map_err(at(call))?,
+        };
+        Ok(Some((method, message)))
     }
 
     fn body(&self, context: &Context<'_>, headers: &mut HeaderMap) -> Result<Option<Body>, Fault> {
@@ -280,7 +352,7 @@ impl StepText {
             headers.entry(CONTENT_TYPE).or_insert(kind);
             let mut body = Template::default();
             let mut place = |name: &str| context.place(name);
-            push_json(json.as_ref(), &mut body, &mut place).map_err(at(json))?;
+            body.push_json(json.as_ref(), &mut place).map_err(at(json))?;
             return Ok(Some(body.into()));
         }
         let Some(parts) = &self.multipart else { return Ok(None) };
@@ -289,6 +361,10 @@ impl StepText {
         headers.insert(CONTENT_TYPE, kind);
         multipart(parts.as_ref(), context).map(Some)
     }
+}
+
+fn beside_grpc(place: Range<usize>, name: &str) -> Fault {
+    (place, format!("found {name} beside grpc, which says all that is called; remove {name}"))
 }
 
 /// The boundary between the parts of a form (RFC 7578). No text of a person has it.
@@ -427,49 +503,6 @@ fn check_path(text: &Spanned<String>) -> Result<(), Fault> {
         return Ok(());
     };
     Err((text.span(), format!("found the path {path:?}, {message}")))
-}
-
-/// Writes JSON whose texts may have variables.
-fn push_json(
-    json: &serde_json::Value,
-    into: &mut Template,
-    place: &mut impl FnMut(&str) -> Result<usize, String>,
-) -> Result<(), String> {
-    use serde_json::Value;
-    match json {
-        Value::String(text) => {
-            let name = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
-            match name.filter(|name| !name.contains(['{', '}'])) {
-                // It stands alone, so a number stays a number.
-                Some(name) => into.push_variable(place(name)?, Form::Json),
-                None => {
-                    into.push_text("\"");
-                    into.push(text, Form::InJsonText, place)?;
-                    into.push_text("\"");
-                }
-            }
-        }
-        Value::Array(values) => {
-            into.push_text("[");
-            for (n, value) in values.iter().enumerate() {
-                into.push_text(if n == 0 { "" } else { "," });
-                push_json(value, into, place)?;
-            }
-            into.push_text("]");
-        }
-        Value::Object(fields) => {
-            into.push_text("{");
-            for (n, (name, value)) in fields.iter().enumerate() {
-                into.push_text(if n == 0 { "" } else { "," });
-                into.push_text(&Value::from(name.as_str()).to_string());
-                into.push_text(":");
-                push_json(value, into, place)?;
-            }
-            into.push_text("}");
-        }
-        plain => into.push_text(&plain.to_string()),
-    }
-    Ok(())
 }
 
 fn expected(text: Option<Spanned<ExpectText>>) -> Result<ExpectedStatus, Fault> {

@@ -1,6 +1,7 @@
 //! Texts with variables in braces.
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value as Json;
 
 use super::value::Values;
 
@@ -54,6 +55,16 @@ impl Template {
         self.parts.push(Part::Variable(variable, form));
     }
 
+    /// Appends another one.
+    pub(crate) fn append(&mut self, other: Self) {
+        for part in other.parts {
+            match part {
+                Part::Text(text) => self.push_text(&text),
+                variable @ Part::Variable(..) => self.parts.push(variable),
+            }
+        }
+    }
+
     /// Takes a text apart. `place` finds a variable by its name; `{{` and `}}` are braces.
     /// Fails when a brace is not closed, or `place` finds none.
     pub fn push(
@@ -85,6 +96,62 @@ impl Template {
         }
         self.push_text(&plain(rest));
         Ok(())
+    }
+
+    /// Writes JSON whose texts may have variables.
+    /// Fails as [`Template::push`] does.
+    pub(crate) fn push_json(
+        &mut self,
+        json: &Json,
+        place: &mut impl FnMut(&str) -> Result<usize, String>,
+    ) -> Result<(), String> {
+        match json {
+            Json::String(text) => {
+                let name = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+                match name.filter(|name| !name.contains(['{', '}'])) {
+                    // It stands alone, so a number stays a number.
+                    Some(name) => self.push_variable(place(name)?, Form::Json),
+                    None => self.push_json_text(text, place)?,
+                }
+            }
+            Json::Array(values) => {
+                self.push_text("[");
+                for (n, value) in values.iter().enumerate() {
+                    self.push_text(if n == 0 { "" } else { "," });
+                    self.push_json(value, place)?;
+                }
+                self.push_text("]");
+            }
+            Json::Object(fields) => {
+                self.push_text("{");
+                for (n, (name, value)) in fields.iter().enumerate() {
+                    self.push_json_key(n, name);
+                    self.push_json(value, place)?;
+                }
+                self.push_text("}");
+            }
+            plain => self.push_text(&plain.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Writes a text of JSON, which stays one whatever its values are.
+    pub(crate) fn push_json_text(
+        &mut self,
+        text: &str,
+        place: &mut impl FnMut(&str) -> Result<usize, String>,
+    ) -> Result<(), String> {
+        self.push_text("\"");
+        self.push(text, Form::InJsonText, place)?;
+        self.push_text("\"");
+        Ok(())
+    }
+
+    /// Begins the nth field of an object.
+    pub(crate) fn push_json_key(&mut self, n: usize, name: &str) {
+        self.push_text(if n == 0 { "" } else { "," });
+        self.push_text(&quoted(name));
+        self.push_text(":");
     }
 
     /// The text without variables, if it has none.
@@ -134,7 +201,7 @@ fn escaped(text: &str) -> String {
 }
 
 fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Json::from(text).to_string()
 }
 
 #[cfg(test)]

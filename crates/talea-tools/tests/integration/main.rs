@@ -16,6 +16,7 @@ mod jobs;
 #[cfg(target_os = "linux")]
 mod live_page;
 mod load;
+mod load_grpc;
 mod load_models;
 #[cfg(target_os = "linux")]
 mod load_output;
