@@ -1,5 +1,6 @@
 //! Conditions under which a study counts as failed: `--fail-if 'p99 > 1.1x'`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -7,7 +8,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::words::value;
-use crate::study::{Case, CaseResult, Figure, Measures, Study, Values};
+use crate::study::{Case, CaseResult, ENDPOINT, Figure, Measures, Share, Study, Values, growth};
 use talea_statistics::figures::measured;
 use talea_statistics::mean;
 use talea_view::printable;
@@ -17,8 +18,8 @@ use talea_view::screen::note;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     text: String,
-    /// The case, the step, or the step of a case (`A: order`) that it is about; all requests of all cases if it
-    /// names none.
+    /// The case, the step, the endpoint of the server (`endpoint GET /orders`), or one of these of a case
+    /// (`A: order`) that it is about; all requests of all cases if it names none.
     subject: Option<String>,
     figure: Figure,
     above: bool,
@@ -113,7 +114,7 @@ pub fn report_conditions(
         |of: &Vec<Judgement>| of.is_empty() || of.iter().any(|it| it.result == Finding::Unknown);
     if let Some(unjudged) = judged.iter().position(lacks) {
         bail!(
-            "--fail-if {}: there is no such case or step, or this was not measured",
+            "--fail-if {}: there is no such case, step or endpoint, or this was not measured",
             conditions[unjudged]
         );
     }
@@ -126,16 +127,16 @@ impl Condition {
         matches!(self.limit, Limit::Times(_))
     }
 
-    /// Fails if it is about none of a load's cases and steps.
+    /// Fails if it is about none of a load's cases and steps. The endpoints are not known before the load.
     pub fn ensure_is_about(&self, cases: &[Case], steps: &[&str]) -> Result<()> {
         let ids: Vec<&str> = cases.iter().map(|case| &*case.id).collect();
         let Some(subject) = &self.subject else { return Ok(()) };
         let is_step = |name: &str| steps.contains(&name);
         let of_case = ids.iter().any(|id| {
             let step = subject.strip_prefix(id).and_then(|rest| rest.strip_prefix(": "));
-            subject == id || step.is_some_and(is_step)
+            subject == id || step.is_some_and(|name| is_step(name) || name.starts_with(ENDPOINT))
         });
-        if of_case || is_step(subject) {
+        if of_case || is_step(subject) || subject.starts_with(ENDPOINT) {
             return Ok(());
         }
         let cases =
@@ -184,13 +185,17 @@ impl Condition {
         }
         let low = if to.at_least { 0.0 } else { low };
         let high = if of.at_least { f64::INFINITY } else { high };
+        let advice = match of.is_in_buckets || to.is_in_buckets {
+            true => BUCKETS,
+            false => LONGER_TIMEOUT,
+        };
         let sign = match (to.at_least, of.at_least) {
             (true, true) => "about",
             (true, false) => "≤",
             (false, _) => "≥",
         };
         let number = format!("{sign} {} times", measured(ratio.ratio));
-        Some(self.judgement(low, high, limit, &number, LONGER_TIMEOUT))
+        Some(self.judgement(low, high, limit, &number, advice))
     }
 
     /// Judges each case that it is about.
@@ -204,7 +209,9 @@ impl Condition {
             judgements.push(judged.unwrap_or_else(|| self.without_number()).of(&of));
         }
         if judgements.is_empty() {
-            judgements.push(self.without_number());
+            let Judgement { result, words } = self.without_number();
+            let words = words + &self.known_endpoints(cases);
+            judgements.push(Judgement { result, words });
         }
         judgements
     }
@@ -220,11 +227,12 @@ impl Condition {
     fn judge_rounds(&self, rounds: &[Measures], limit: f64) -> Option<Judgement> {
         let values = self.figure.of(rounds)?;
         let mean = mean(&values.numbers);
-        let interval = self.figure.mean(&values.numbers).map(|mean| (mean.low, mean.high));
+        let interval = self.figure.mean(&values).map(|mean| (mean.low, mean.high));
         let (low, high) = interval.unwrap_or((mean, mean));
         if values.at_least {
             let number = format!("≥ {}", self.shown(mean));
-            return Some(self.judgement(low, f64::INFINITY, limit, &number, LONGER_TIMEOUT));
+            let advice = if values.is_in_buckets { BUCKETS } else { LONGER_TIMEOUT };
+            return Some(self.judgement(low, f64::INFINITY, limit, &number, advice));
         }
         let number = match interval {
             Some((low, high)) => {
@@ -232,7 +240,9 @@ impl Condition {
             }
             None => self.shown(mean),
         };
-        let judgement = self.judgement(low, high, limit, &number, MORE_ROUNDS);
+        let is_as_wide = values.is_in_buckets && rounds.len() < 2;
+        let advice = if is_as_wide { BUCKETS } else { MORE_ROUNDS };
+        let judgement = self.judgement(low, high, limit, &number, advice);
         Some(if self.above { self.doubted(judgement, &values) } else { judgement })
     }
 
@@ -258,14 +268,35 @@ impl Condition {
             return Some(rounds.to_vec());
         };
         let of_case = subject.strip_prefix(case).and_then(|rest| rest.strip_prefix(": "));
-        let of = |step: &str| rounds.iter().map(|round| round.of_step(step).cloned()).collect();
-        of_case.and_then(of).or_else(|| of(subject))
+        of_case.and_then(|part| of_part(rounds, part)).or_else(|| of_part(rounds, subject))
+    }
+
+    /// Whether it is about an endpoint of the server.
+    pub fn is_about_endpoint(&self) -> bool {
+        let Some(subject) = &self.subject else { return false };
+        let part = subject.split_once(": ").map_or(subject.as_str(), |(_, part)| part);
+        subject.starts_with(ENDPOINT) || part.starts_with(ENDPOINT)
+    }
+
+    /// The endpoints that there are, if it is about one.
+    fn known_endpoints(&self, cases: &[CaseResult]) -> String {
+        let rounds = cases.iter().flat_map(|case| &case.rounds);
+        let known: BTreeSet<&str> = rounds.flat_map(Measures::endpoints).collect();
+        match self.is_about_endpoint() {
+            true if known.is_empty() => "; the service's metrics have no endpoints".to_owned(),
+            true => {
+                let known: Vec<&str> = known.into_iter().collect();
+                format!("; the service counted requests of {}", known.join(", "))
+            }
+            false => String::new(),
+        }
     }
 
     fn shown(&self, number: f64) -> String {
         let measure = match self.figure {
             Figure::Measure(measure) => measure,
             Figure::Quantile(_) => Figure::MS,
+            Figure::Share(Share::MemoryGrowth) => return growth(number),
             Figure::Share(_) if number == 0.0 => return "0 %".to_owned(),
             Figure::Share(_) => return format!("{} %", measured(number * 100.0)),
         };
@@ -295,7 +326,15 @@ impl Condition {
     }
 }
 
+/// The rounds of a step or an endpoint; none if no round has it. A round without it has no figures.
+fn of_part(rounds: &[Measures], part: &str) -> Option<Vec<Measures>> {
+    let found: Vec<Option<&Measures>> = rounds.iter().map(|round| round.of_part(part)).collect();
+    let is_known = found.iter().any(Option::is_some);
+    is_known.then(|| found.into_iter().map(|it| it.cloned().unwrap_or_default()).collect())
+}
+
 const MORE_ROUNDS: &str = ", an interval with the limit in it; more rounds narrow it";
+const BUCKETS: &str = ", as closely as the service's buckets are wide; it needs closer ones there";
 const LONGER_TIMEOUT: &str = ", since requests timed out or were cut off; use a longer --timeout";
 
 impl Judgement {
@@ -316,16 +355,21 @@ impl FromStr for Condition {
 
     fn from_str(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "expected a figure, > or <, and a limit: 'p99 > 1.1x' (times the \
-            first variant's), 'p99 > 50ms', 'failed > 1%', or for one case or step, 'C: failed > 0'";
+            first variant's), 'p99 > 50ms', 'failed > 1%', or for one case, step or \
+            endpoint of the server, 'C: failed > 0', 'endpoint GET /orders: p99 > 50ms'";
         let (subject, rest) = match text.rsplit_once(": ") {
             Some((subject, rest)) => (Some(subject.trim().to_owned()), rest),
             None => (None, text),
         };
         let at = rest.find(['<', '>']).ok_or_else(|| format!("found {text:?}, {EXPECTED}"))?;
         let limit_text = rest[at + 1..].trim();
-        let figure = Figure::parse(rest[..at].trim(), limit_text.ends_with('%'));
+        let figure = Figure::parse(rest[..at].trim(), limit_text);
         let figure = figure.map_err(|error| format!("{error}; {EXPECTED}"))?;
-        let limit = limit(limit_text, figure);
+        let number = match figure {
+            Figure::Share(Share::MemoryGrowth) => limit_text.trim_start_matches('+'),
+            _ => limit_text,
+        };
+        let limit = limit(number, figure);
         Ok(Self {
             text: text.trim().to_owned(),
             subject,
@@ -387,6 +431,8 @@ mod tests {
             ("cpu > 100us", Limit::Value(100.0)),
             ("failed > 0", Limit::Value(0.0)),
             ("failed > 1%", Limit::Value(0.01)),
+            ("memory > +10%", Limit::Value(0.1)),
+            ("A: memory > +0.5 %", Limit::Value(0.005)),
             ("p95 > 5ms", Limit::Value(5.0)),
             ("p12.5 > 5ms", Limit::Value(5.0)),
         ] {
@@ -412,6 +458,9 @@ mod tests {
             "p99 = 5ms",
             "rate > 5ms",
             "rate > 5%",
+            "memory > 10%",
+            "failed > +1%",
+            "p99 > +5ms",
             "p99 > 1y",
         ] {
             assert!(text.parse::<Condition>().unwrap_err().contains("expected"), "{text}");
@@ -530,6 +579,20 @@ mod tests {
             let judged = condition(text).judge(&study(measure, rounds).cases);
             assert_eq!(judged[0].result, result, "{text}: {judged:?}");
         }
+        let of_growth = |rounds: &[f64]| {
+            let rounds = rounds.iter().map(|growth| Measures::of_growth_in_test(*growth));
+            [CaseResult { rounds: rounds.collect(), ..CaseResult::default() }]
+        };
+        for (text, rounds, result, words) in [
+            ("memory > +10%", &[0.12][..], Failed, "found +12.0 %"),
+            ("memory > +10%", &[-0.02], Passed, "found −2.00 %"),
+            ("memory > +10%", &[0.3, 0.301, 0.299], Failed, "found +30.0 % (+29.8 % to +30.2 %)"),
+            ("memory > +10%", &[0.02, 0.3], NotDecided, "more rounds"),
+        ] {
+            let judged = &condition(text).judge(&of_growth(rounds))[0];
+            assert_eq!(judged.result, result, "{text}: {judged:?}");
+            assert!(judged.words.contains(words), "{judged:?}");
+        }
         let cases = study(Measure::P99, &spread).cases;
         assert_eq!(condition("B: p99 > 40ms").judge(&cases)[0].result, Unknown);
         assert_eq!(condition("p50 > 40ms").judge(&cases)[0].result, Unknown);
@@ -548,10 +611,59 @@ mod tests {
     }
 
     #[test]
+    fn an_endpoint_of_the_server_is_judged_as_closely_as_its_buckets_are_wide() {
+        // Of 100 requests 90 took up to 10 ms, 9 up to 100 ms, and one longer than 1 s.
+        let buckets = [(0.0, Some(0.01), 90.0), (0.05, Some(0.1), 9.0), (1.0, None, 1.0)];
+        let endpoint = Measures::of_endpoint_in_test("GET /a", 100, 2, &buckets);
+        let case =
+            |id: &str, rounds| CaseResult { id: id.to_owned(), rounds, ..CaseResult::default() };
+        let one = [case("A", vec![endpoint.clone()])];
+        let two = [case("A", vec![endpoint.clone(), endpoint.clone()])];
+        for (text, result, words) in [
+            ("endpoint GET /a: p90 > 10ms", Passed, "5.00 ms (0.000 ms to 10.0 ms)"),
+            ("endpoint GET /a: p90 > 5ms", NotDecided, "buckets are wide"),
+            ("endpoint GET /a: p95 > 49ms", Failed, "(50.0 ms to 100 ms)"),
+            ("A: endpoint GET /a: p95 < 100ms", NotDecided, ""),
+            ("endpoint GET /a: p99.5 > 900ms", Failed, "≥ 1,000 ms"),
+            ("endpoint GET /a: p99.5 > 2s", NotDecided, "buckets are wide"),
+            ("endpoint GET /a: failed > 1%", Failed, "found 2.00 %"),
+            ("endpoint GET /a: failed > 2", Passed, "found 2"),
+            ("endpoint GET /a: rate < 40", Passed, "found 50"),
+            ("endpoint GET /a: cpu > 1us", Unknown, ""),
+            ("endpoint GET /b: p90 > 1ms", Unknown, "the service counted requests of GET /a"),
+            ("B: endpoint GET /a: p90 > 1ms", Unknown, ""),
+        ] {
+            let condition = condition(text);
+            assert!(condition.is_about_endpoint(), "{text}");
+            for cases in [&one, &two] {
+                let judged = &condition.judge(cases)[0];
+                assert_eq!(judged.result, result, "{text}: {judged:?}");
+            }
+            let judged = &condition.judge(&one)[0];
+            assert!(judged.words.contains(words), "{judged:?}");
+        }
+        // A round in which it had no requests has no figure, and does not pass.
+        let lacks = [case("A", vec![endpoint.clone(), Measures::default()])];
+        assert_eq!(condition("endpoint GET /a: p90 > 1s").judge(&lacks)[0].result, Unknown);
+        let study = |cases: &[CaseResult]| {
+            ("x".to_owned(), Study { cases: cases.to_vec(), ..Study::default() })
+        };
+        let studies = [study(&one), study(&one)];
+        for (text, result) in [
+            ("endpoint GET /a: p95 > 1.9x", NotDecided),
+            ("endpoint GET /a: p95 > 2.1x", Passed),
+            ("endpoint GET /a: rate < 0.9x", Passed),
+        ] {
+            let judged = condition(text).judge_comparison(&studies, true);
+            assert_eq!(judged[0].result, result, "{text}: {judged:?}");
+        }
+    }
+
+    #[test]
     fn a_condition_is_about_a_case_a_step_or_a_step_of_a_case() {
         let cases = ["A", "B"].map(|id| id.parse().unwrap());
         let steps = ["order", "GET /a"];
-        for subject in ["A", "order", "GET /a", "B: GET /a"] {
+        for subject in ["A", "order", "GET /a", "B: GET /a", "endpoint GET /b", "A: endpoint x"] {
             let condition = condition(&format!("{subject}: p99 > 1ms"));
             assert!(condition.ensure_is_about(&cases, &steps).is_ok(), "{subject}");
         }

@@ -2,7 +2,7 @@
 //! rows of the table share.
 
 use maud::{Markup, html};
-use talea_statistics::figures::{NONE, measured, measured_or_none, whole};
+use talea_statistics::figures::{NONE, measured, measured_or_none, whole, whole_or_none};
 
 use super::table::in_ms;
 use crate::study::{Clients, EndpointSummary, Server};
@@ -112,11 +112,12 @@ pub(super) fn endpoints(endpoints: &[EndpointSummary]) -> Markup {
     let all = endpoints.iter().flat_map(|it| of(&it.quantiles)).flatten().collect::<Vec<_>>();
     let scale = Scale::over(all.iter().filter_map(Found::known));
     let rows = html! {
-        @for EndpointSummary { name, requests, mean_ms, quantiles } in endpoints {
+        @for EndpointSummary { name, requests, failed, mean_ms, quantiles, .. } in endpoints {
             @let found = of(quantiles);
             tr {
                 th.name scope="row" { (name) }
                 td { (whole(*requests)) }
+                td { (whole_or_none(*failed)) }
                 td { (measured_or_none(*mean_ms)) }
                 @for one in &found { td { (one.as_ref().map_or(NONE.to_owned(), Found::text)) } }
                 td.bar {
@@ -126,8 +127,8 @@ pub(super) fn endpoints(endpoints: &[EndpointSummary]) -> Markup {
             }
         }
     };
-    let columns = ["requests", "mean", "p50", "p90", "p99"];
-    let below = html! { p.note { "Bars go from p50 to p99. " (within(all.iter())) } };
+    let columns = ["requests", "failed", "mean", "p50", "p90", "p99"];
+    let below = html! { p.note { "Failed: a status from 500 on. Bars go from p50 to p99. " (within(all.iter())) } };
     html! {
         @if !endpoints.is_empty() {
             (card("By endpoint", "ms at the server", &columns, &rows, &scale, &below))

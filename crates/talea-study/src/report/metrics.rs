@@ -146,12 +146,7 @@ fn of_server<'a>(result: &CaseResult, server: &'a Server) -> Vec<Metric<'a>> {
             &series.cpu_cores_2s,
         )
         .over(window),
-        metric(
-            "Server memory",
-            "MiB",
-            format!("peak {}", server.peak_memory_bytes.map_or(NONE.to_owned(), bytes)),
-            &mebibytes(&series.memory_bytes),
-        ),
+        metric("Server memory", "MiB", memory(server), &mebibytes(&series.memory_bytes)),
     ];
     let mut pool = metric(
         "Database pool",
@@ -173,6 +168,15 @@ fn in_flight(server: &Server) -> String {
     match server.peak_in_flight {
         Some(peak) => format!("peak {}", whole(peak)),
         None => format!("peak {NONE}, no sample found a request in flight"),
+    }
+}
+
+/// The most memory, and how it grew.
+fn memory(server: &Server) -> String {
+    let peak = format!("peak {}", server.peak_memory_bytes.map_or(NONE.to_owned(), bytes));
+    match &server.memory_growth {
+        Some(growth) => format!("{peak}; {growth}"),
+        None => peak,
     }
 }
 

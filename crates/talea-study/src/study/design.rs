@@ -129,4 +129,13 @@ impl Service {
     pub(super) fn resets(&self) -> bool {
         matches!(self, Self::Program(Program { addresses: AddressSource::ByItself, .. }))
     }
+
+    /// Whether the study reads its metrics.
+    pub fn has_metrics(&self) -> bool {
+        match self {
+            Self::Program(Program { addresses: AddressSource::Beforehand(addresses), .. })
+            | Self::Running(addresses) => addresses.metrics.is_some(),
+            Self::Program(_) => true,
+        }
+    }
 }

@@ -1,50 +1,86 @@
-//! Response times at the server, by endpoint: read before and after a case.
+//! Response times and failures at the server, by endpoint: read before and after a case.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use talea_load::scenario::{Names, Quantity, Selector};
 
-use talea_page::Family;
-use talea_view::families::{Quantiles, Times, endpoint_of};
+use talea_page::{Family, Series};
+use talea_view::families::{Quantiles, Times, endpoint_of, status_of};
 
-/// The response times of each endpoint in a service's histogram of durations.
+/// The requests to each endpoint, by a service's metrics.
 #[derive(Clone, Debug, Default)]
-pub(super) struct EndpointTimes(BTreeMap<String, Times>);
+pub(super) struct EndpointTimes(BTreeMap<String, Counted>);
+
+/// The requests to one endpoint so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Counted {
+    times: Times,
+    /// Those with a status from 500 on; none if the service does not count by status.
+    failed: Option<f64>,
+}
+
+impl Counted {
+    fn add_status(&mut self, status: &str, count: f64) {
+        *self.failed.get_or_insert_default() += if status.starts_with('5') { count } else { 0.0 };
+    }
+}
 
 /// The requests to one endpoint in a case, by the server's metrics.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EndpointSummary {
     /// Its method and route.
     pub name: String,
     pub requests: u64,
+    /// Those with a status from 500 on; none if the service does not count by status.
+    #[serde(default)]
+    pub failed: Option<u64>,
     pub mean_ms: Option<f64>,
     /// Quantiles of the response time: the buckets that they lie in.
     #[serde(flatten)]
     pub quantiles: Quantiles,
+    /// The distribution of the response time; a report has it with the round's measures.
+    #[serde(skip)]
+    pub(crate) times: Times,
 }
 
 impl EndpointTimes {
     /// Reads a page, in protobuf or as text. None of the endpoints of one that is neither.
     pub(super) fn read(page: &[u8], names: &Names) -> Self {
         let Some(selector) = names.get(Quantity::Duration) else { return Self::default() };
-        Self::of(&talea_parse::page(page).unwrap_or_default(), selector, names.seconds())
-    }
-
-    fn of(families: &[Family], selector: &Selector, seconds: f64) -> Self {
+        let families = talea_parse::page(page).unwrap_or_default();
         let mut all = Self::default();
-        for family in families.iter().filter(|family| family.name == selector.name) {
-            for metric in &family.series {
-                let labels: Vec<_> =
-                    metric.labels.iter().map(|it| (it.name.clone(), it.value.clone())).collect();
-                let Some(histogram) = metric.value.histogram() else { continue };
-                if selector.selects(&family.name, &labels) {
-                    let times = all.0.entry(endpoint_of(&metric.labels)).or_default();
-                    times.add_histogram(histogram, seconds);
-                }
-            }
+        all.add_durations(&families, selector, names.seconds());
+        if let Some(requests) = names.get(Quantity::Requests) {
+            all.add_statuses(&families, requests);
         }
         all
+    }
+
+    fn add_durations(&mut self, families: &[Family], selector: &Selector, seconds: f64) {
+        for metric in series(families, selector) {
+            let Some(histogram) = metric.value.histogram() else { continue };
+            let counted = self.0.entry(endpoint_of(&metric.labels)).or_default();
+            counted.times.add_histogram(histogram, seconds);
+            if let Some(status) = status_of(&metric.labels) {
+                counted.add_status(status, histogram.count as f64);
+            }
+        }
+    }
+
+    /// Adds the statuses of a counter of requests, if the histogram has no statuses.
+    fn add_statuses(&mut self, families: &[Family], selector: &Selector) {
+        if self.0.values().any(|counted| counted.failed.is_some()) {
+            return;
+        }
+        for metric in series(families, selector) {
+            let counted = self.0.get_mut(&endpoint_of(&metric.labels));
+            let count = metric.value.number().filter(|count| count.is_finite());
+            let status = status_of(&metric.labels);
+            if let (Some(counted), Some(status), Some(count)) = (counted, status, count) {
+                counted.add_status(status, count);
+            }
+        }
     }
 
     /// The observations since an earlier reading: the endpoints that had requests, and all of them
@@ -52,7 +88,13 @@ impl EndpointTimes {
     pub(super) fn since(&self, before: &Self) -> (Vec<EndpointSummary>, Quantiles) {
         let (mut endpoints, mut all) = (Vec::new(), Times::default());
         for (name, now) in &self.0 {
-            let grown = now.since(before.0.get(name).unwrap_or(&Times::default()));
+            let idle = Counted::default();
+            let before = before.0.get(name).unwrap_or(&idle);
+            let grown = now.times.since(&before.times);
+            let failed = now.failed.map(|failed| match before.failed {
+                Some(earlier) if earlier <= failed => failed - earlier,
+                _ => failed,
+            });
             if grown.count <= 0.0 {
                 continue;
             }
@@ -60,13 +102,31 @@ impl EndpointTimes {
             endpoints.push(EndpointSummary {
                 name: name.clone(),
                 requests: grown.count.round() as u64,
+                failed: failed.map(|failed| failed.round() as u64),
                 mean_ms: grown.mean_ms(),
                 quantiles: grown.quantiles(),
+                times: grown,
             });
         }
         endpoints.sort_by_key(|endpoint| std::cmp::Reverse(endpoint.requests));
         (endpoints, all.quantiles())
     }
+}
+
+/// The series that a selector means. The page of a counter may name it without its ending `_total`.
+fn series<'a>(
+    families: &'a [Family],
+    selector: &'a Selector,
+) -> impl Iterator<Item = &'a Series> + 'a {
+    let name = &selector.name;
+    let is_named = move |family: &&Family| {
+        family.name == *name || name.strip_suffix("_total") == Some(&family.name)
+    };
+    families.iter().filter(is_named).flat_map(|family| &family.series).filter(|metric| {
+        let labels: Vec<_> =
+            metric.labels.iter().map(|it| (it.name.clone(), it.value.clone())).collect();
+        selector.selects(name, &labels)
+    })
 }
 
 #[cfg(test)]
@@ -124,6 +184,41 @@ mod tests {
                 assert!(found.low < expected && expected <= high, "{expected}: {found:?}");
                 assert_eq!(found.estimate().is_some(), is_close, "{found:?}");
             }
+        }
+    }
+
+    #[test]
+    fn failures_are_those_of_the_histogram_or_of_a_counter_or_not_known() {
+        let page = |statuses: &str, failed: u64| {
+            let histogram = |labels: &str, count: u64| {
+                format!(
+                    "http_request_duration_seconds_bucket{{{labels}le=\"+Inf\"}} {count}\n\
+                     http_request_duration_seconds_sum{{{labels}}} 1\n\
+                     http_request_duration_seconds_count{{{labels}}} {count}\n"
+                )
+            };
+            let labels = "method=\"GET\",endpoint=\"/a\",";
+            let mut page = "# TYPE http_request_duration_seconds histogram\n".to_owned();
+            match statuses {
+                "histogram" => {
+                    page += &histogram(&format!("{labels}status=\"200\","), 50);
+                    page += &histogram(&format!("{labels}status=\"503\","), failed);
+                }
+                _ => page += &histogram(labels, 50 + failed),
+            }
+            if statuses == "counter" {
+                page += &format!(
+                    "# TYPE http_requests_total counter\n\
+                     http_requests_total{{{labels}status=\"2xx\"}} 50\n\
+                     http_requests_total{{{labels}status=\"5xx\"}} {failed}\n"
+                );
+            }
+            EndpointTimes::read(page.as_bytes(), &names())
+        };
+        for (statuses, expected) in [("histogram", Some(4)), ("counter", Some(4)), ("none", None)] {
+            let (endpoints, _) = page(statuses, 7).since(&page(statuses, 3));
+            let [endpoint] = &endpoints[..] else { panic!("{statuses}: {endpoints:?}") };
+            assert_eq!((endpoint.requests, endpoint.failed), (4, expected), "{statuses}");
         }
     }
 

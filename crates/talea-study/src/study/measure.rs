@@ -9,7 +9,12 @@ use talea_load::{Meters, Milliseconds, StepSummary, Times};
 use talea_statistics::{Mean, Ratio, mean};
 
 use super::clients::Clients;
+use super::endpoints::EndpointSummary;
 use super::server::Server;
+use talea_view::families::{Between, quantile_of};
+
+/// What the name of an endpoint of the server begins with in a condition.
+pub(crate) const ENDPOINT: &str = "endpoint ";
 
 /// A number that each round of a case has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -55,12 +60,32 @@ pub struct Measures {
     /// The share of the checks' results that passed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) checks: Option<f64>,
+    /// The share by which the server's memory grew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) memory_growth: Option<f64>,
     /// The distribution of the response times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) times: Option<Times>,
     /// The same of each step, by its name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     steps: BTreeMap<String, Measures>,
+    /// Those of each endpoint that the server counted requests of, by its name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    endpoints: BTreeMap<String, Measures>,
+    /// The distribution of the response times by the server, in seconds: buckets and what they hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    buckets: Vec<(Between, f64)>,
+}
+
+/// A quantile of one round.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quantile {
+    /// In milliseconds.
+    pub(super) ms: f64,
+    /// Whether that is a lower bound.
+    pub(super) at_least: bool,
+    /// The share of itself by which it may be wrong, at most.
+    pub(super) error: f64,
 }
 
 fn is_none(share: &f64) -> bool {
@@ -75,6 +100,10 @@ pub struct Values {
     pub at_least: bool,
     /// The mean share of requests that count in no time.
     pub untimed: f64,
+    /// The share of itself by which a number may be wrong, at most.
+    pub(crate) error: f64,
+    /// Whether the numbers are known as closely as a server's buckets are wide.
+    pub(crate) is_in_buckets: bool,
 }
 
 impl Measures {
@@ -82,14 +111,55 @@ impl Measures {
         self.values.get(&measure).copied()
     }
 
-    pub(crate) fn of_step(&self, name: &str) -> Option<&Self> {
-        self.steps.get(name)
+    /// Those of a step, or of an endpoint of the server (`endpoint GET /orders`).
+    pub(crate) fn of_part(&self, name: &str) -> Option<&Self> {
+        let endpoint = name.strip_prefix(ENDPOINT);
+        self.steps.get(name).or_else(|| self.endpoints.get(endpoint?))
+    }
+
+    /// The endpoints that the server counted requests of.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &str> {
+        self.endpoints.keys().map(String::as_str)
+    }
+
+    /// Whether its times are known by the buckets of a server.
+    pub(super) fn is_of_endpoint(&self) -> bool {
+        !self.buckets.is_empty()
+    }
+
+    /// A quantile of the response times; none of no times.
+    pub(super) fn quantile(&self, quantile: f64) -> Option<Quantile> {
+        if let Some(times) = &self.times {
+            let Milliseconds { ms, at_least } = times.quantile(quantile)?;
+            return Some(Quantile { ms, at_least, error: Meters::QUANTILE_ERROR });
+        }
+        let Between { low, high } = quantile_of(&self.buckets, quantile)?.times(1e3);
+        Some(match high {
+            Some(high) => Quantile {
+                ms: (low + high) / 2.0,
+                at_least: false,
+                error: (high - low) / (high + low),
+            },
+            None => Quantile { ms: low, at_least: true, error: 0.0 },
+        })
     }
 
     /// The share of the requests that failed.
     pub(crate) fn failed_share(&self) -> Option<f64> {
         let failed = self.get(Measure::Failed)?;
         (self.requests > 0).then(|| failed / self.requests as f64)
+    }
+
+    fn of_endpoint(endpoint: &EndpointSummary, seconds: f64) -> Self {
+        let requests = endpoint.requests;
+        let values = [
+            (Measure::Rate, (seconds > 0.0).then(|| requests as f64 / seconds)),
+            (Measure::Mean, endpoint.mean_ms),
+            (Measure::Failed, endpoint.failed.map(|failed| failed as f64)),
+        ];
+        let values = values.into_iter().filter_map(|(measure, value)| Some((measure, value?)));
+        let buckets = endpoint.times.buckets();
+        Self { values: values.collect(), requests, buckets, ..Self::default() }
     }
 
     fn of_one_step(step: &StepSummary, seconds: f64) -> Self {
@@ -121,11 +191,9 @@ impl Measures {
         Self {
             values: values.filter_map(|(measure, value)| Some((measure, value?))).collect(),
             at_least,
-            untimed: 0.0,
             requests,
-            checks: None,
             times,
-            steps: BTreeMap::new(),
+            ..Self::default()
         }
     }
 }
@@ -201,6 +269,11 @@ impl Measure {
         }
     }
 
+    /// The quantile of the response times that it is.
+    pub(super) fn quantile(self) -> Option<f64> {
+        self.share().filter(|_| !matches!(self, Self::Mean | Self::Whole))
+    }
+
     /// Its values in some rounds; none if a round does not have it, or there is no round.
     pub fn of(self, rounds: &[Measures]) -> Option<Values> {
         let numbers: Option<Vec<f64>> = rounds.iter().map(|round| round.get(self)).collect();
@@ -209,6 +282,8 @@ impl Measure {
             numbers: numbers.filter(|all| !all.is_empty())?,
             at_least: rounds.iter().any(|round| round.at_least.contains(&self)),
             untimed: mean(&untimed),
+            error: self.error(),
+            is_in_buckets: false,
         })
     }
 
@@ -220,8 +295,7 @@ impl Measure {
     /// The ratio of some rounds to others, with its interval. Paired are rounds that were run side
     /// by side.
     pub(crate) fn ratio(self, of: &[f64], to: &[f64], paired: bool) -> Option<Ratio> {
-        let ratio = if paired { Ratio::paired(of, to) } else { Ratio::unpaired(of, to) };
-        ratio.map(|ratio| ratio.known_within(self.error()))
+        ratio(of, to, paired).map(|ratio| ratio.known_within(self.error()))
     }
 
     pub(crate) fn more_is_better(self) -> bool {
@@ -260,14 +334,19 @@ impl Measure {
         let seconds = client.sending_seconds;
         let steps = client.steps.iter();
         let steps = steps.map(|step| (step.name.clone(), Measures::of_one_step(step, seconds)));
+        let endpoints = server.map_or(&[][..], |server| &server.endpoints).iter();
+        let endpoints = endpoints.map(|it| (it.name.clone(), Measures::of_endpoint(it, seconds)));
         Measures {
             values: known.collect(),
             at_least: bounds.collect(),
             untimed: client.untimed_share(),
             requests: client.requests_sent + client.requests_not_sent,
             checks: client.passed_checks(),
+            memory_growth: server.and_then(|it| it.memory_growth).map(|growth| growth.share),
             times: client.distribution.clone(),
             steps: steps.collect(),
+            endpoints: endpoints.collect(),
+            buckets: Vec::new(),
         }
     }
 
@@ -284,6 +363,11 @@ impl Measure {
             Self::Whole | Self::Rate | Self::Time | Self::Cpu | Self::Memory | Self::Failed => "",
         }
     }
+}
+
+/// The ratio of some rounds to others. Paired are rounds that were run side by side.
+pub(super) fn ratio(of: &[f64], to: &[f64], paired: bool) -> Option<Ratio> {
+    if paired { Ratio::paired(of, to) } else { Ratio::unpaired(of, to) }
 }
 
 /// The geometric mean of the quantiles of some times; none of no times.
@@ -324,6 +408,25 @@ impl Measures {
         let bounds = values.iter().filter(|_| at_least).map(|(measure, _)| *measure);
         let values = values.iter().copied().collect();
         Self { values, at_least: bounds.collect(), untimed, ..Self::default() }
+    }
+
+    /// Of a server whose memory grew.
+    pub(crate) fn of_growth_in_test(share: f64) -> Self {
+        Self { memory_growth: Some(share), ..Self::default() }
+    }
+
+    /// Of an endpoint that had requests for 2 s: bounds of buckets in seconds, and what they hold.
+    pub(crate) fn of_endpoint_in_test(
+        name: &str,
+        requests: u64,
+        failed: u64,
+        buckets: &[(f64, Option<f64>, f64)],
+    ) -> Self {
+        let summary =
+            EndpointSummary { requests, failed: Some(failed), ..EndpointSummary::default() };
+        let buckets = buckets.iter().map(|&(low, high, count)| (Between { low, high }, count));
+        let of_it = Self { buckets: buckets.collect(), ..Self::of_endpoint(&summary, 2.0) };
+        Self { endpoints: BTreeMap::from([(name.to_owned(), of_it)]), ..Self::default() }
     }
 }
 

@@ -14,6 +14,7 @@ mod design;
 mod endpoints;
 mod figure;
 mod measure;
+mod memory_growth;
 mod outcome;
 mod process_group;
 mod prometheus;
@@ -36,7 +37,10 @@ pub use self::design::{
 };
 pub use self::endpoints::EndpointSummary;
 pub use self::figure::{Figure, Share};
+pub(crate) use self::measure::ENDPOINT;
 pub use self::measure::{Measure, Measures, Values};
+pub use self::memory_growth::MemoryGrowth;
+pub(crate) use self::memory_growth::share as growth;
 pub use self::outcome::{RunEnd, Study};
 pub use self::process_group::kill_all;
 pub use self::scraper::Scraper;

@@ -19,6 +19,15 @@ use super::series::{Counters, Sample};
 /// The time between two samples, as aimed at.
 pub(crate) const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
+/// How many times as long as the time between two samples a case has been running, at least: a case of hours has
+/// some ten thousand samples, and not one each [`SAMPLE_EVERY`].
+const FINENESS: u32 = 6_000;
+
+/// Whether another sample is due at a time of a case, after the last one.
+fn is_due(at: Duration, last: Duration) -> bool {
+    at.saturating_sub(last) >= at / FINENESS
+}
+
 /// A running sampler. It ends when it is dropped.
 pub(super) struct Sampler {
     end: oneshot::Sender<()>,
@@ -85,6 +94,7 @@ async fn sample(
 ) -> Samples {
     let mut all = Samples::default();
     let mut counters = Counters::default();
+    let mut sampled = Duration::ZERO;
     let mut scraper = service.map(|(scraper, reading)| {
         all.samples.push(counters.sample(Duration::ZERO, reading));
         // Its connection is to be driven by this thread too.
@@ -102,6 +112,11 @@ async fn sample(
             false => all.timeline.record(begun.elapsed(), || Observed::of(&clients)),
             true => all.timeline.end(begun.elapsed(), Observed::of(&clients)),
         }
+        let at = begun.elapsed();
+        if !last && !is_due(at, sampled) {
+            continue;
+        }
+        sampled = at;
         if let Some(scraper) = &mut scraper {
             let scraped = match last {
                 true => scraper.scrape_at_last().await,
@@ -132,6 +147,22 @@ mod tests {
     use talea_load::{Meters, Target};
 
     use super::*;
+
+    #[test]
+    fn a_soak_of_a_day_has_no_more_samples_than_a_report_can_hold() {
+        let samples = |seconds: u64| {
+            let (mut last, mut samples) = (Duration::ZERO, 0);
+            for tick in 1..=seconds * 10 {
+                let at = Duration::from_millis(tick * 100);
+                if is_due(at, last) {
+                    (last, samples) = (at, samples + 1);
+                }
+            }
+            samples
+        };
+        assert_eq!(samples(600), 6_000, "each that there can be in ten minutes");
+        assert!((6_000..60_000).contains(&samples(86_400)), "{}", samples(86_400));
+    }
 
     #[test]
     fn a_study_that_is_stopped_does_not_wait_for_a_page_that_never_comes() {

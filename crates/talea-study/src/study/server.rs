@@ -7,6 +7,7 @@ use talea_load::scenario::Quantity;
 use talea_statistics::figures::{counted as counted_in_words, whole};
 
 use super::endpoints::EndpointSummary;
+use super::memory_growth::MemoryGrowth;
 use super::series::{CounterIncrease, Sample, Series, is_sampled, most};
 use talea_view::families::Quantiles;
 
@@ -42,6 +43,8 @@ pub struct Server {
     pub cpu_seconds: Option<f64>,
     /// The most memory in any sample.
     pub peak_memory_bytes: Option<u64>,
+    /// How its memory grew; none if it began anew meanwhile.
+    pub memory_growth: Option<MemoryGrowth>,
     /// Database connections that there may be.
     pub pool_max: Option<u64>,
     /// The most database connections in use in any sample.
@@ -90,6 +93,7 @@ impl Server {
                 .filter(|most| *most > 0 || requests_received.is_none_or(|received| received == 0)),
             cpu_seconds: totals.cpu_seconds,
             peak_memory_bytes: whole_of(most(&series.memory_bytes)),
+            memory_growth: MemoryGrowth::of(&series).filter(|_| totals.restarts == 0),
             pool_max: whole_of(largest(samples, Quantity::PoolMax)),
             peak_pool_used: whole_of(most(&series.pool_used)),
             peak_pool_pending: whole_of(pending),

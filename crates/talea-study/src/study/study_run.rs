@@ -367,16 +367,24 @@ fn is_busy(now: &Reading, idle: &Reading) -> bool {
         .any(|of| now.get(of).zip(idle.get(of)).is_some_and(|(now, then)| now > then))
 }
 
+/// From this time on the summary of a case has the growth of memory.
+const SOAK: Duration = Duration::from_secs(60);
+
 fn summary_line(case: &Case, result: &CaseResult) -> String {
     let client = &result.client;
     let received = result.server.as_ref().and_then(|server| server.requests_received);
     let received = received.map(|received| format!(", received {}", whole(received)));
+    let growth = result.server.as_ref().and_then(|server| server.memory_growth);
+    // In a shorter time it is that of the first requests.
+    let growth = growth.filter(|_| client.seconds >= SOAK.as_secs_f64());
+    let growth = growth.map(|growth| format!(", memory {growth}"));
     format!(
-        "{case}: sent {}{}, failed {} in {} s",
+        "{case}: sent {}{}, failed {} in {} s{}",
         counted(client.requests_sent, "request"),
         received.unwrap_or_default(),
         whole(client.failed),
         measured(client.seconds),
+        growth.unwrap_or_default(),
     )
 }
 

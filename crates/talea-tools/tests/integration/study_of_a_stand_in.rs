@@ -155,6 +155,62 @@ fn both_sides_are_counted_and_reported() {
 }
 
 #[test]
+fn a_study_judges_an_endpoint_by_the_metrics_of_the_service() {
+    let page = |received: u64| {
+        let labels = "method=\"POST\",endpoint=\"/items\"";
+        // Of each ten one took up to 1 s, and one had the status 500.
+        let (quick, failed) = (received - received / 10, received / 10);
+        let status = |status: &str, count: u64| {
+            format!("http_requests_total{{{labels},status=\"{status}\"}} {count}\n")
+        };
+        let bucket = |le: &str, count: u64| {
+            format!("http_request_duration_seconds_bucket{{{labels},le=\"{le}\"}} {count}\n")
+        };
+        format!(
+            "# TYPE http_requests_total counter\n{}{}# TYPE http_request_duration_seconds histogram\n{}{}{}\
+             http_request_duration_seconds_sum{{{labels}}} {received}\n\
+             http_request_duration_seconds_count{{{labels}}} {received}\n",
+            status("2xx", quick),
+            status("5xx", failed),
+            bucket("0.01", quick),
+            bucket("1", received),
+            bucket("+Inf", received),
+        )
+    };
+    let scene = Scene::of(StandIn::counting(page, |_, request| answer(request)));
+    for (condition, status, words) in [
+        ("endpoint POST /items: p50 > 10ms", 0, "passed"),
+        ("endpoint POST /items: p99 > 5ms", 1, "FAILED"),
+        ("endpoint POST /items: p99 > 500ms", 3, "not decided"),
+        ("2x10: endpoint POST /items: failed > 9%", 1, "found 10.0 %"),
+        ("endpoint GET /items: p50 > 10ms", 2, "the service counted requests of POST /items"),
+    ] {
+        scene.study("2x10", &["--fail-if", condition], status, &[words]);
+    }
+    // The report's own are judged the same way.
+    let report = scene.path("out/report.json").display().to_string();
+    let compare = ["study", "compare", &report, &report, "--fail-if"];
+    for (condition, status) in [
+        ("endpoint POST /items: p99 > 5ms", 1),
+        ("endpoint POST /items: rate > 1.5x", 0),
+        ("endpoint POST /items: p99 > 1.5x", 3),
+    ] {
+        let output = talea(&[&compare[..], &[condition]].concat());
+        assert_ends(&output, status, &[]);
+    }
+    // Clients do not know the endpoints.
+    let url = format!("http://{}/", scene.service.address);
+    let one = "endpoint GET /: p99 > 5ms";
+    for (command, words) in [
+        (vec!["load", &url, "-c", "1", "-n", "1", "--fail-if", one], "talea study"),
+        (vec!["load", &url, "--find-limit", one], "talea study"),
+        (vec!["study", "--url", &url, "--cases", "1x1", "--fail-if", one], "--metrics-url"),
+    ] {
+        assert_ends(&talea(&command), 2, &[words]);
+    }
+}
+
+#[test]
 fn the_page_is_one_file_without_script_and_escapes_its_input() {
     let scene = Scene::counting();
     assert!(scene.command("1x1").status().unwrap().success());

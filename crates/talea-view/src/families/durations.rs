@@ -38,7 +38,7 @@ impl Between {
 /// The interval that a quantile of the values in some buckets lies in, whatever their bounds are.
 /// They may overlap: then it is as narrow as the bounds of all of them say for certain. `None` if
 /// there are no values.
-pub(super) fn quantile_of(buckets: &[(Between, f64)], quantile: f64) -> Option<Between> {
+pub fn quantile_of(buckets: &[(Between, f64)], quantile: f64) -> Option<Between> {
     let total: f64 = buckets.iter().map(|(_, count)| count.max(0.0)).sum();
     if total <= 0.0 {
         return None;

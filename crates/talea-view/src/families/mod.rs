@@ -7,7 +7,7 @@ mod native_durations;
 pub mod pages;
 mod times;
 
-pub use self::durations::{Between, Durations};
+pub use self::durations::{Between, Durations, quantile_of};
 pub use self::endpoint::{endpoint_of, is_of_endpoint, outcome_of, status_of};
 pub use self::times::{Quantiles, Times};
 
