@@ -100,7 +100,11 @@ impl Client {
     ) -> Ending {
         let serving = async {
             while let Ok(intended) = arrivals.recv().await {
-                self.meters.late.observe(intended.elapsed());
+                let late = intended.elapsed();
+                self.meters.late.observe(late);
+                if let Some(published) = &self.meters.published {
+                    published.late(late);
+                }
                 self.iteration(Some(intended), None).await;
                 served.fetch_add(1, Release);
             }
@@ -219,7 +223,9 @@ impl Client {
         self.last_begun = Some(begun);
         let under_way = UnderWay { step: n, begun, intended };
         self.under_way = Some(under_way);
+        let in_flight = self.meters.published.as_ref().map(|published| published.in_flight(n));
         let answer = self.session.send(request, step.keep()).await;
+        drop(in_flight);
         self.under_way = None;
         if let Some(took) = self.session.take_connecting() {
             self.meters.connects.observe(took);
@@ -241,6 +247,9 @@ impl Client {
         // From when it was to be made: waiting for a client is part of it.
         let response = intended.map_or(answer.took, |intended| answer.at - intended);
         self.meters.answered(n, answer.head, response, answer.bytes);
+        if let Some(published) = &self.meters.published {
+            published.answered(n, answer.status, response);
+        }
         if plan.plan.model.is_open() {
             self.meters.answered_since_sent(answer.took);
         }
@@ -272,6 +281,9 @@ impl Client {
         match trouble.was_sent() {
             true => self.tally.sent += 1,
             false => self.tally.not_sent += 1,
+        }
+        if let Some(published) = &self.meters.published {
+            published.unanswered(request.step);
         }
         let failure = Failure::RequestError(request.step, trouble);
         match trouble.is_timeout() {
@@ -319,6 +331,9 @@ impl Client {
 
     fn fail(&mut self, failure: Failure) {
         self.meters.failed.inc();
+        if let Some(published) = &self.meters.published {
+            published.failed(failure.step());
+        }
         self.tally.fail(failure);
     }
 }

@@ -28,6 +28,7 @@ mod model;
 mod outcome;
 mod plan;
 mod progress;
+mod published;
 mod redirect;
 mod request;
 mod run;

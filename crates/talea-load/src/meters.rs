@@ -1,12 +1,15 @@
 //! The measurements of a load while it runs, in Talea's own metrics.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use talea::{Bucketing, Counter, Histogram, HistogramSnapshot, Opts, Registry, Seconds, Snapshot};
 
+use crate::plan::Plan;
 use crate::progress::Progress;
+use crate::published::Published;
 use crate::times::Times;
 
 /// Each bucket of the times is 2^(2^-5), or 1.022, times as wide as the one before.
@@ -38,6 +41,8 @@ pub struct Meters {
     received: Counter,
     pub(super) failed: Counter,
     pub(super) done: Counter,
+    /// What others read, if it is published.
+    pub(super) published: Option<Published>,
 }
 
 /// The response times of a step: of its answers, and how long those were waited for that had no response in time.
@@ -131,7 +136,14 @@ impl Meters {
             received,
             failed,
             done,
+            published: None,
         })
+    }
+
+    /// Also counts a plan's requests in the region of a file, which is created if it is missing, so that an agent
+    /// shows them while they are made. Fails when the file cannot be one of a region.
+    pub fn published_in(self, path: &Path, plan: &Plan) -> Result<Self> {
+        Ok(Self { published: Some(Published::open(path, plan)?), ..self })
     }
 
     /// Begins a window. Observations only ever add, so a load's own are the difference.

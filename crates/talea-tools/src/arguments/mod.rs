@@ -151,8 +151,8 @@ pub(crate) struct LoadArguments {
     /// second one's rate changes evenly
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Rate>,
-    /// Find the highest rate at which this holds, such as 'p99 < 50ms and failed < 1%': loads of the time --for (10
-    /// s), from --rate (10) on
+    /// Find between which rates the highest lies at which this holds, such as 'p99 < 50ms and failed < 1%': loads of
+    /// the time --for (10 s), from --rate (10) on, some 40
     #[arg(long, value_name = "CONDITIONS", conflicts_with_all = ["iterations", "total", "rounds", "samples", "live", "dry_run", "fail_if", "result"])]
     pub find_limit: Option<Goal>,
     /// Begin scenarios at random times (a Poisson process) rather than evenly
@@ -182,8 +182,12 @@ pub(crate) struct LoadArguments {
     pub output: Output,
     #[command(flatten)]
     pub live: Live,
+    /// Also count in the region of this file on tmpfs, such as /dev/shm/load.talea, which `talea serve` shows while
+    /// the load runs; the warm-up is in it too
+    #[arg(long, value_name = "FILE")]
+    pub region: Option<PathBuf>,
     /// Send the requests once, by one client, and print each with its response; no load
-    #[arg(long, conflicts_with_all = ["json", "live", "samples", "fail_if", "warm_up"])]
+    #[arg(long, conflicts_with_all = ["json", "live", "region", "samples", "fail_if", "warm_up"])]
     pub dry_run: bool,
     /// Print the summary as JSON
     #[arg(long)]
@@ -348,9 +352,10 @@ pub(crate) struct StudyArguments {
     #[arg(long, value_name = "VARIANT", num_args = 2..)]
     pub ab: Vec<String>,
     /// Fail if this holds for a case: 'p99 > 1.1x' (times the first variant's), 'p99 > 50ms', 'failed > 1%', of
-    /// one case 'C: failed > 0', of a step 'order: p95 > 80ms'; with an interval, if all of it lies beyond the
+    /// one case 'C: failed > 0', of a step 'order: p95 > 80ms', of an endpoint by the service's metrics
+    /// 'endpoint GET /orders: p95 > 80ms'; with an interval, if all of it lies beyond the
     /// limit, and not decided if the limit lies in it. Figures: rate, time, mean, any quantile such as p99.9, cpu
-    /// (for a request), memory, failed, checks
+    /// (for a request), memory (also 'memory > +10%', its growth in a case), failed, checks
     #[arg(long, value_name = "CONDITION")]
     pub fail_if: Vec<Condition>,
     /// Seed for random values: the same seed repeats them

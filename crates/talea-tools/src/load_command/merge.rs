@@ -11,11 +11,7 @@ use crate::ending::Ending;
 use crate::results::Results;
 
 pub(super) fn run(arguments: &MergeArguments) -> Result<Ending> {
-    if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
-        anyhow::bail!(
-            "--fail-if {condition} needs something to compare with; give a limit with a unit"
-        );
-    }
+    arguments.fail_if.iter().try_for_each(super::ensure_is_of_clients)?;
     let mut records = Vec::new();
     let mut faults = Vec::new();
     for path in &arguments.files {

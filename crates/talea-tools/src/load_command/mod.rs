@@ -1,6 +1,7 @@
 //! `talea load`: checks, runs, prints.
 
 mod find_limit;
+mod limit_search;
 mod merge;
 mod rounds;
 mod shard;
@@ -31,9 +32,8 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     if let Some(LoadCommand::Merge(arguments)) = &arguments.then {
         return merge::run(arguments);
     }
-    if let Some(condition) = arguments.fail_if.iter().find(|condition| condition.compares()) {
-        bail!("--fail-if {condition} needs something to compare with; give a limit with a unit");
-    }
+    let of_limit = arguments.find_limit.iter().flat_map(|goal| &goal.0);
+    arguments.fail_if.iter().chain(of_limit).try_for_each(ensure_is_of_clients)?;
     let plan = plan(arguments)?;
     let steps: Vec<&str> = plan.scenario.steps.iter().map(|step| step.name.as_str()).collect();
     arguments.fail_if.iter().try_for_each(|condition| condition.ensure_is_about(&[], &steps))?;
@@ -58,6 +58,10 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         () = stop.requested() => return Ok(Ending::Interrupted),
     };
     let meters = Meters::new(plan.scenario.steps.len())?;
+    let meters = match &arguments.region {
+        Some(path) => meters.published_in(path, &plan)?,
+        None => meters,
+    };
     if let Some(goal) = &arguments.find_limit {
         let ending = find_limit::run(arguments, goal, &plan, &meters, &stop).await;
         talea_load::tear_down(&plan).await.map_err(Error::msg)?;
@@ -133,6 +137,20 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         return Ok(Ending::Interrupted);
     }
     Ok(Ending::of(rounds.iter().all(|round| round.failed == 0), finding?))
+}
+
+/// Fails if a condition is not about a single load's clients.
+fn ensure_is_of_clients(condition: &Condition) -> Result<()> {
+    if condition.compares() {
+        bail!("--fail-if {condition} needs something to compare with; give a limit with a unit");
+    }
+    if condition.is_about_endpoint() {
+        bail!(
+            "the condition {condition} needs the service's metrics, which `talea load` does not read; \
+             use `talea study --url URL --metrics-url URL`"
+        );
+    }
+    Ok(())
 }
 
 async fn dry_run(plan: &Plan, stop: &mut Stop) -> Result<Ending> {

@@ -344,7 +344,7 @@ fn a_rate_that_changes_evenly_has_as_many_arrivals_as_its_mean_rate() {
 }
 
 #[test]
-fn the_highest_rate_at_which_conditions_hold_is_found_with_how_often_they_held() {
+fn the_limit_is_found_with_an_interval_that_has_it() {
     let hello = Hello::new(None);
     let goal = "rate < 120 and failed < 1%";
     let output = hello.load(&["--find-limit", goal, "--rate", "50", "--for", "250ms"]);
@@ -357,7 +357,10 @@ fn the_highest_rate_at_which_conditions_hold_is_found_with_how_often_they_held()
     let at = |rate| probes.iter().filter(move |probe| probe["rate"] == rate);
     let missed = |probe: &&Value| !probe["missed"].as_array().unwrap().is_empty();
     assert_eq!(at(holds).filter(missed).count(), 0, "{found}");
-    assert!(at(holds).count() >= 3 && at(fails).filter(missed).count() >= 2, "{found}");
+    assert!(at(holds).count() >= 6 && at(fails).filter(missed).count() >= 6, "{found}");
+    let limit = &found["limit"];
+    assert_eq!((limit["low"].as_f64(), limit["high"].as_f64()), (Some(holds), Some(fails)));
+    assert_eq!(limit["certainty"], 0.95);
 }
 
 #[test]

@@ -21,6 +21,8 @@ mod load_models;
 #[cfg(target_os = "linux")]
 mod load_output;
 mod load_queues;
+#[cfg(target_os = "linux")]
+mod load_region;
 mod load_scenarios;
 mod load_shards;
 mod load_without_answer;
