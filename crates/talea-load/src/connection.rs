@@ -139,6 +139,8 @@ pub enum Keep {
     Body,
     /// Its body up to the end of this many server-sent events; the connection is then closed.
     Events(u64),
+    /// So many messages of a WebSocket, which the request opens.
+    Messages(u64),
 }
 
 /// Why a request has no answer.
@@ -161,6 +163,10 @@ pub enum RequestError {
     HeadTooLong,
     /// The body ended before as many server-sent events as were expected.
     FewEvents,
+    /// The server closed the WebSocket before as many messages as were expected.
+    FewMessages,
+    /// What the server sent is no WebSocket.
+    NotWebSocket,
     /// The answer's body was to be kept, and is longer than that may be.
     TooLong,
     /// Reading or writing failed otherwise.
@@ -210,6 +216,10 @@ impl fmt::Display for RequestError {
             Self::FewEvents => {
                 f.write_str("the response ended before the expected number of events")
             }
+            Self::FewMessages => f.write_str(
+                "the server closed the WebSocket before the expected number of messages",
+            ),
+            Self::NotWebSocket => f.write_str("the response was not a valid WebSocket"),
             Self::TooLong => write!(f, "the response is longer than {} MiB", MOST_KEPT >> 20),
             Self::Broken(kind) => write!(f, "the connection broke ({kind})"),
             Self::TimedOut { sent: true } => f.write_str("no response in time"),

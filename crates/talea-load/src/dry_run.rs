@@ -19,6 +19,7 @@ use crate::scenario::{
 };
 use crate::session::{Answer, Session};
 use crate::tally::{Failure, Tally};
+use crate::websocket::Messages;
 
 /// The most that is shown of a body, in characters.
 const MOST: usize = 500;
@@ -134,6 +135,9 @@ async fn request_text(request: &Request<Full<Bytes>>, step: &Step) -> String {
         let value =
             if is_secret { "…".into() } else { String::from_utf8_lossy(value.as_bytes()) };
         text.push_str(&format!("> {name}: {value}\n"));
+    }
+    if let Some(Messages(messages)) = request.extensions().get() {
+        return text + &body_text(messages.join("\n").as_bytes());
     }
     match request.body().clone().collect().await {
         Ok(body) => {

@@ -44,6 +44,7 @@ mod target;
 mod threads;
 mod time_limit;
 mod times;
+mod websocket;
 
 pub use self::connection::Protocol;
 pub use self::distributions::Distributions;

@@ -8,6 +8,7 @@ use hyper::{Method, Request, Uri};
 use crate::connection::Protocol;
 use crate::scenario::{Body, NoRequest, Scenario, Step, Template, Values};
 use crate::target::Target;
+use crate::websocket::Messages;
 
 /// The requests of a scenario's steps, as far as they are known beforehand.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ struct Prepared {
     headers: HeaderMap,
     filled_headers: Vec<(HeaderName, Template)>,
     body: Result<Bytes, Body>,
+    /// What a WebSocket sends.
+    messages: Option<Vec<Template>>,
 }
 
 /// A path with variables, and the part of the URL before it.
@@ -37,12 +40,18 @@ impl Requests {
         target: &Target,
         protocol: Protocol,
     ) -> Result<Self, String> {
-        let needs_http2 = scenario.steps.iter().find(|step| step.grpc.is_some());
-        if let Some(step) = needs_http2.filter(|_| protocol != Protocol::Http2) {
-            return Err(format!(
-                "{}: found {protocol}, expected HTTP/2 for gRPC; add --http2",
-                step.name
-            ));
+        for step in &scenario.steps {
+            let (is_http2, name) = (protocol == Protocol::Http2, &step.name);
+            if step.grpc.is_some() && !is_http2 {
+                return Err(format!(
+                    "{name}: found {protocol}, expected HTTP/2 for gRPC; add --http2"
+                ));
+            }
+            if step.websocket.is_some() && is_http2 {
+                return Err(format!(
+                    "{name}: found {protocol}, expected HTTP/1.1 for a WebSocket; leave out --http2"
+                ));
+            }
         }
         let prepared = scenario.steps.iter().map(|step| Prepared::new(step, target, protocol));
         Ok(Self(prepared.collect::<Result<_, _>>()?))
@@ -53,7 +62,7 @@ impl Requests {
         step: usize,
         values: &Values,
     ) -> Result<Request<Full<Bytes>>, NoRequest> {
-        let Prepared { method, uri, headers, filled_headers, body } = &self.0[step];
+        let Prepared { method, uri, headers, filled_headers, body, messages } = &self.0[step];
         let filled =
             |template: &Template, mut text: String| template.fill(values, &mut text).map(|()| text);
         let body = match body {
@@ -74,6 +83,11 @@ impl Requests {
             let value = HeaderValue::try_from(filled(template, String::new())?);
             let value = value.map_err(|_| NoRequest::Malformed)?;
             request.headers_mut().insert(name, value);
+        }
+        if let Some(messages) = messages {
+            let messages = messages.iter().map(|message| filled(message, String::new()));
+            let messages = messages.collect::<Result<_, _>>()?;
+            request.extensions_mut().insert(Messages(messages));
         }
         Ok(request)
     }
@@ -109,7 +123,8 @@ impl Prepared {
             Some(body) => body.bytes().ok_or_else(|| body.clone()),
         };
         let filled_headers = step.filled_headers.clone();
-        Ok(Self { method: step.method.clone(), uri, headers, filled_headers, body })
+        let messages = step.websocket.as_ref().map(|websocket| websocket.send.clone());
+        Ok(Self { method: step.method.clone(), uri, headers, filled_headers, body, messages })
     }
 }
 

@@ -7,11 +7,13 @@ use http_body_util::Full;
 use hyper::Request;
 use hyper::body::Bytes;
 
+use crate::connect::Stream;
 pub use crate::connection::{Answer, Keep};
 use crate::connection::{Connection, NoAnswer, Protocol, RequestError};
 use crate::progress::Progress;
 use crate::target::Target;
 use crate::time_limit::TimeLimit;
+use crate::websocket::converse;
 
 /// How many fresh connections may be closed under an unsent request before it is given up.
 const ATTEMPTS: usize = 3;
@@ -88,6 +90,9 @@ impl Line {
         mut request: Option<Request<Full<Bytes>>>,
         keep: Keep,
     ) -> Result<Answer, RequestError> {
+        if let (Keep::Messages(expected), Some(request)) = (keep, &request) {
+            return self.converse(request, expected).await;
+        }
         for _ in 0..ATTEMPTS {
             let is_open = self.connection.as_mut().is_some_and(Connection::is_open);
             let connection = match &mut self.connection {
@@ -95,9 +100,7 @@ impl Line {
                 other => {
                     let begun = Instant::now();
                     self.progress.connecting_since = Some(begun);
-                    let stream = self.target.connect().await;
-                    let stream =
-                        stream.map_err(|error| RequestError::NotConnected(error.kind()))?;
+                    let stream = connected(&self.target).await?;
                     let fresh = Connection::open(stream, self.protocol).await;
                     let fresh = fresh.map_err(|_| RequestError::ClosedBeforeRequest)?;
                     self.opened += 1;
@@ -114,6 +117,25 @@ impl Line {
         }
         Err(RequestError::ClosedBeforeRequest)
     }
+
+    /// Opens a WebSocket over a connection of its own.
+    async fn converse(
+        &mut self,
+        request: &Request<Full<Bytes>>,
+        expected: u64,
+    ) -> Result<Answer, RequestError> {
+        let begun = Instant::now();
+        self.progress.connecting_since = Some(begun);
+        let stream = connected(&self.target).await?;
+        self.opened += 1;
+        self.connecting = Some(begun.elapsed());
+        self.progress.connecting_since = None;
+        converse(stream, request, expected, &mut self.progress).await
+    }
+}
+
+async fn connected(target: &Target) -> Result<Stream, RequestError> {
+    target.connect().await.map_err(|error| RequestError::NotConnected(error.kind()))
 }
 
 #[cfg(test)]

@@ -146,6 +146,17 @@ pub struct Step {
     pub flow: Option<usize>,
     /// The method that it calls, if it is a call of gRPC.
     pub grpc: Option<GrpcMethod>,
+    /// The WebSocket that it opens, if it opens one.
+    pub websocket: Option<WebSocket>,
+}
+
+/// A conversation over a WebSocket.
+#[derive(Clone, Debug)]
+pub struct WebSocket {
+    /// The messages that are sent.
+    pub send: Vec<Template>,
+    /// After how many messages of the server it is over.
+    pub messages: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -166,10 +177,11 @@ pub struct NumberOfResponses {
 impl Step {
     /// How much of a response is read and kept.
     pub(crate) fn keep(&self) -> Keep {
-        match self.events {
-            Some(events) => Keep::Events(events),
-            None if self.grpc.is_some() || self.reads_body() => Keep::Body,
-            None => Keep::Nothing,
+        match (self.events, &self.websocket) {
+            (Some(events), _) => Keep::Events(events),
+            (None, Some(websocket)) => Keep::Messages(websocket.messages),
+            (None, None) if self.grpc.is_some() || self.reads_body() => Keep::Body,
+            (None, None) => Keep::Nothing,
         }
     }
 

@@ -49,6 +49,7 @@ impl Scenario {
             think: None,
             flow: None,
             grpc: None,
+            websocket: None,
         };
         Self {
             name: step.name.clone(),

@@ -1,7 +1,6 @@
 //! A step of a scenario as it stands in a file.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
 
@@ -12,7 +11,9 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::check::{Check, CheckKind};
-use super::definition::{Body, BodyPart, Capture, ExpectedStatus, Flow, NumberOfResponses, Step};
+use super::definition::{
+    Body, BodyPart, Capture, ExpectedStatus, Flow, NumberOfResponses, Step, WebSocket,
+};
 use super::fault::{Fault, at};
 use super::grpc::{self, GrpcMessage, GrpcMethod};
 use super::template::{Form, Template};
@@ -27,6 +28,7 @@ pub(super) struct StepText {
     flow: Option<Spanned<String>>,
     method: Option<Spanned<String>>,
     grpc: Option<Spanned<GrpcText>>,
+    websocket: Option<Spanned<WebSocketText>>,
     path: Option<Spanned<String>>,
     #[serde(default)]
     headers: BTreeMap<Spanned<String>, Spanned<String>>,
@@ -51,6 +53,14 @@ struct GrpcText {
     descriptors: Spanned<String>,
     method: Spanned<String>,
     message: Option<Spanned<serde_json::Value>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WebSocketText {
+    #[serde(default)]
+    send: Vec<Spanned<String>>,
+    messages: Option<Spanned<u64>>,
 }
 
 #[derive(Deserialize)]
@@ -202,17 +212,19 @@ impl StepText {
         fault: impl FnOnce(String) -> Fault,
         context: &Context<'_>,
     ) -> Result<Step, Fault> {
-        let method = match (&self.method, &self.grpc) {
-            (Some(name), None) => method(name.as_ref()).map_err(at(name))?,
-            (None, Some(_)) => Method::POST,
-            (Some(method), Some(_)) => return Err(beside_grpc(method.span(), "method")),
-            (None, None) => {
-                let words =
-                    "found no method, expected one such as method = \"GET\", or grpc = { … }";
+        self.refuse_beside_calls()?;
+        let method = match (&self.method, &self.grpc, &self.websocket) {
+            (Some(name), ..) => method(name.as_ref()).map_err(at(name))?,
+            (None, Some(_), _) => Method::POST,
+            (None, None, Some(_)) => Method::GET,
+            (None, None, None) => {
+                let words = "found no method, expected one such as method = \"GET\", or grpc = { … }, \
+                             or websocket = { … }";
                 return Err(fault(words.to_owned()));
             }
         };
         let grpc = self.grpc(context)?;
+        let websocket = self.websocket(context)?;
         let flow = match &self.flow {
             None => context.flow,
             Some(name) => Some(flow(name.as_ref(), context.flows).map_err(at(name))?),
@@ -273,9 +285,10 @@ impl StepText {
                 format!("{method} {path}").trim_end().to_owned()
             }
         };
-        let expected = match grpc {
-            Some(_) => ExpectedStatus::OneOf(vec![StatusCode::OK]),
-            None => expected(self.expect)?,
+        let expected = match (&grpc, &websocket) {
+            (Some(_), _) => ExpectedStatus::OneOf(vec![StatusCode::OK]),
+            (None, Some(_)) => ExpectedStatus::OneOf(vec![StatusCode::SWITCHING_PROTOCOLS]),
+            (None, None) => expected(self.expect)?,
         };
         let step = Step {
             name: self.name.unwrap_or(default_name),
@@ -292,6 +305,7 @@ impl StepText {
             flow,
             method,
             grpc,
+            websocket,
         };
         if step.name.is_empty() {
             return Err(fault("found an empty name, expected a name, or no key `name`".to_owned()));
@@ -299,11 +313,19 @@ impl StepText {
         Ok(step)
     }
 
-    /// The method of gRPC that the step calls, and its message.
-    fn grpc(&self, context: &Context<'_>) -> Result<Option<(GrpcMethod, GrpcMessage)>, Fault> {
-        let Some(call) = &self.grpc else { return Ok(None) };
+    /// Fails if a step that calls a method of gRPC or opens a WebSocket says what only other requests have.
+    fn refuse_beside_calls(&self) -> Result<(), Fault> {
+        let call = match (&self.grpc, &self.websocket) {
+            (None, None) => return Ok(()),
+            (Some(_), _) => "grpc",
+            (None, Some(_)) => "websocket",
+        };
+        let path = self.path.as_ref().map(Spanned::span).filter(|_| self.grpc.is_some());
+        let websocket = self.websocket.as_ref().map(Spanned::span).filter(|_| self.grpc.is_some());
         for (place, name) in [
-            (self.path.as_ref().map(Spanned::span), "path"),
+            (websocket, "websocket"),
+            (path, "path"),
+            (self.method.as_ref().map(Spanned::span), "method"),
             (self.json.as_ref().map(Spanned::span), "json"),
             (self.body.as_ref().map(Spanned::span), "body"),
             (self.body_file.as_ref().map(Spanned::span), "body_file"),
@@ -312,9 +334,29 @@ impl StepText {
             (self.events.as_ref().map(Spanned::span), "events"),
         ] {
             if let Some(place) = place {
-                return Err(beside_grpc(place, name));
+                let words = format!("found {name} beside {call}, which has none; remove {name}");
+                return Err((place, words));
             }
         }
+        Ok(())
+    }
+
+    /// The WebSocket that the step opens.
+    fn websocket(&self, context: &Context<'_>) -> Result<Option<WebSocket>, Fault> {
+        let Some(text) = &self.websocket else { return Ok(None) };
+        let WebSocketText { send, messages } = text.as_ref();
+        if let Some(none) = messages.as_ref().filter(|messages| *messages.as_ref() == 0) {
+            return Err(at(none)("found 0 messages, expected at least 1".to_owned()));
+        }
+        let usual = send.len().max(1) as u64;
+        let send = send.iter().map(|text| context.template(text, Form::Plain));
+        let messages = messages.as_ref().map_or(usual, |messages| *messages.as_ref());
+        Ok(Some(WebSocket { send: send.collect::<Result<_, _>>()?, messages }))
+    }
+
+    /// The method of gRPC that the step calls, and its message.
+    fn grpc(&self, context: &Context<'_>) -> Result<Option<(GrpcMethod, GrpcMessage)>, Fault> {
+        let Some(call) = &self.grpc else { return Ok(None) };
         let GrpcText { descriptors, method: name, message } = call.as_ref();
         let file = context.file(descriptors.as_ref()).map_err(at(descriptors))?;
         let pool = grpc::pool(&file)
@@ -361,10 +403,6 @@ impl StepText {
         headers.insert(CONTENT_TYPE, kind);
         multipart(parts.as_ref(), context).map(Some)
     }
-}
-
-fn beside_grpc(place: Range<usize>, name: &str) -> Fault {
-    (place, format!("found {name} beside grpc, which says all that is called; remove {name}"))
 }
 
 /// The boundary between the parts of a form (RFC 7578). No text of a person has it.

@@ -25,6 +25,7 @@ mod load_queues;
 mod load_region;
 mod load_scenarios;
 mod load_shards;
+mod load_websocket;
 mod load_without_answer;
 #[cfg(target_os = "linux")]
 mod proxy;
