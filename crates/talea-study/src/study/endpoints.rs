@@ -119,10 +119,10 @@ fn series<'a>(
     selector: &'a Selector,
 ) -> impl Iterator<Item = &'a Series> + 'a {
     let name = &selector.name;
-    let is_named = move |family: &&Family| {
+    let named = families.iter().filter(move |family| {
         family.name == *name || name.strip_suffix("_total") == Some(&family.name)
-    };
-    families.iter().filter(is_named).flat_map(|family| &family.series).filter(|metric| {
+    });
+    named.flat_map(|family| &family.series).filter(|metric| {
         let labels: Vec<_> =
             metric.labels.iter().map(|it| (it.name.clone(), it.value.clone())).collect();
         selector.selects(name, &labels)

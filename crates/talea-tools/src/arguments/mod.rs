@@ -460,6 +460,8 @@ impl From<CheckedFormat> for Syntax {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use talea_load::{Model, Until};
 
     use super::*;
@@ -472,6 +474,53 @@ mod tests {
             let line = command.get_about().map(ToString::to_string).unwrap_or_default();
             let long = command.get_long_about().map(ToString::to_string).unwrap_or_default();
             assert!(long.len() > line.len(), "{}: {long:?}", command.get_name());
+        }
+    }
+
+    /// The text of the files below a folder, or of their tests.
+    fn texts(folder: &Path, tests: bool) -> String {
+        let mut all = String::new();
+        for entry in std::fs::read_dir(folder).unwrap().map(Result::unwrap) {
+            let path = entry.path();
+            if path.is_dir() {
+                all += &texts(&path, tests);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                all += if tests {
+                    text.split_once("#[cfg(test)]").map_or("", |it| it.1)
+                } else {
+                    &text
+                };
+            }
+        }
+        all
+    }
+
+    /// The options of a command and its subcommands that no test names.
+    fn unused(command: &clap::Command, tests: &str) -> Vec<String> {
+        let options = command.get_arguments().filter_map(clap::Arg::get_long);
+        let unused = options.filter(|option| {
+            let option = format!("--{option}");
+            let mut uses = tests.match_indices(&*option).map(|(at, it)| at + it.len());
+            uses.all(|end| {
+                tests[end..].starts_with(|next: char| next == '-' || next.is_alphanumeric())
+            })
+        });
+        let name = command.get_name();
+        let mut unused: Vec<String> = unused.map(|option| format!("{name} --{option}")).collect();
+        unused.extend(command.get_subcommands().flat_map(|inner| self::unused(inner, tests)));
+        unused
+    }
+
+    #[test]
+    fn every_option_of_loads_and_studies_has_a_test() {
+        use clap::CommandFactory;
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let tests = texts(&folder.join("tests"), false) + &texts(&folder.join("src"), true);
+        for name in ["load", "study"] {
+            let command = Arguments::command();
+            let unused = unused(command.find_subcommand(name).unwrap(), &tests);
+            assert_eq!(unused, [] as [&str; 0]);
         }
     }
 

@@ -213,12 +213,12 @@ mod tests {
         for spread in [1.001, 1.02, 1.1, 1.5, 3.0] {
             let (limit, searches) = (730.0, 2_000);
             let steepness = 2.0 * 9f64.ln() / f64::ln(spread);
-            let chance = |rate: f64| 1.0 / (1.0 + (rate / limit).powf(steepness));
-            let holds = |seed: &u64| {
-                let found = search(*seed, chance).0.limit();
-                found.is_some_and(|it| it.low <= limit && limit <= it.high)
-            };
-            let share = (0..searches).filter(holds).count() as f64 / searches as f64;
+            let right = (0..searches).filter(|seed| {
+                let (search, _) =
+                    search(*seed, |rate| 1.0 / (1.0 + (rate / limit).powf(steepness)));
+                search.limit().is_some_and(|found| found.low <= limit && limit <= found.high)
+            });
+            let share = right.count() as f64 / searches as f64;
             assert!(share >= CERTAINTY, "spread {spread}: {share}");
         }
     }

@@ -36,6 +36,12 @@ fn value(page: &str, parts: &[&str]) -> f64 {
     line.map_or(0.0, |line| line.rsplit(' ').next().unwrap().parse().unwrap())
 }
 
+/// The requests of all points of the live page together.
+fn requests(points: &[Value]) -> u64 {
+    let endpoints = points.iter().flat_map(|point| point["e"].as_array().unwrap());
+    endpoints.map(|endpoint| endpoint[1].as_u64().unwrap()).sum()
+}
+
 #[test]
 fn the_agent_shows_a_load_while_it_runs() {
     let folder = RegionFolder::new();
@@ -46,10 +52,6 @@ fn the_agent_shows_a_load_while_it_runs() {
     let load = start(&server, &folder.at("load.talea"), &["-c", "1", "-n", "50"]);
     let mut points = vec![stream.until("point", |point| point["h"]["processes"] == 1)];
     allowed.store(40, SeqCst);
-    let requests = |points: &[Value]| -> u64 {
-        let endpoints = points.iter().flat_map(|point| point["e"].as_array().unwrap());
-        endpoints.map(|endpoint| endpoint[1].as_u64().unwrap()).sum()
-    };
     while requests(&points) < 40 {
         points.push(stream.until("point", |_| true));
     }

@@ -315,3 +315,58 @@ fn the_scenario_of_the_docs_that_has_everything_runs() {
     let shown = stdout(&output);
     assert!(shown.contains("POST /login") && shown.contains("multipart/form-data"), "{output:?}");
 }
+
+#[test]
+fn options_say_what_is_requested_as_a_scenario_does() {
+    let received = Arc::new(Mutex::new(Vec::new()));
+    let log = received.clone();
+    let server = Server::start(None, move |request: Request<Incoming>| {
+        let log = log.clone();
+        async move {
+            let (head, body) = request.into_parts();
+            let header = |name: &str| head.headers.get(name).map_or("", |it| it.to_str().unwrap());
+            let headers = [header("authorization"), header("x-name"), header("content-type")];
+            let body = body.collect().await.unwrap().to_bytes();
+            let body = String::from_utf8_lossy(&body).into_owned();
+            log.lock().unwrap().push(format!("{} {} {headers:?} {body}", head.method, head.uri));
+            text("{}")
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let [body, token] = [file("body", "from a file"), file("token", "abc\n")];
+    let document = file(
+        "api.yaml",
+        "openapi: 3.0.3\npaths:\n  /orders:\n    get: {responses: {'200': {}}}\n    \
+         delete: {responses: {'200': {}}}\n",
+    );
+    let form = "application/x-www-form-urlencoded";
+    for (options, expected) in [
+        (&[][..], &["GET / [\"\", \"\", \"\"] "][..]),
+        (
+            &["--method", "PUT", "--header", "X-Name: ann", "--data", "a=1"],
+            &[&*format!("PUT / [\"\", \"ann\", \"{form}\"] a=1")],
+        ),
+        (&["--data-file", &body], &[&*format!("POST / [\"\", \"\", \"{form}\"] from a file")]),
+        (&["--basic", "ann:b"], &["GET / [\"Basic YW5uOmI=\", \"\", \"\"] "]),
+        (&["--bearer-file", &token], &["GET / [\"Bearer abc\", \"\", \"\"] "]),
+        (&["--openapi", &document], &["GET /orders [\"\", \"\", \"\"] "]),
+        (
+            &["--openapi", &document, "--unsafe-methods"],
+            &["GET /orders [\"\", \"\", \"\"] ", "DELETE /orders [\"\", \"\", \"\"] "],
+        ),
+    ] {
+        let url = format!("http://{}/", server.address);
+        let output = talea([&["load", &url, "-c", "1", "-m", "1"], options].concat());
+        assert_ends(&output, 0, &[]);
+        let mut found = std::mem::take(&mut *received.lock().unwrap());
+        let mut expected = expected.to_vec();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{options:?}");
+    }
+}

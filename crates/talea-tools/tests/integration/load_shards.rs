@@ -1,7 +1,8 @@
 //! `talea load --shard` and `talea load merge`: parts of a load, and the whole that they make.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
@@ -208,4 +209,59 @@ fn what_does_not_fit_together_is_refused() {
     ] {
         assert_ends(&talea([&["load", &url], arguments].concat()), 2, &[words]);
     }
+}
+
+/// The arguments of the program in the manifest of the job, each with its change.
+fn arguments_of_the_job(changes: &[(&str, String)]) -> Vec<String> {
+    let job = include_str!("../../../../contrib/load/job.yaml");
+    let lines = job.lines().skip_while(|line| line.trim() != "args:").skip(1);
+    let mut arguments: Vec<String> =
+        lines.map_while(|line| line.trim().strip_prefix("- ")).map(str::to_owned).collect();
+    for (from, to) in changes {
+        let changed = arguments.iter_mut().find(|argument| *argument == from);
+        *changed.unwrap_or_else(|| panic!("{from}")) = to.clone();
+    }
+    arguments
+}
+
+#[test]
+fn the_job_in_contrib_begins_at_its_time_and_makes_its_load_once() {
+    let first = Arc::new(OnceLock::new());
+    let noted = first.clone();
+    let server = Server::start(None, move |_| {
+        noted.get_or_init(SystemTime::now);
+        async { text("hello") }
+    });
+    let begin = SystemTime::now() + Duration::from_secs(2);
+    let begin = begin.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
+    let arguments = arguments_of_the_job(&[
+        ("http://shop.default.svc:8080/", format!("http://{}/", server.address)),
+        ("--rate=8000", "--rate=80".to_owned()),
+        ("--for=60s", "--for=500ms".to_owned()),
+        ("--start-at=$START", format!("--start-at={begin}")),
+    ]);
+    // As Kubernetes runs them, and `kubectl logs --prefix` shows them.
+    let pods = [0, 1, 2, 3, 4, 5, 6, 7].map(|index: u64| {
+        let mut command = Command::new(TALEA);
+        command.args(&arguments).env("JOB_COMPLETION_INDEX", index.to_string());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("shards.log");
+    let mut lines = String::new();
+    for (index, pod) in pods.into_iter().enumerate() {
+        let output = pod.wait_with_output().unwrap();
+        assert_ends(&output, 0, &[]);
+        for line in stdout(&output).lines() {
+            lines.push_str(&format!("[pod/talea-load-{index}-x7k2p/talea] {line}\n"));
+        }
+    }
+    std::fs::write(&log, lines).unwrap();
+    let output = talea(["load", "merge", log.to_str().unwrap(), "--json"]);
+    assert_ends(&output, 0, &[]);
+    let summary = &printed_json(&output)["summary"];
+    assert_eq!((count(summary, "requests_sent"), count(summary, "answers")), (40, 40));
+    assert_eq!(server.requests(), 40);
+    let begun = first.get().unwrap().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    assert!(begun >= Duration::from_secs(begin), "{begun:?} before {begin}");
 }
