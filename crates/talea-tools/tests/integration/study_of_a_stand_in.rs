@@ -195,7 +195,7 @@ fn a_study_judges_an_endpoint_by_the_metrics_of_the_service() {
         ("endpoint POST /items: rate > 1.5x", 0),
         ("endpoint POST /items: p99 > 1.5x", 3),
     ] {
-        let output = talea(&[&compare[..], &[condition]].concat());
+        let output = talea([&compare[..], &[condition]].concat());
         assert_ends(&output, status, &[]);
     }
     // Clients do not know the endpoints.
