@@ -68,7 +68,7 @@ pub(crate) async fn run(arguments: ProxyArguments, stop: Stop) -> Result<Ending>
     if let Some(prefix) = under {
         document = document.under(&prefix);
     }
-    let registry = Registry::new()?;
+    let registry = Registry::from_env()?;
     let endpoints = Endpoints::new(&registry)?;
     let find = document.finder::<Incoming>(&endpoints);
     let find = find.with_context(|| format!("--openapi {}", openapi.display()))?;

@@ -17,7 +17,8 @@ pub(super) const PROXY: &str = "Forward requests to an HTTP service, and meter t
         Bodies pass as they come, in both directions. If the client goes away, the upstream's connection is closed. \
         The response is 502 if the upstream is gone, and 504 if nothing moves for --timeout before its response \
         begins. The proxy speaks HTTP/1.1 without TLS. It forwards no upgrade, so a WebSocket cannot be opened \
-        through it.";
+        through it.\n\n\
+        Its metrics are in its own memory, or in the region that TALEA_REGION names, where talea serve finds them.";
 
 #[derive(Debug, Args)]
 #[command(

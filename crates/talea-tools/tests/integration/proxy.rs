@@ -66,12 +66,12 @@ struct Proxy {
     process: Running,
     service: SocketAddr,
     metrics: SocketAddr,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl Proxy {
     fn start(upstream: SocketAddr, more: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
         let document = folder.path().join("openapi.yaml");
         std::fs::write(&document, DOCUMENT).unwrap();
         let upstream = format!("http://{upstream}");
@@ -80,6 +80,7 @@ impl Proxy {
             .arg("--openapi")
             .arg(document)
             .args(more)
+            .env("TALEA_REGION", folder.path().join("region"))
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
@@ -90,7 +91,7 @@ impl Proxy {
             rest.split([',', '/']).next().unwrap().parse().unwrap()
         };
         let (service, metrics) = (address(), address());
-        Self { process: Running(process), service, metrics, _folder: folder }
+        Self { process: Running(process), service, metrics, folder }
     }
 
     fn connect(&self) -> TcpStream {
@@ -169,6 +170,11 @@ fn all_series_are_there_from_the_start_and_random_paths_make_one() {
         let series = outcome("complete", method, route);
         assert_eq!(sample(&page, &series), Some(REQUESTS as f64 / 2.0), "{series}");
     }
+    let region = proxy.folder.path().join("region");
+    let inspected =
+        talea(["inspect", region.to_str().unwrap(), "--family", "http_request_outcomes"]);
+    let text = String::from_utf8(inspected.stdout).unwrap();
+    assert!(text.contains("/items/{id}"), "{text}");
 }
 
 #[test]
