@@ -307,7 +307,7 @@ impl<B: MessageBody> MessageBody for MeteredBody<B> {
         let next = polled!(next);
         match &next {
             Some(Ok(piece)) => exchange.sent(piece.len() as u64),
-            Some(Err(_)) => exchange.close(),
+            Some(Err(_)) => exchange.fail_body(),
             None => exchange.end(),
         }
         Poll::Ready(next)

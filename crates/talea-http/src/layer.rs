@@ -90,8 +90,11 @@ where
         let call = this.exchange.poll();
         let result = this.future.poll(cx);
         call.returned();
-        // An exchange that is dropped without a response is aborted.
-        Poll::Ready(ready!(result).map(|response| watched(response, this.exchange)))
+        let result = ready!(result);
+        if result.is_err() {
+            this.exchange.refuse();
+        }
+        Poll::Ready(result.map(|response| watched(response, this.exchange)))
     }
 }
 

@@ -77,6 +77,9 @@ mod source;
 mod system_group;
 #[cfg(all(test, not(loom)))]
 mod testing;
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+mod thread_context;
 #[allow(unsafe_code)]
 mod threads;
 mod usage;
@@ -122,5 +125,7 @@ pub use snapshot::{
 pub use sockets::{ClosedInChildren, is_readable};
 pub use source::Owner;
 pub use system_group::group_named;
+#[cfg(target_os = "linux")]
+pub use thread_context::sampled_span;
 pub use usage::{Part, Usage};
 pub use values::{Combine, Number, Storage};

@@ -20,11 +20,15 @@ pub(crate) struct SpanIds {
 }
 
 /// The span that this thread is in, if there is one and it is sampled.
-///
-/// OpenTelemetry keeps it in a variable of the thread; tracing-opentelemetry sets that whenever a span of
-/// `tracing` is entered.
 #[inline]
 pub(crate) fn current() -> Option<SpanIds> {
+    current_in_rust().or_else(current_of_process)
+}
+
+/// The span of OpenTelemetry for Rust, which keeps it in a variable of the thread; tracing-opentelemetry sets that
+/// whenever a span of `tracing` is entered.
+#[inline]
+fn current_in_rust() -> Option<SpanIds> {
     Context::map_current(|context| {
         if !context.has_active_span() {
             return None;
@@ -34,6 +38,15 @@ pub(crate) fn current() -> Option<SpanIds> {
         (span.is_sampled() && span.is_valid())
             .then(|| SpanIds { trace: span.trace_id().to_bytes(), span: span.span_id().to_bytes() })
     })
+}
+
+/// The span of another tracer in the process, if that publishes it.
+#[inline]
+fn current_of_process() -> Option<SpanIds> {
+    #[cfg(target_os = "linux")]
+    return talea_region::sampled_span().map(|(trace, span)| SpanIds { trace, span });
+    #[cfg(not(target_os = "linux"))]
+    None
 }
 
 /// Keeps a span as exemplar `n` of a cell's series, unless that is newer than [`INTERVAL`]. If there is

@@ -153,8 +153,10 @@ where
         let mut polled = this.future.poll(cx);
         guard.has_returned = true;
         drop(guard);
-        // An exchange that is dropped without a response is aborted.
         let Poll::Ready(Ok(output)) = &mut polled else {
+            if polled.is_ready() {
+                this.exchange.refuse();
+            }
             return polled.map(|output| output.map(IntoResponse::into_response));
         };
         // Mostly the output is a response already. It is recorded in place and moved afterwards: a

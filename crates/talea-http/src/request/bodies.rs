@@ -84,11 +84,7 @@ impl<B: Body> Body for ResponseBody<B> {
         match &polled {
             // A server asks for nothing after trailers.
             Some(Ok(frame)) if !frame.is_trailers() && !this.inner.is_end_stream() => {}
-            // A transfer that is dropped is aborted.
-            Some(Err(_)) => {
-                transfer.fail();
-                *this.transfer = None;
-            }
+            Some(Err(_)) => transfer.fail(),
             _ => transfer.end(),
         }
         Poll::Ready(polled)

@@ -8,7 +8,8 @@ use http_body::Body;
 use talea::Counter;
 
 use super::arrival::{CallGuard, Exchange};
-use super::meters::{CallMeters, EndpointMeters};
+use super::end::Latency;
+use super::meters::{CallMeters, EndpointMeters, RequestMeters};
 use super::request_size::RequestBytes;
 use super::response::is_marked_panic;
 use crate::labels::outcome::Outcome;
@@ -106,7 +107,9 @@ impl Call {
     /// deadline.
     #[cold]
     pub(crate) fn fail(&mut self, code: u16) {
-        self.break_off(code);
+        if let Some(meters) = self.exchange.meters {
+            self.break_off(meters, code).keep_trace();
+        }
     }
 
     #[inline]
@@ -123,8 +126,8 @@ impl Call {
     }
 
     /// Ends a call that has no status from its service.
-    fn break_off(&mut self, code: u16) {
-        let Some(meters) = self.exchange.meters else { return };
+    #[cold]
+    fn break_off(&mut self, meters: &'static RequestMeters, code: u16) -> Latency {
         let limit = self.limit.min(meters.families.timed_out_after.unwrap_or(Duration::MAX));
         let (code, outcome) = if self.exchange.unwound {
             (RpcCodes::UNKNOWN, Outcome::Panicked)
@@ -133,15 +136,15 @@ impl Call {
         } else {
             (code, Outcome::Aborted)
         };
-        self.exchange.record_whole(meters, (Some(code), None), Some(outcome), self.responded);
+        self.exchange.record_whole(meters, (Some(code), None), Some(outcome), self.responded)
     }
 }
 
 impl Drop for Call {
     #[inline]
     fn drop(&mut self) {
-        if self.exchange.meters.is_some() {
-            self.fail(RpcCodes::CANCELLED);
+        if let Some(meters) = self.exchange.meters {
+            self.break_off(meters, RpcCodes::CANCELLED);
         }
     }
 }

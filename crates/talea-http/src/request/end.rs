@@ -104,10 +104,18 @@ impl Exchange {
     }
 
     #[cold]
-    fn abort(&mut self, meters: &'static RequestMeters) {
+    fn abort(&mut self, meters: &'static RequestMeters) -> Latency {
         // A panic that is caught further out becomes a 500.
         let status = self.unwound.then_some(500);
-        self.record_whole(meters, (status, None), None, 0);
+        self.record_whole(meters, (status, None), None, 0)
+    }
+
+    /// Ends a request whose service returned an error in place of a response, while it is polled.
+    #[cold]
+    pub(crate) fn refuse(&mut self) {
+        if let Some(meters) = self.meters {
+            self.abort(meters).keep_trace();
+        }
     }
 }
 
@@ -146,7 +154,7 @@ impl ResponseTransfer {
         }
     }
 
-    /// Ends the request: the body has ended.
+    /// Ends the request: the body has ended, or failed.
     #[inline]
     pub(super) fn end(&mut self) {
         if let Some(meters) = self.exchange.meters {
@@ -154,8 +162,11 @@ impl ResponseTransfer {
         }
     }
 
+    /// Ends the request: the body has failed.
+    #[cold]
     pub(super) fn fail(&mut self) {
         self.failed = true;
+        self.end();
     }
 
     /// Ends the request. The body is whole if as many bytes were sent as its length, or, without

@@ -137,6 +137,14 @@ impl ManualExchange {
         }
     }
 
+    /// The body of the response failed.
+    #[cfg(feature = "actix")]
+    pub(crate) fn fail_body(&mut self) {
+        if let Some(mut transfer) = self.transfer.take() {
+            transfer.fail();
+        }
+    }
+
     /// The body of the response has ended.
     pub fn end(&mut self) {
         if let Some(mut transfer) = self.transfer.take() {

@@ -38,7 +38,7 @@ impl Exchange {
     pub(crate) fn fail(&mut self, kind: ErrorKind) {
         if let Some(meters) = self.meters {
             let status = (Some(FIRST_ERROR + kind as u16), None);
-            self.record_whole(meters, status, Some(kind.outcome()), 0);
+            self.record_whole(meters, status, Some(kind.outcome()), 0).keep_trace();
         }
     }
 }

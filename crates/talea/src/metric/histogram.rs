@@ -394,10 +394,12 @@ impl<U: Unit> Histogram<U> {
     /// so that it costs little under load.
     ///
     /// The span is the current one of OpenTelemetry. With tracing-opentelemetry it is the
-    /// current `tracing` span, and spans from a W3C `traceparent` keep its trace id. If there is no room
-    /// for an exemplar, the observation counts all the same.
+    /// current `tracing` span, and spans from a W3C `traceparent` keep its trace id. Without one, it is the span of
+    /// another tracer in the process, if that publishes OpenTelemetry's thread context (`otel_thread_ctx_v1`) and was
+    /// loaded before the thread's first such observation. If there is no room for an exemplar, the observation counts
+    /// all the same.
     ///
-    /// Cost: an observation, and a look at a variable of the thread; in a sampled span a look at the
+    /// Cost: an observation, and a look at variables of the thread; in a sampled span a look at the
     /// clock and at the bucket's exemplar, and at most ten times a second the cost of
     /// [`observe_with_exemplar`](Self::observe_with_exemplar). It does not allocate. It panics when it is
     /// called while the thread's variables are being dropped.
