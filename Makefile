@@ -213,6 +213,8 @@ bench-node: setup ## Compare the package for Node.js with prom-client and @prome
 	TALEA_ADDON=$(abspath $(TARGET))/node-binding/talea.node ROUNDS=$(or $(ROUNDS),9) bindings/node/node_modules/node22/bin/node bindings/node/bench/calls.js
 	@echo
 	TALEA_ADDON=$(abspath $(TARGET))/node-binding/talea.node bindings/node/node_modules/node22/bin/node bindings/node/bench/scrapes.js
+	@echo
+	TALEA_ADDON=$(abspath $(TARGET))/node-binding/talea.node ROUNDS=$(or $(ROUNDS),21) bindings/node/node_modules/node22/bin/node bindings/node/bench/http.js
 
 bench-python: setup ## Compare the package for Python with prometheus_client (ROUNDS=7)
 	scripts/python build

@@ -77,6 +77,10 @@ class ClientMeter {
     this.#labelsOf = labelsOf;
   }
 
+  kind(method) {
+    return method;
+  }
+
   arrived(method) {
     return { method, template: undefined, status: CLIENT_LEFT, begun: performance.now() };
   }
@@ -89,8 +93,8 @@ class ClientMeter {
     request.template ??= template;
   }
 
-  head(request, status) {
-    this.enter(request, UNMATCHED);
+  head(request, route, status) {
+    this.enter(request, route || UNMATCHED);
     request.status = status;
   }
 

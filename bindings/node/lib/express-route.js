@@ -3,23 +3,44 @@
 // The template of a request's route in Express. The path at which a router is mounted is known to Express only as
 // it is in the request, so the values of parameters in it are put back.
 
+/** The parameters that Express last gave a request. */
+const CURRENT = Symbol('talea.current');
+
+/** Those of each layer that it passed. */
 const PARAMETERS = Symbol('talea.parameters');
+
+/** Whether requests of a prototype note their parameters. */
+const NOTES = Symbol('talea.notes');
 
 /** Notes the parameters of each layer that the request passes. */
 function noteParameters(request) {
   if (request[PARAMETERS] !== undefined) return;
-  const noted = (request[PARAMETERS] = []);
-  let current = request.params;
-  Object.defineProperty(request, 'params', {
-    configurable: true,
-    enumerable: true,
-    get: () => current,
-    set(params) {
-      current = params;
-      if (params !== undefined && !noted.includes(params)) noted.push(params);
-    },
-  });
+  request[PARAMETERS] = [];
+  const prototype = request.app?.request;
+  if (request[NOTES] || prototype === undefined) return;
+  const { params } = request;
+  delete request.params;
+  // Of all requests of the application: an accessor for each would cost more than all else.
+  Object.defineProperties(prototype, { params: accessor, [NOTES]: { value: true } });
+  request.params = params;
 }
+
+const accessor = {
+  configurable: true,
+  enumerable: true,
+  get() {
+    return this[CURRENT];
+  },
+  set(params) {
+    this[CURRENT] = params;
+    const noted = this[PARAMETERS];
+    if (noted === undefined) return;
+    for (const _ in params) {
+      if (!noted.includes(params)) noted.push(params);
+      break;
+    }
+  },
+};
 
 /** The template of the route that took a request; undefined if there is none. */
 function expressTemplate(request) {

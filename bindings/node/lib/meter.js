@@ -1,8 +1,18 @@
 'use strict';
 
+const http = require('node:http');
+
 const { ClientMeter, isOfClient } = require('./client-conventions');
 const { HttpMeter } = require('./native');
 const shared = require('./shared');
+
+/** All methods of others, whose label is `_OTHER` too. */
+const OTHER = '_OTHER';
+
+const METHODS = new Set([...http.METHODS, 'ALL', '*', OTHER]);
+
+/** The number of the route of requests that have no other. */
+const UNMATCHED = 0;
 
 /** What a request is recorded by, on the request object. */
 const EXCHANGE = Symbol.for('talea.exchange');
@@ -10,6 +20,8 @@ const EXCHANGE = Symbol.for('talea.exchange');
 /** The metrics of HTTP requests in the region of a registry. */
 class Meter {
   #recorder;
+  #kinds = new Map();
+  /** By template and method. */
   #routes = new Map();
 
   constructor(options = {}) {
@@ -38,8 +50,8 @@ class Meter {
     if (request[EXCHANGE] !== undefined) return request[EXCHANGE];
     const length = Number(request.headers['content-length'] ?? 0) || 0;
     const isHttps = Boolean(request.socket?.encrypted);
-    const number = this.#recorder.arrived(request.method, request.httpVersion, isHttps, length);
-    const exchange = new Exchange(this.#recorder, this, number);
+    const kind = this.#kind(request.method, request.httpVersion, isHttps);
+    const exchange = new Exchange(this.#recorder, this, this.#recorder.arrived(kind, length));
     request[EXCHANGE] = exchange;
     exchange.watch(response);
     return exchange;
@@ -47,17 +59,36 @@ class Meter {
 
   /** A request that is not of Node's own servers, as those of Hono on other runtimes. */
   beginOther(method) {
-    return new Exchange(this.#recorder, this, this.#recorder.arrived(method, '1.1', false, 0));
+    return new Exchange(this.#recorder, this, this.#recorder.arrived(this.#kind(method, '1.1', false), 0));
+  }
+
+  /** The number of requests of this method, version and scheme. */
+  #kind(method, version, isHttps) {
+    const key = version === '1.1' && !isHttps ? method : `${method} ${version} ${isHttps}`;
+    return this.#kinds.get(key) ?? this.#newKind(key, method, version, isHttps);
+  }
+
+  #newKind(key, method, version, isHttps) {
+    // A client of HTTP/2 may send any word.
+    const known = METHODS.has(method) ? method : OTHER;
+    if (known !== method) return this.#kind(known, version, isHttps);
+    const number = this.#recorder.kind(method, version, isHttps);
+    this.#kinds.set(key, number);
+    return number;
   }
 
   /** The number of a route; declared when it is first met, or before by `declare`. */
   route(method, template) {
-    const key = `${method} ${template}`;
-    let number = this.#routes.get(key);
-    if (number === undefined) {
-      number = this.#recorder.route(method === 'HEAD' ? 'GET' : method, template);
-      this.#routes.set(key, number);
-    }
+    let routes = this.#routes.get(template);
+    if (routes === undefined) this.#routes.set(template, (routes = new Map()));
+    return routes.get(method) ?? this.#newRoute(routes, method, template);
+  }
+
+  #newRoute(routes, method, template) {
+    const known = METHODS.has(method) ? method : OTHER;
+    if (known !== method && routes.has(known)) return routes.get(known);
+    const number = this.#recorder.route(known === 'HEAD' ? 'GET' : known, template);
+    routes.set(known, number);
     return number;
   }
 }
@@ -91,8 +122,7 @@ class Exchange {
   head(status) {
     if (this.#hasHead) return;
     this.#hasHead = true;
-    this.#lookForRoute();
-    this.#recorder.head(this.#number, status);
+    this.#recorder.head(this.#number, this.#foundRoute(), status);
   }
 
   end(isComplete) {
@@ -126,9 +156,15 @@ class Exchange {
   }
 
   #lookForRoute() {
+    const route = this.#foundRoute();
+    if (route !== UNMATCHED) this.#recorder.enter(this.#number, route);
+  }
+
+  /** The number of the route that is found now, or `UNMATCHED` at all later times. */
+  #foundRoute() {
     const found = this.findRoute?.();
-    if (found) this.enter(...found);
     this.findRoute = undefined;
+    return found ? this.#meter.route(...found) : UNMATCHED;
   }
 }
 

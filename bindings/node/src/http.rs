@@ -25,15 +25,22 @@ pub struct HttpMeter {
     endpoints: Endpoints,
     /// What `route` returned the numbers of.
     routes: Vec<Endpoint>,
+    /// What `kind` returned the numbers of.
+    kinds: Vec<Kind>,
     requests: Vec<Option<Request>>,
     free: Vec<u32>,
 }
 
-struct Request {
-    exchange: ManualExchange,
+/// What requests have in common, so that each of them names it by a number.
+struct Kind {
     method: Method,
     version: Version,
     is_https: bool,
+}
+
+struct Request {
+    exchange: ManualExchange,
+    kind: usize,
 }
 
 #[napi]
@@ -63,7 +70,8 @@ impl HttpMeter {
         }
         let endpoints = opts.register(&region.registry).map_err(failed)?;
         let routes = vec![endpoints.unmatched()];
-        Ok(Self { endpoints, routes, requests: Vec::new(), free: Vec::new() })
+        let (kinds, requests, free) = (Vec::new(), Vec::new(), Vec::new());
+        Ok(Self { endpoints, routes, kinds, requests, free })
     }
 
     /// Declares a route for a method, or for all that it does not declare; returns its number.
@@ -76,27 +84,32 @@ impl HttpMeter {
         (self.routes.len() - 1) as u32
     }
 
-    /// A request arrives, in flight as unmatched until its route is known; returns its number.
+    /// The number of requests of this method, version and scheme.
     #[napi]
-    pub fn arrived(
-        &mut self,
-        method: String,
-        http_version: String,
-        is_https: bool,
-        length: f64,
-    ) -> u32 {
-        let mut exchange = ManualExchange::arrived();
-        if length > 0.0 {
-            exchange.received(length as u64);
-        }
+    pub fn kind(&mut self, method: String, http_version: String, is_https: bool) -> u32 {
         let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
         let version = match &*http_version {
             "2.0" => Version::HTTP_2,
             "1.0" => Version::HTTP_10,
             _ => Version::HTTP_11,
         };
-        exchange.wait_at(self.routes[0], &method, version, is_https);
-        let request = Some(Request { exchange, method, version, is_https });
+        self.kinds.push(Kind { method, version, is_https });
+        (self.kinds.len() - 1) as u32
+    }
+
+    /// A request arrives, with a body of this number of bytes; returns its number. Until its route is known it is in
+    /// flight as unmatched.
+    #[napi]
+    pub fn arrived(&mut self, kind: u32, length: f64) -> u32 {
+        let mut exchange = ManualExchange::arrived();
+        if length > 0.0 {
+            exchange.received(length as u64);
+        }
+        let kind = kind as usize;
+        if let Some(Kind { method, version, is_https }) = self.kinds.get(kind) {
+            exchange.wait_at(self.routes[0], method, *version, *is_https);
+        }
+        let request = Some(Request { exchange, kind });
         match self.free.pop() {
             Some(n) => {
                 self.requests[n as usize] = request;
@@ -113,15 +126,16 @@ impl HttpMeter {
     #[napi]
     pub fn enter(&mut self, request: u32, route: u32) {
         let Some(endpoint) = self.routes.get(route as usize).copied() else { return };
-        if let Some(Request { exchange, method, version, is_https }) = self.request(request) {
-            exchange.enter(endpoint, method, *version, *is_https);
+        let Some(Some(request)) = self.requests.get_mut(request as usize) else { return };
+        if let Some(Kind { method, version, is_https }) = self.kinds.get(request.kind) {
+            request.exchange.enter(endpoint, method, *version, *is_https);
         }
     }
 
-    /// The head of its response is sent. If it is at no route by now, it is unmatched.
+    /// The head of its response is sent at this route, or at the one that it is at already.
     #[napi]
-    pub fn head(&mut self, request: u32, status: u32) {
-        self.enter(request, 0);
+    pub fn head(&mut self, request: u32, route: u32, status: u32) {
+        self.enter(request, route);
         if let Some(request) = self.request(request) {
             request.exchange.begin_response(u16::try_from(status).unwrap_or(500));
         }

@@ -17,6 +17,7 @@ const Koa = require('koa');
 
 const talea = require('..');
 const { expressErrors, expressMeter, fastifyMeter, honoMeter, koaMeter, meterServer } = require('../http');
+const { Meter } = require('../lib/meter');
 const { get, leave, samples, until } = require('./support');
 
 const broken = () => {
@@ -174,4 +175,11 @@ test('node:http2: a request is recorded at its template', async (t) => {
     const page = samples((await registry._region.native.renderAll('')).toString());
     return page['http_request_outcomes_total{method="GET",route="/items/:id",outcome="complete"}'] === 1;
   });
+});
+
+test('words that clients send as methods make one route', () => {
+  const meter = new Meter({ registry: new talea.Registry() });
+  const routes = new Set(Array.from({ length: 1000 }, (_, n) => meter.route(`METHOD${n}`, '/items')));
+  assert.strictEqual(routes.size, 1);
+  assert.notStrictEqual(meter.route('GET', '/items'), meter.route('OTHER', '/items'));
 });
