@@ -12,7 +12,7 @@ mod prices {
 
     /// Time to price a basket.
     #[talea::register(name = "shop_pricing", buckets = [0.001, 0.01, 0.1])]
-    pub static PRICING: Histogram<Seconds> = Histogram::new();
+    pub(crate) static PRICING: Histogram<Seconds> = Histogram::new();
 }
 
 #[derive(LabelValue)]

@@ -9,10 +9,10 @@ static HITS: Counter = Counter::new();
 mod other {
     /// Requests that were answered.
     #[talea::register(name = "hits")]
-    pub static REQUESTS: talea::Counter = talea::Counter::new();
+    pub(crate) static REQUESTS: talea::Counter = talea::Counter::new();
     /// Others.
     #[talea::register]
-    pub static MISSES: talea::Counter = talea::Counter::new();
+    pub(crate) static MISSES: talea::Counter = talea::Counter::new();
 }
 
 fn main() {
