@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Compare the cost of making load: `talea load` beside wrk. Tables go to standard output.
+/// Compare the cost of making load: `talea load` beside wrk and oha. Tables go to standard output.
 #[derive(Debug, Parser)]
 #[command(version)]
 pub(crate) struct Arguments {

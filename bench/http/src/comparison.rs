@@ -7,9 +7,18 @@ use crate::generator::{Generator, Load};
 use crate::measurement::{self, Measurement};
 use crate::turns::{self, Rounds};
 
+pub(crate) type Named = (&'static str, Generator);
+
 /// The generators. The second is the control: the difference of wrk from itself is chance.
-pub(crate) const GENERATORS: [(&str, Generator); 3] =
+pub(crate) const GENERATORS: [Named; 3] =
     [("wrk", Generator::Wrk), ("wrk again", Generator::Wrk), ("talea load", Generator::Talea)];
+
+/// With oha behind them, if its path is known.
+pub(crate) fn generators(oha: Option<String>) -> Vec<Named> {
+    // It is needed as long as this process runs.
+    let oha = oha.map(|path| ("oha", Generator::Oha(path.leak())));
+    GENERATORS.into_iter().chain(oha).collect()
+}
 
 pub(crate) const WRK: usize = 0;
 pub(crate) const TALEA: usize = 2;
@@ -20,19 +29,21 @@ pub(crate) const BUDGET: f64 = 1.3;
 pub(crate) struct Comparison {
     pub(crate) load: Load,
     pub(crate) rounds: u32,
+    pub(crate) generators: Vec<Named>,
     pub(crate) found: Rounds,
 }
 
 impl Comparison {
     /// Measures all generators. Progress goes to standard error.
-    pub(crate) async fn measure(load: Load, rounds: u32) -> Result<Self> {
+    pub(crate) async fn measure(load: Load, rounds: u32, generators: &[Named]) -> Result<Self> {
         let title = format!("{} connections", load.connections);
-        let names = GENERATORS.map(|(name, _)| name);
+        let names: Vec<_> = generators.iter().map(|(name, _)| *name).collect();
         Ok(Self {
             load,
             rounds,
+            generators: generators.to_vec(),
             found: turns::run(&title, rounds, &names, async |generator| {
-                measurement::measure(GENERATORS[generator].1, load).await
+                measurement::measure(generators[generator].1, load).await
             })
             .await?,
         })

@@ -1,4 +1,4 @@
-//! The two load generators: their command lines and their reports.
+//! The load generators: their command lines and their reports.
 
 use std::net::SocketAddr;
 use std::process::Stdio;
@@ -11,11 +11,13 @@ use tokio::time::{sleep, timeout};
 
 use crate::cores::{self, Pair};
 use crate::load_report::LoadReport;
-use crate::{accounting, wrk};
+use crate::{accounting, oha, wrk};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Generator {
     Wrk,
+    /// The program at a path.
+    Oha(&'static str),
     Talea,
 }
 
@@ -62,6 +64,7 @@ impl Generator {
         ensure!(output.status.success(), printed());
         let report = match self {
             Self::Wrk => wrk::read(&text),
+            Self::Oha(_) => oha::read(&text),
             Self::Talea => read_summary(&text, load.connections),
         };
         Ok(LoadReport { memory, ..report.with_context(printed)? })
@@ -69,8 +72,10 @@ impl Generator {
 
     fn command(self, server: SocketAddr, load: Load) -> Result<Command> {
         let Load { connections, seconds, .. } = load;
-        if self == Self::Wrk {
-            return Ok(wrk::command(server, connections, seconds));
+        match self {
+            Self::Wrk => return Ok(wrk::command(server, connections, seconds)),
+            Self::Oha(program) => return Ok(oha::command(program, server, connections, seconds)),
+            Self::Talea => {}
         }
         let program = std::env::current_exe()?.with_file_name("talea");
         let mut command = Command::new(program);
@@ -85,7 +90,7 @@ impl Generator {
     pub(crate) fn unreported(self, connections: u64) -> u64 {
         match self {
             Self::Wrk => connections,
-            Self::Talea => 0,
+            Self::Oha(_) | Self::Talea => 0,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The cost of making load: `talea load` beside wrk, on the service that studies of metering load too.
+//! The cost of making load: `talea load` beside wrk and oha, on the service that studies of metering load too.
 //!
 //! `talea-hello` (`hello/`) is the service. `turns.rs` lets generators take turns, `measurement.rs`
 //! makes one measurement, `accounting.rs` reads CPU times, `comparison.rs`, `memory.rs` and `lateness.rs` are
@@ -13,6 +13,7 @@ mod lateness;
 mod load_report;
 mod measurement;
 mod memory;
+mod oha;
 mod report;
 mod server;
 mod turns;
@@ -43,9 +44,11 @@ async fn main() -> Result<()> {
 async fn run(arguments: &Arguments) -> Result<()> {
     let Arguments { rounds, seconds, .. } = *arguments;
     let load = Load { connections: 0, seconds, cores: cores::pair()? };
+    let generators = comparison::generators(oha::installed().await);
     let mut all = Vec::new();
     for connections in [1, 50, 500] {
-        let comparison = Comparison::measure(Load { connections, ..load }, rounds).await?;
+        let comparison =
+            Comparison::measure(Load { connections, ..load }, rounds, &generators).await?;
         report::print(&comparison);
         all.push(comparison);
     }

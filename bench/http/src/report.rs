@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use serde::Serialize;
 use talea_statistics::{Ratio, mean, median};
 
-use crate::comparison::{self, BUDGET, Comparison, GENERATORS, TALEA};
+use crate::comparison::{self, BUDGET, Comparison, TALEA};
 use crate::lateness::{self, Lateness};
 use crate::measurement::{CALM, Measurement};
 use crate::memory::MemoryRow;
@@ -34,7 +34,7 @@ struct Row {
 }
 
 fn rows(comparison: &Comparison) -> impl Iterator<Item = Row> {
-    GENERATORS.iter().enumerate().map(|(n, &(generator, _))| {
+    comparison.generators.iter().enumerate().map(|(n, &(generator, _))| {
         let median =
             |figure: fn(&Measurement) -> f64| median(comparison.found.of(n, figure).into_iter());
         Row {
@@ -54,7 +54,7 @@ fn rows(comparison: &Comparison) -> impl Iterator<Item = Row> {
 }
 
 pub(crate) fn print(comparison: &Comparison) {
-    let Comparison { load, rounds, found } = comparison;
+    let Comparison { load, rounds, found, .. } = comparison;
     println!("{} connections, {rounds} × {} s", load.connections, load.seconds);
     let mut table =
         table(&["generator", "requests/s", "user µs", "system µs", "CPU µs", "to wrk", "95 %"]);
