@@ -282,9 +282,6 @@ impl Client {
             true => self.tally.sent += 1,
             false => self.tally.not_sent += 1,
         }
-        if let Some(published) = &self.meters.published {
-            published.unanswered(request.step);
-        }
         let failure = Failure::RequestError(request.step, trouble);
         match trouble.is_timeout() {
             true => self.censor(request, SampleEnd::TimedOut(failure)),
@@ -333,6 +330,9 @@ impl Client {
         self.meters.failed.inc();
         if let Some(published) = &self.meters.published {
             published.failed(failure.step());
+            if !failure.is_answered() {
+                published.unanswered(failure.step());
+            }
         }
         self.tally.fail(failure);
     }

@@ -53,6 +53,7 @@ pub(super) async fn converse(
             let (head, body) = response.into_parts();
             ((body.unwrap_or_default(), Instant::now()), Response::from_parts(head, None))
         }
+        Err(Error::Capacity(_)) => return Err(RequestError::HeadTooLong),
         Err(error) => return Err(trouble(error, RequestError::ClosedBeforeAnswer)),
     };
     let ((body, at), (parts, _)) = (kept, response.into_parts());

@@ -57,17 +57,26 @@ async fn serve(mut stream: TcpStream) {
         let _ = stream.write_all(format!("{head}Sec-WebSocket-Accept: x\r\n\r\n").as_bytes()).await;
         return;
     }
+    if line.contains("/endless") {
+        let _ = stream.write_all(b"HTTP/1.1 101 Switching Protocols\r\n").await;
+        while stream.write_all(b"a: b\r\n").await.is_ok() {}
+        return;
+    }
     let mut path = String::new();
-    #[expect(clippy::result_large_err, reason = "the type is that of tungstenite")]
-    let look = |request: &Request, response: Response| -> Result<Response, ErrorResponse> {
+    let socket = tokio_tungstenite::accept_hdr_async(stream, |request: &Request, response| {
         path = request.uri().to_string();
-        match request.headers().get("x-name").is_some_and(|name| name == "ann") {
-            true => Ok(response),
-            false => Err(Response::builder().status(403).body(None).unwrap()),
-        }
-    };
-    let Ok(socket) = tokio_tungstenite::accept_hdr_async(stream, look).await else { return };
+        opened_for_ann(request, response)
+    });
+    let Ok(socket) = socket.await else { return };
     let _ = talk(socket, path.strip_prefix("/base").unwrap()).await;
+}
+
+#[expect(clippy::result_large_err, reason = "the type is that of tungstenite")]
+fn opened_for_ann(request: &Request, response: Response) -> Result<Response, ErrorResponse> {
+    match request.headers().get("x-name").is_some_and(|name| name == "ann") {
+        true => Ok(response),
+        false => Err(Response::builder().status(403).body(None).unwrap()),
+    }
 }
 
 async fn talk(
@@ -78,6 +87,13 @@ async fn talk(
         socket.send(Message::text("one")).await?;
         socket.send(Message::Ping("x".into())).await?;
         socket.send(Message::binary("two")).await?;
+    }
+    if path == "/pings" {
+        while socket.send(Message::Ping("x".into())).await.is_ok() {}
+    }
+    if path == "/huge" {
+        // The head of a text of 2^62 bytes.
+        socket.get_mut().write_all(&[0x81, 127, 0x40, 0, 0, 0, 0, 0, 0, 0]).await?;
     }
     let mut number = 0;
     while let Some(message) = socket.next().await {
@@ -142,6 +158,9 @@ fn what_is_no_whole_conversation_fails_and_is_named() {
         ("/silent", "ann", &timeout, "no response in time"),
         ("/echo", "bob", &[], "403 Forbidden, expected 101 Switching Protocols"),
         ("/garbage", "ann", &[], "not a valid WebSocket"),
+        ("/endless", "ann", &[], "more than 100 headers"),
+        ("/pings", "ann", &timeout, "no response in time"),
+        ("/huge", "ann", &[], "the response is longer than"),
     ] {
         let step = format!(
             "name = 'chat'\npath = '{path}'\nheaders = {{ x-name = '{name}' }}\n\
@@ -158,7 +177,7 @@ fn what_is_no_whole_conversation_fails_and_is_named() {
         );
         let found = summary["failures"][0]["kind"].as_str().unwrap();
         assert!(found.starts_with("chat: ") && found.contains(kind), "{path}: {found}");
-        let censored = if path == "/silent" { 2 } else { 0 };
+        let censored = if ["/silent", "/pings"].contains(&path) { 2 } else { 0 };
         assert_eq!(summary["requests_censored"], censored, "{path}");
     }
 }
