@@ -271,8 +271,13 @@ impl Condition {
         of_case.and_then(|part| of_part(rounds, part)).or_else(|| of_part(rounds, subject))
     }
 
+    /// Whether its figure comes from the service's metrics.
+    pub fn is_about_server(&self) -> bool {
+        self.is_about_endpoint() || self.figure.is_of_server()
+    }
+
     /// Whether it is about an endpoint of the server.
-    pub fn is_about_endpoint(&self) -> bool {
+    fn is_about_endpoint(&self) -> bool {
         let Some(subject) = &self.subject else { return false };
         let part = subject.split_once(": ").map_or(subject.as_str(), |(_, part)| part);
         subject.starts_with(ENDPOINT) || part.starts_with(ENDPOINT)
@@ -579,17 +584,15 @@ mod tests {
             let judged = condition(text).judge(&study(measure, rounds).cases);
             assert_eq!(judged[0].result, result, "{text}: {judged:?}");
         }
-        let of_growth = |rounds: &[f64]| {
-            let rounds = rounds.iter().map(|growth| Measures::of_growth_in_test(*growth));
-            [CaseResult { rounds: rounds.collect(), ..CaseResult::default() }]
-        };
         for (text, rounds, result, words) in [
             ("memory > +10%", &[0.12][..], Failed, "found +12.0 %"),
             ("memory > +10%", &[-0.02], Passed, "found −2.00 %"),
             ("memory > +10%", &[0.3, 0.301, 0.299], Failed, "found +30.0 % (+29.8 % to +30.2 %)"),
             ("memory > +10%", &[0.02, 0.3], NotDecided, "more rounds"),
         ] {
-            let judged = &condition(text).judge(&of_growth(rounds))[0];
+            let rounds = rounds.iter().map(|growth| Measures::of_growth_in_test(*growth)).collect();
+            let case = CaseResult { rounds, ..CaseResult::default() };
+            let judged = &condition(text).judge(&[case])[0];
             assert_eq!(judged.result, result, "{text}: {judged:?}");
             assert!(judged.words.contains(words), "{judged:?}");
         }
@@ -634,7 +637,7 @@ mod tests {
             ("B: endpoint GET /a: p90 > 1ms", Unknown, ""),
         ] {
             let condition = condition(text);
-            assert!(condition.is_about_endpoint(), "{text}");
+            assert!(condition.is_about_server(), "{text}");
             for cases in [&one, &two] {
                 let judged = &condition.judge(cases)[0];
                 assert_eq!(judged.result, result, "{text}: {judged:?}");

@@ -65,6 +65,15 @@ impl Figure {
         }
     }
 
+    /// Whether it comes from the metrics of the server, also if it is of all requests.
+    pub(crate) fn is_of_server(self) -> bool {
+        match self {
+            Self::Measure(measure) => matches!(measure, Measure::Cpu | Measure::Memory),
+            Self::Quantile(_) => false,
+            Self::Share(share) => share == Share::MemoryGrowth,
+        }
+    }
+
     /// Of how many of the requests a response time says that they are no slower; none of other figures.
     pub(crate) fn share_of_requests(self) -> Option<f64> {
         match self {

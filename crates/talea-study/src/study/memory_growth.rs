@@ -86,7 +86,6 @@ mod tests {
 
     #[test]
     fn a_leak_is_a_slope_and_what_comes_and_goes_is_none() {
-        let tooth = |at: f64| 30.0 * MIB * (at / 7.0).fract();
         for (name, expected, memory) in [
             ("a leak", 0.2, (|at| 100.0 * MIB + at * MIB / 3.0) as fn(f64) -> f64),
             ("nothing", 0.0, |_| 100.0 * MIB),
@@ -101,7 +100,7 @@ mod tests {
             let per_hour = expected * 100.0 * MIB * 60.0;
             assert!((found.bytes_per_hour - per_hour).abs() < 0.05 * 100.0 * MIB * 60.0, "{name}");
         }
-        let found = growth(601, |at| Some(100.0 * MIB + tooth(at))).unwrap();
+        let found = growth(601, |at| Some((100.0 + 30.0 * (at / 7.0).fract()) * MIB)).unwrap();
         assert!(found.share.abs() < 0.05, "a collector: {found:?}");
     }
 

@@ -144,7 +144,7 @@ fn ensure_is_of_clients(condition: &Condition) -> Result<()> {
     if condition.compares() {
         bail!("--fail-if {condition} needs something to compare with; give a limit with a unit");
     }
-    if condition.is_about_endpoint() {
+    if condition.is_about_server() {
         bail!(
             "the condition {condition} needs the service's metrics, which `talea load` does not read; \
              use `talea study --url URL --metrics-url URL`"

@@ -160,7 +160,7 @@ fn judge_variants(
 
 fn ensure_are_about(conditions: &[Condition], design: &Design) -> Result<()> {
     let steps: Vec<&str> = design.scenario.steps.iter().map(|step| step.name.as_str()).collect();
-    if let Some(condition) = conditions.iter().find(|it| it.is_about_endpoint())
+    if let Some(condition) = conditions.iter().find(|it| it.is_about_server())
         && !design.service.has_metrics()
     {
         bail!("--fail-if {condition} needs the service's metrics; add --metrics-url URL");

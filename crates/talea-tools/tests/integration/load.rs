@@ -88,12 +88,13 @@ fn a_load_passes_or_fails_by_its_conditions() {
         ),
         (&["list: rate > 0"], 1, &["FAILED: list: rate > 0: found"]),
         (&["A: p99 > 1s"], 2, &["names no case or step; there are the steps create, list"]),
-        (&["cpu > 1us"], 2, &["this was not measured"]),
+        (&["checks < 99%"], 2, &["this was not measured"]),
         (
-            &["p50 > 60s", "cpu > 1us"],
+            &["p50 > 60s", "checks < 99%"],
             2,
-            &["passed: p50 > 60s: found", "--fail-if cpu > 1us: there is no such case"],
+            &["passed: p50 > 60s: found", "--fail-if checks < 99%: there is no such case"],
         ),
+        (&["cpu > 1us"], 2, &["cpu > 1us needs the service's metrics", "talea study"]),
     ] {
         let options: Vec<_> = conditions.iter().flat_map(|one| ["--fail-if", one]).collect();
         assert_ends(&load(&server.url(), 2, 3, &options), status, messages);
