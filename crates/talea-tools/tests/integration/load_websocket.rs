@@ -1,5 +1,7 @@
 //! `talea load`: steps that open a WebSocket.
 
+#![expect(clippy::result_large_err, reason = "tungstenite decides the type of a refusal")]
+
 use std::net::SocketAddr;
 use std::process::Output;
 use std::time::Duration;
@@ -71,7 +73,6 @@ async fn serve(mut stream: TcpStream) {
     let _ = talk(socket, path.strip_prefix("/base").unwrap()).await;
 }
 
-#[expect(clippy::result_large_err, reason = "the type is that of tungstenite")]
 fn opened_for_ann(request: &Request, response: Response) -> Result<Response, ErrorResponse> {
     match request.headers().get("x-name").is_some_and(|name| name == "ann") {
         true => Ok(response),
