@@ -65,6 +65,8 @@
 //! | `error_type` | an error as above, `body` if the response's body fails, the code of a 4xx or 5xx | stable |
 //! | `url_template` | the template; empty if none matches | development |
 //!
+//! `network.protocol.version`, which is recommended there, is left out.
+//!
 //! The series of a `GET` exist from the start, others from the first such request on.
 //!
 //! [`ConnectionLayer`] meters the connections of hyper-util's client: open ones, those that were made or failed, and

@@ -45,7 +45,7 @@ pub(crate) fn metric_set(convention: Convention, side: Side) -> Option<MetricSet
 /// The metrics of go-grpc-middleware's provider for Prometheus, with its names and help, and three of
 /// this crate: calls in flight, outcomes, bytes.
 macro_rules! middleware {
-    ($side:literal, $on:literal, $by:literal) => {
+    ($side:literal, $on:literal, $of:literal) => {
         MetricSet {
             in_flight: MetricSpec {
                 name: concat!("grpc_", $side, "_in_flight"),
@@ -68,11 +68,7 @@ macro_rules! middleware {
             }),
             to_end: Some(MetricSpec {
                 name: concat!("grpc_", $side, "_handling_seconds"),
-                help: concat!(
-                    "Histogram of response latency (seconds) of gRPC that had been ",
-                    $by,
-                    "."
-                ),
+                help: concat!("Histogram of response latency (seconds) of ", $of, "."),
                 labels: METHOD,
             }),
             request_size: Some(MetricSpec {
@@ -111,10 +107,14 @@ macro_rules! middleware {
 
 const MIDDLEWARE_SERVER: MetricSet = MetricSet {
     costs: Some(costs!("grpc_server", METHOD)),
-    ..middleware!("server", "on the server", "application-level handled by the server")
+    ..middleware!(
+        "server",
+        "on the server",
+        "gRPC that had been application-level handled by the server"
+    )
 };
 const MIDDLEWARE_CLIENT: MetricSet =
-    middleware!("client", "by the client", "completed by the client");
+    middleware!("client", "by the client", "the gRPC until it is finished by the application");
 
 const OPENTELEMETRY_SERVER: MetricSet = MetricSet {
     in_flight: MetricSpec {

@@ -66,7 +66,8 @@
 //! `rpc_client_call_duration_seconds`, by `rpc_system_name` (`grpc`), `rpc_method` (`shop.v1.Shop/Show`),
 //! `rpc_response_status_code` (`NOT_FOUND`) and `error_type` (the code, if it is an error: for a client any
 //! but `OK`), and calls in flight, which the conventions do not have, in `rpc_server_active_calls` and
-//! `rpc_client_active_calls`. Source: semantic conventions 1.44, RPC metrics. A known method has a series for `OK`
+//! `rpc_client_active_calls`. Source: semantic conventions 1.44, RPC metrics
+//! (release candidate). A known method has a series for `OK`
 //! from the start. The server that a client calls is a constant label, `server_address`.
 //!
 //! # How calls end

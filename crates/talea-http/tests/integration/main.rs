@@ -16,5 +16,6 @@ mod openapi;
 mod options;
 mod outcomes;
 mod page_size;
+mod published_names;
 mod support;
 mod turns;
