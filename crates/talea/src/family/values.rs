@@ -34,10 +34,14 @@ impl<M: Metric> Family<DynamicLabels, M> {
     /// Cost: as [`with`](Self::with), if not all labels are fixed.
     #[inline]
     pub fn with_values(&self, values: &[impl AsRef<str>]) -> SeriesGuard<M> {
-        self.try_with_values(values).unwrap_or_else(|_| match self.bound() {
+        self.try_with_values(values).unwrap_or_else(|_| self.overflow_or_unbound())
+    }
+
+    fn overflow_or_unbound(&self) -> SeriesGuard<M> {
+        match self.bound() {
             Some(bound) => bound.overflow_series(),
             None => self.looked_up_unbound(),
-        })
+        }
     }
 
     /// As [`with_values`](Self::with_values), but an error if there is no such series. A family
@@ -61,7 +65,7 @@ impl<M: Metric> Family<DynamicLabels, M> {
     }
 
     /// As [`try_with_values`](Self::try_with_values), held until the result is dropped. If there is
-    /// no room to note that, updates are discarded.
+    /// no room to note that, the family's overflow series.
     #[doc(hidden)]
     pub fn hold_values(&self, values: &[impl AsRef<str>]) -> Result<HeldSeries<M>, SeriesError>
     where
@@ -78,7 +82,8 @@ impl<M: Metric> Family<DynamicLabels, M> {
                     return Ok(HeldSeries { metric: M::holding(Slot::bound(*bound)), hold });
                 }
                 Err(_) => {
-                    return Ok(HeldSeries { metric: M::holding(Slot::late(None)), hold: None });
+                    let metric = self.overflow_or_unbound().keep();
+                    return Ok(HeldSeries { metric, hold: None });
                 }
             }
         }

@@ -339,6 +339,27 @@ fn a_lazy_handle_in_a_full_region_counts_where_it_overflows() {
     assert_eq!(snapshot.value("fixed_total", &OVERFLOW), Some(4.0));
 }
 
+/// Registers a family by names, whose series `before` is there before the region is full, and holds it then.
+fn held_in_full<M: talea::Metric + Clone>(opts: Opts<'_>, scarce: Scarce) -> (Stage, M) {
+    let stage = Stage::new(scarce);
+    let family: Family<DynamicLabels, M> = stage.registry.family(opts, &["user"]).unwrap();
+    _ = family.with_values(&["before"]);
+    stage.fill();
+    (stage, family.hold_values(&["before"]).unwrap().metric)
+}
+
+#[test]
+fn a_series_that_there_is_no_room_to_hold_counts_somewhere() {
+    for scarce in REFUSING {
+        let (stage, counter) = held_in_full::<Counter>(opts("held"), scarce);
+        counter.add(3);
+        assert_eq!(stage.total("held_total"), Some(3.0), "{scarce:?}");
+        let (stage, striped) = held_in_full::<FloatCounter>(opts("held").striped(true), scarce);
+        striped.add(3.0);
+        assert_eq!(stage.total("held_total"), Some(3.0), "{scarce:?}");
+    }
+}
+
 #[test]
 fn an_info_that_finds_no_room_keeps_its_labels() {
     for scarce in REFUSING {
