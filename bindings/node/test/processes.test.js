@@ -4,6 +4,7 @@
 
 const assert = require('node:assert');
 const { spawnSync } = require('node:child_process');
+const { once } = require('node:events');
 const { chmodSync, closeSync, existsSync, openSync, writeFileSync, writeSync } = require('node:fs');
 const path = require('node:path');
 const { test } = require('node:test');
@@ -12,6 +13,9 @@ const { Worker } = require('node:worker_threads');
 const talea = require('..');
 const { Region } = require('../lib/native');
 const { Program, folder, freePort, get, samples, until } = require('./support');
+
+/** In the long tests (scripts/node). */
+const IS_LONG = process.env.NODES === 'all';
 
 const example = (name) => path.join('..', '..', 'examples', name);
 
@@ -283,4 +287,72 @@ test('a service that may make no large file counts more metrics than its region 
   const counted = Object.values(samples(stdout));
   assert.deepStrictEqual([counted.length, new Set(counted)], [500, new Set([1])]);
   assert.strictEqual(stderr.match(/TaleaWarning/g)?.length, 1, stderr);
+});
+
+test('threads that are terminated in the middle of a scrape leave whole pages to others', async () => {
+  const registry = new talea.Registry();
+  const counter = new talea.Counter({ name: 'scraped_total', help: 'h', labelNames: ['n'] });
+  for (let n = 0; n < 2000; n++) counter.inc({ n });
+  const program = `
+    const { workerData } = require('node:worker_threads');
+    const talea = require(${JSON.stringify(path.join(__dirname, '..'))});
+    const { register, renderRegion, Counter } = talea;
+    const counter = new Counter({ name: 'scraped_total', help: 'h', labelNames: ['n'] });
+    const pages = () => [register.metrics(), renderRegion(), counter.get()];
+    (async () => {
+      for (;; Atomics.add(workerData, 0, 1)) await Promise.all([...pages(), ...pages()]);
+    })();`;
+  for (let round = 0; round < (IS_LONG ? 60 : 6); round++) {
+    const workerData = new Int32Array(new SharedArrayBuffer(4));
+    const workers = [0, 1].map(() => new Worker(program, { eval: true, workerData }));
+    await until('they scrape', () => Atomics.load(workerData, 0) > round % 4);
+    await Promise.all(workers.map((worker) => worker.terminate()));
+  }
+  const page = samples((await talea.renderRegion()).body.toString());
+  const found = Object.entries(page).filter(([name]) => name.startsWith('scraped_total'));
+  assert.deepStrictEqual([found.length, found.every(([, value]) => value === 1)], [2000, true]);
+  registry.clear();
+});
+
+test('a process that exits in the middle of scrapes of all its threads ends by itself', () => {
+  const program = `
+    const { Worker, isMainThread } = require('node:worker_threads');
+    const { Counter, register } = require(${JSON.stringify(path.join(__dirname, '..'))});
+    const counter = new Counter({ name: 'exited_total', help: 'h', labelNames: ['n'] });
+    for (let n = 0; n < 2000; n++) counter.inc({ n });
+    const thread = "const { parentPort } = require('node:worker_threads');" +
+      "const { register } = require(" + JSON.stringify(require.resolve(${JSON.stringify(path.join(__dirname, '..'))})) + ");" +
+      "(async () => { for (;;) { register.metrics(); await register.metrics(); parentPort.postMessage('page'); } })()";
+    let heard = 0;
+    for (let n = 0; n < 3; n++) {
+      new Worker(thread, { eval: true }).once('message', () => {
+        register.metrics();
+        if (++heard === 3) process.exit(7);
+      });
+    }`;
+  for (let round = 0; round < (IS_LONG ? 10 : 2); round++) {
+    const { status, signal, stderr } = spawnSync(process.execPath, ['-e', program], { encoding: 'utf8' });
+    assert.deepStrictEqual([status, signal, stderr], [7, null, '']);
+  }
+});
+
+test('threads one after the other take over each other\'s part of the region', async () => {
+  const program = `
+    const { Counter, Histogram, register } = require(${JSON.stringify(path.join(__dirname, '..'))});
+    const counter = new Counter({ name: 'taken_over_total', help: 'h' });
+    const histogram = new Histogram({ name: 'taken_over_seconds', help: 'h', buckets: [1] });
+    for (let n = 0; n < 100; n++) {
+      counter.inc();
+      histogram.observe(2);
+    }
+    if (register._region.floats === undefined) throw new Error('it has no part');`;
+  const threads = IS_LONG ? 200 : 40;
+  for (let n = 0; n < threads; n++) {
+    const worker = new Worker(program, { eval: true });
+    const [code] = await once(worker, 'exit');
+    assert.strictEqual(code, 0);
+  }
+  const page = samples((await talea.renderRegion()).body.toString());
+  const { taken_over_total: counted, taken_over_seconds_count: count, taken_over_seconds_sum: sum } = page;
+  assert.deepStrictEqual([counted, count, sum], [threads * 100, threads * 100, threads * 200]);
 });
