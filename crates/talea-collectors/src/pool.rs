@@ -69,7 +69,7 @@ impl PoolMeter {
     /// let of_snapshots = pool.clone();
     /// let meter = PoolMeter::register(registry, "orders", move || {
     ///     let (all, idle) = (of_snapshots.size() as u64, of_snapshots.num_idle() as u64);
-    ///     PoolStatus { used: all - idle, idle, max: 10 }
+    ///     PoolStatus { used: all.saturating_sub(idle), idle, max: 10 } // read one after the other
     /// })?;
     /// let connection = meter.acquire(pool.acquire()).await?;
     /// # Ok(())
