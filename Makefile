@@ -88,8 +88,9 @@ docs: setup-docs ## Make the book of the documentation, in target/book/index.htm
 	$(BOOK)
 
 # Apart from `lint`: these install tools and download a database.
-test-api: setup ## Check the libraries' features, their lowest versions, and what is public beside the last release
+test-api: setup ## Check the libraries' features, lowest versions and public items, and the frameworks beside the workspace
 	scripts/api
+	scripts/frameworks
 
 deny-advisories: setup-lint ## Check the dependencies against the RustSec advisories (needs a network)
 	$(CARGO) deny --locked check advisories

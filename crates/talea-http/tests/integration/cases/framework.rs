@@ -101,11 +101,14 @@ const fn cases(framework: &Framework) -> [Case; 20] {
         },
         Case {
             declared: "_OTHER",
+            // The body is the framework's own.
+            sizes: (Some(0.0), None),
             ..case("a method that is not declared", "PUT", "/204", framework.undeclared)
         },
         Case {
             declared: "_OTHER",
             route: "_unmatched",
+            sizes: (Some(0.0), None),
             ..case("a path that is not declared", "GET", "/nowhere", 404)
         },
         Case {
