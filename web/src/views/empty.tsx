@@ -40,9 +40,9 @@ function NoProcess({ page, regions }: { page: Page; regions: number }) {
       ) : (
         <p>
           The agent looks at <code>{printable(page.service.hello?.title ?? '')}</code> and finds no region of metrics.
-          Start the service with the path of its region, such as <code>TALEA_REGION=/dev/shm/shop.talea</code>, in a
-          directory that the agent was named with <code>--dir</code>, or as the file that it was named. The page goes on
-          by itself.
+          Start the service with the path of its region, such as <code>TALEA_REGION=/dev/shm/shop.talea</code>: in a
+          directory that the agent was named with <code>--dir</code>, where its name has to end in{' '}
+          <code>.talea</code>, or as the file that it was named. The page goes on by itself.
         </p>
       )}
     </section>
