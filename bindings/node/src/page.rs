@@ -96,7 +96,7 @@ struct Style<'a> {
 impl Style<'_> {
     /// Writes the samples: OpenMetrics has the count before the sum, and the client behind it.
     fn write(&self, lines: &[u8], out: &mut Vec<u8>) {
-        let mut count = None;
+        let (mut count, mut labels) = (None, Vec::new());
         for line in lines.split_inclusive(|&byte| byte == b'\n').filter(|line| line[0] != b'#') {
             let (name, rest) = line.split_at(len_until(line, b"{ "));
             if self.is_open_metrics
@@ -107,33 +107,54 @@ impl Style<'_> {
                 count = Some((name, rest));
                 continue;
             }
-            self.write_sample(name, rest, out);
+            self.write_sample(name, rest, &mut labels, out);
             if let Some((name, rest)) = count.take() {
-                self.write_sample(name, rest, out);
+                self.write_sample(name, rest, &mut labels, out);
             }
         }
     }
 
-    fn write_sample(&self, name: &[u8], rest: &[u8], out: &mut Vec<u8>) {
+    fn write_sample<'a>(
+        &self,
+        name: &[u8],
+        rest: &'a [u8],
+        labels: &mut Vec<Label<'a>>,
+        out: &mut Vec<u8>,
+    ) {
         let name = if name == self.shown.as_bytes() { self.name.as_bytes() } else { name };
         out.extend_from_slice(name);
-        let (labels, value) = split_labels(rest);
-        self.write_labels(&labels, out);
+        if self.leaves_labels() && !self.is_open_metrics {
+            return out.extend_from_slice(rest);
+        }
+        let value = split_labels(rest, labels);
+        self.write_labels(labels, out);
         self.write_value(value, out);
+    }
+
+    fn leaves_labels(&self) -> bool {
+        self.added.is_empty() && self.first_label().is_empty()
+    }
+
+    /// The label that the client writes first.
+    fn first_label(&self) -> &'static str {
+        match self.kind {
+            "histogram" => "le",
+            "summary" => "quantile",
+            _ => "",
+        }
     }
 
     /// `le` or `quantile` first; a registry's labels before those of a histogram, and after those of others.
     fn write_labels(&self, labels: &[Label<'_>], out: &mut Vec<u8>) {
         let begin = out.len();
-        let first = match self.kind {
-            "histogram" => "le",
-            "summary" => "quantile",
-            _ => "",
-        };
+        let first = self.first_label();
         for (_, text) in labels.iter().filter(|(name, _)| *name == first.as_bytes()) {
             // The client writes whole numbers without a fraction.
             match text.strip_suffix(b".0\"") {
-                Some(whole) => push_label(&[whole, b"\""].concat(), begin, out),
+                Some(whole) => {
+                    push_label(whole, begin, out);
+                    out.push(b'"');
+                }
                 None => push_label(text, begin, out),
             }
         }
@@ -203,11 +224,11 @@ fn len_until(text: &[u8], ends: &[u8]) -> usize {
 /// The name of a label, and its text.
 type Label<'a> = (&'a [u8], &'a [u8]);
 
-/// The labels that a text begins with, and the rest.
-fn split_labels(text: &[u8]) -> (Vec<Label<'_>>, &[u8]) {
-    let mut labels = Vec::new();
+/// Finds the labels that a text begins with; returns the rest.
+fn split_labels<'a>(text: &'a [u8], labels: &mut Vec<Label<'a>>) -> &'a [u8] {
+    labels.clear();
     if text.first() != Some(&b'{') {
-        return (labels, text);
+        return text;
     }
     let mut at = 1;
     while text.get(at).is_some_and(|&byte| byte != b'}') {
@@ -222,5 +243,5 @@ fn split_labels(text: &[u8]) -> (Vec<Label<'_>>, &[u8]) {
         labels.push((name, &text[begin..at]));
         at += usize::from(text.get(at) == Some(&b','));
     }
-    (labels, &text[(at + 1).min(text.len())..])
+    &text[(at + 1).min(text.len())..]
 }

@@ -1,6 +1,6 @@
 //! Open regions.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -162,8 +162,8 @@ impl Rendering {
         let format = if self.is_open_metrics { Format::OpenMetrics } else { Format::Text };
         scraper.format(format, Escaping::Underscores);
         scraper.hide_created();
-        let names: Vec<&str> = self.wanted.iter().map(|wanted| &*wanted.shown).collect();
-        scraper.begin_named(&names);
+        let names: HashSet<&str> = self.wanted.iter().map(|wanted| &*wanted.shown).collect();
+        scraper.begin(|name| names.contains(name));
         let mut page = Vec::new();
         while scraper.write_some(&mut page, usize::MAX) {}
         restyled(&page, &self.wanted, &self.labels, self.is_open_metrics)
