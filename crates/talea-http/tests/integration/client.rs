@@ -12,14 +12,17 @@ use axum::body::{Body, Bytes};
 use axum::http::{Method, Request, Response, StatusCode, Uri};
 use axum::response::{IntoResponse, Redirect};
 use axum::routing::{any, get, post};
-use http_body_util::BodyExt;
+use futures_util::{StreamExt, stream};
 use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, StreamBody};
+use hyper::body::Frame;
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use talea::Registry;
 use talea_http::client::{ConnectionLayer, Layer, Middleware, Servers};
 use talea_http::{Convention, Opts, RequestBody};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio_rustls::TlsConnector;
@@ -40,6 +43,8 @@ enum Caller {
     Limits,
     /// The request's body fails.
     FailsBody,
+    /// The request's body does not end.
+    SendsOn,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,7 +104,7 @@ const fn lost(name: &'static str, path: &'static str, error: &'static str) -> Ca
     Case { status: None, error, outcome: "failed", error_type: error, ..case(name, "GET", path) }
 }
 
-const CASES: [Case; 21] = [
+const CASES: [Case; 29] = [
     Case { route: "/items/{id}", sizes: (0.0, Some(9.0)), ..case("a body", "GET", "/items/7") },
     Case { route: "/items/{id}", ..case("a HEAD", "HEAD", "/items/7") },
     Case { sizes: (5.0, Some(5.0)), ..case("a body both ways", "POST", "/echo") },
@@ -173,9 +178,79 @@ const CASES: [Case; 21] = [
         error_type: "405",
         ..case("an unusual method", "BREW", "/items/7")
     },
+    Case { sizes: (0.0, Some(3.0)), ..case("hints before the head", "GET", "/hints") },
+    Case { sizes: (5.0, Some(0.0)), ..case("a 100 before the head", "POST", "/continue") },
+    Case { sizes: (0.0, Some(3.0)), ..case("trailers", "GET", "/trailers") },
+    Case { status: Some(101), ..case("an upgrade", "GET", "/upgrades") },
+    Case {
+        caller: Caller::SendsOn,
+        status: Some(413),
+        error_type: "413",
+        doors: &[Door::Layer],
+        sizes: (1000.0, Some(3.0)),
+        ..case("an early answer to a large body", "POST", "/too-large")
+    },
+    Case {
+        caller: Caller::SendsOn,
+        status: Some(413),
+        error_type: "413",
+        doors: &[Door::Reqwest],
+        // It has no length.
+        sizes: (0.0, Some(3.0)),
+        ..case("an early answer to a stream", "POST", "/too-large")
+    },
+    lost("an answer that is no HTTP", "/nonsense", "other"),
+    lost("a head that is cut off", "/cut", "other"),
 ];
 
-const TEMPLATES: [&str; 12] = [
+/// Answers of a server that reads no body, byte by byte, by their paths.
+const ANSWERS: [(&str, &str); 7] = [
+    (
+        "/hints",
+        "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nabc",
+    ),
+    ("/continue", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n"),
+    (
+        "/trailers",
+        "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ntrailer: x\r\n\r\n3\r\nabc\r\n0\r\nx: y\r\n\r\n",
+    ),
+    (
+        "/upgrades",
+        "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: other\r\n\r\n",
+    ),
+    ("/too-large", "HTTP/1.1 413 Content Too Large\r\ncontent-length: 3\r\n\r\nabc"),
+    ("/nonsense", "220 ready\r\n\r\n"),
+    ("/cut", "HTTP/1.1 200 O"),
+];
+
+/// A server that sends an answer once it has a head, and some of a body that does not end. Then it sends no more.
+async fn answering(answer: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind(loopback()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let least = if answer.contains("413") { 1_000 } else { 0 };
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            tokio::spawn(async move {
+                let mut read = Vec::new();
+                while !read.windows(4).any(|end| end == b"\r\n\r\n") || read.len() < least {
+                    assert_ne!(stream.read_buf(&mut read).await.unwrap(), 0);
+                }
+                stream.write_all(answer.as_bytes()).await.unwrap();
+                stream.shutdown().await.unwrap();
+                let _ = stream.read_to_end(&mut read).await;
+            });
+        }
+    });
+    address
+}
+
+/// A body of a piece, after which another one does not come.
+fn sends_on() -> impl hyper::body::Body<Data = Bytes, Error = io::Error> + Send + Sync + 'static {
+    let piece = Ok::<_, io::Error>(Frame::data(Bytes::from_static(&[b'x'; 1000])));
+    StreamBody::new(stream::iter([piece]).chain(stream::pending()))
+}
+
+const TEMPLATES: [&str; 19] = [
     "/items/{id}",
     "/echo",
     "/204",
@@ -188,6 +263,13 @@ const TEMPLATES: [&str; 12] = [
     "/endless",
     "/never",
     "/hangs-up",
+    "/hints",
+    "/continue",
+    "/trailers",
+    "/upgrades",
+    "/too-large",
+    "/nonsense",
+    "/cut",
 ];
 
 async fn started(waits: Arc<Notify>) -> SocketAddr {
@@ -260,7 +342,10 @@ impl Run {
                 TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap()
             }
             (_, "/hangs-up") => hanging_up().await,
-            _ => started(Arc::clone(&waits)).await,
+            (_, path) => match ANSWERS.iter().find(|(of, _)| *of == path) {
+                Some(&(_, answer)) => answering(answer).await,
+                None => started(Arc::clone(&waits)).await,
+            },
         };
         let listed = address.to_string();
         let servers = Servers::new().server("other.example", &[]).server(&listed, &TEMPLATES);
@@ -277,6 +362,7 @@ impl Run {
     async fn by_layer(&self, case: &Case) {
         let body = match (case.method, case.caller) {
             (_, Caller::FailsBody) => boxed(Pieces::new(1, End::Error)),
+            (_, Caller::SendsOn) => boxed(sends_on()),
             ("POST", _) => whole(5),
             _ => whole(0),
         };
@@ -314,9 +400,11 @@ impl Run {
             .with(Middleware::from(self.layer))
             .build();
         let mut request = client.request(case.method.parse::<Method>().unwrap(), &self.url);
-        if case.method == "POST" {
-            request = request.body("12345");
-        }
+        request = match (case.method, case.caller) {
+            (_, Caller::SendsOn) => request.body(reqwest::Body::wrap(sends_on())),
+            ("POST", _) => request.body("12345"),
+            _ => request,
+        };
         if case.caller == Caller::Limits {
             request = request.timeout(Duration::from_millis(50));
         }
@@ -433,6 +521,53 @@ fn in_flight(registry: &Registry) -> f64 {
     names.iter().filter_map(|name| snapshot.total(name, &[])).sum()
 }
 
+/// Whether the request has ended, and its body, which a client may hold longer.
+fn is_recorded(registry: &Registry) -> bool {
+    let body = registry.snapshot().histogram("http_client_request_body_size_bytes", &[]);
+    in_flight(registry) == 0.0 && body.is_some_and(|body| body.count() > 0)
+}
+
+/// Sends a request anew after a 503, as retries outside of the meter do.
+struct Retries;
+
+#[async_trait::async_trait]
+impl reqwest_middleware::Middleware for Retries {
+    async fn handle(
+        &self,
+        request: reqwest::Request,
+        extensions: &mut axum::http::Extensions,
+        next: reqwest_middleware::Next<'_>,
+    ) -> reqwest_middleware::Result<reqwest::Response> {
+        let first = next.clone().run(request.try_clone().unwrap(), extensions).await?;
+        match first.status() {
+            StatusCode::SERVICE_UNAVAILABLE => next.run(request, extensions).await,
+            _ => Ok(first),
+        }
+    }
+}
+
+#[tokio::test]
+async fn each_attempt_counts_if_the_retries_are_outside_and_the_last_one_if_they_are_inside() {
+    for (is_outside, expected) in [(true, 2.0), (false, 1.0)] {
+        let address = started(Arc::new(Notify::new())).await;
+        let registry = Registry::for_test().unwrap();
+        let servers = Servers::new().server(&address.to_string(), &TEMPLATES);
+        let metered = Middleware::from(Layer::new(&servers, &registry).unwrap());
+        let client = reqwest_middleware::ClientBuilder::new(reqwest::Client::new());
+        let client = match is_outside {
+            true => client.with(Retries).with(metered),
+            false => client.with(metered).with(Retries),
+        };
+        let response = client.build().get(format!("http://{address}/503")).send().await.unwrap();
+        assert_eq!(response.status(), 503);
+        drop(response);
+        until("the end", || in_flight(&registry) == 0.0).await;
+        let labels = [("route", "/503"), ("status", "5xx")];
+        let requests = registry.snapshot().total("http_client_requests_total", &labels);
+        assert_eq!(requests, Some(expected), "outside: {is_outside}");
+    }
+}
+
 #[tokio::test]
 async fn each_request_is_recorded_once_by_its_server_and_its_template() {
     for convention in [Convention::Prometheus, Convention::OpenTelemetry] {
@@ -444,7 +579,7 @@ async fn each_request_is_recorded_once_by_its_server_and_its_template() {
                     Door::Layer => run.by_layer(case).await,
                     Door::Reqwest => run.by_reqwest(case).await,
                 }
-                until(&what, || in_flight(&run.registry) == 0.0).await;
+                until(&what, || is_recorded(&run.registry)).await;
                 assert_recorded(&run, case, convention, &what);
             }
         }

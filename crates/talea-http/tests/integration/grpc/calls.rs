@@ -86,7 +86,7 @@ const PUT: (&str, &str) = ("Put", "client_stream");
 const WATCH: (&str, &str) = ("Watch", "server_stream");
 const CHAT: (&str, &str) = ("Chat", "bidi_stream");
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 20] = [
     case("a unary call", SHOW, &["a pen"], OK, (1.0, 1.0)),
     case("an empty message", SHOW, &[""], OK, (1.0, 1.0)),
     case("an error in the headers", SHOW, &["missing"], MISSING, (1.0, 0.0)),
@@ -111,6 +111,12 @@ const CASES: [Case; 17] = [
         client: Client::CancelsInStream,
         ..case("a client that never reads the trailers", WATCH, &["waits"], CANCELLED, (1.0, 2.0))
     },
+    Case {
+        client: Client::CancelsInStream,
+        ..case("cancelled streams both ways", CHAT, &["1", "2", "waits"], CANCELLED, (3.0, 2.0))
+    },
+    case("an error before the requests have ended", CHAT, &["missing", "2"], MISSING, (2.0, 0.0)),
+    case("a deadline that a stream reports", WATCH, &["late"], LATE, (1.0, 2.0)),
     Case {
         client_end: LOST,
         ..case("a panic before the head", SHOW, &["panics"], PANICKED, (1.0, 0.0))
