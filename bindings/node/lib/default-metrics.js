@@ -19,13 +19,13 @@ const metrics = {
     const user = counter('process_cpu_user_seconds_total', 'Total user CPU time spent in seconds.');
     const system = counter('process_cpu_system_seconds_total', 'Total system CPU time spent in seconds.');
     const both = counter('process_cpu_seconds_total', 'Total user and system CPU time spent in seconds.');
-    let last = { user: 0, system: 0 };
     return () => {
       const now = process.cpuUsage();
-      user.inc((now.user - last.user) / 1e6);
-      system.inc((now.system - last.system) / 1e6);
-      both.inc((now.user - last.user + now.system - last.system) / 1e6);
-      last = now;
+      // Other threads, and metrics that were cleared, have counted the rest.
+      const [ofUser, ofSystem] = region(both).native.countCpu(now.user, now.system);
+      user.inc(ofUser / 1e6);
+      system.inc(ofSystem / 1e6);
+      both.inc((ofUser + ofSystem) / 1e6);
     };
   },
 
@@ -191,6 +191,10 @@ function active(name, things, list) {
 
 function names(things = []) {
   return things.map((thing) => thing?.constructor?.name ?? 'Object');
+}
+
+function region(metric) {
+  return (metric.of ?? metric)._region;
 }
 
 /** Registers the metrics of the process and of its event loop, and keeps them up to date. */

@@ -21,18 +21,33 @@ pub(crate) fn failed(error: impl ToString) -> Error {
     Error::from_reason(error.to_string())
 }
 
+/// A registry that environments of this process share.
+#[derive(Clone)]
+struct Shared {
+    registry: Registry,
+    /// The process's user and system time that its metrics have counted.
+    cpu: Arc<Mutex<[f64; 2]>>,
+}
+
+impl Shared {
+    fn new(registry: Registry) -> Self {
+        Self { registry, cpu: Arc::default() }
+    }
+}
+
 /// An open region, in one environment.
 #[napi]
 pub struct Region {
     pub(crate) registry: Registry,
+    cpu: Arc<Mutex<[f64; 2]>>,
     /// The plane that this environment borrowed.
     pub(crate) plane: Option<Arc<LentPlane>>,
 }
 
 impl Region {
-    fn of(registry: Registry) -> Self {
+    fn of(Shared { registry, cpu }: Shared) -> Self {
         let plane = registry.lend_plane().map(Arc::new);
-        Self { registry, plane }
+        Self { registry, cpu, plane }
     }
 }
 
@@ -41,36 +56,38 @@ impl Region {
     /// Opens the file of this path, one time in this process.
     #[napi(factory)]
     pub fn open(path: String) -> Result<Self> {
-        static OPEN: Mutex<Option<HashMap<PathBuf, Registry>>> = Mutex::new(None);
+        static OPEN: Mutex<Option<HashMap<PathBuf, Shared>>> = Mutex::new(None);
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         let open = open.get_or_insert_default();
         let path = PathBuf::from(path);
-        if let Some(registry) = open.get(&path) {
-            return Ok(Self::of(registry.clone()));
+        if let Some(shared) = open.get(&path) {
+            return Ok(Self::of(shared.clone()));
         }
         let config = Config::default().lending(ENVIRONMENTS);
-        let registry = Registry::open_with(&path, config).map_err(failed)?;
-        open.insert(path, registry.clone());
-        Ok(Self::of(registry))
+        let shared = Shared::new(Registry::open_with(&path, config).map_err(failed)?);
+        open.insert(path, shared.clone());
+        Ok(Self::of(shared))
     }
 
     /// The region of this process: the file that `TALEA_REGION` names, or memory that its threads share.
     #[napi(factory)]
     pub fn of_process() -> Result<Self> {
-        static OPEN: OnceLock<std::result::Result<Registry, String>> = OnceLock::new();
-        let config = Config::default().lending(ENVIRONMENTS);
-        let open =
-            OPEN.get_or_init(|| Registry::from_env_with(config).map_err(|error| error.to_string()));
+        static OPEN: OnceLock<std::result::Result<Shared, String>> = OnceLock::new();
+        let open = OPEN.get_or_init(|| {
+            let opened = Registry::from_env_with(Config::default().lending(ENVIRONMENTS));
+            opened.map(Shared::new).map_err(|error| error.to_string())
+        });
         Ok(Self::of(open.clone().map_err(Error::from_reason)?))
     }
 
     /// Memory that the threads of this process share, where its region cannot be opened.
     #[napi(factory)]
     pub fn in_memory_of_process() -> Result<Self> {
-        static MADE: OnceLock<std::result::Result<Registry, String>> = OnceLock::new();
-        let config = Config::default().lending(ENVIRONMENTS);
-        let made =
-            MADE.get_or_init(|| Registry::with_config(config).map_err(|error| error.to_string()));
+        static MADE: OnceLock<std::result::Result<Shared, String>> = OnceLock::new();
+        let made = MADE.get_or_init(|| {
+            let made = Registry::with_config(Config::default().lending(ENVIRONMENTS));
+            made.map(Shared::new).map_err(|error| error.to_string())
+        });
         Ok(Self::of(made.clone().map_err(Error::from_reason)?))
     }
 
@@ -80,7 +97,18 @@ impl Region {
         // Less where a process may make no file that long.
         let len = Config::default().len.min(PRIVATE_LEN);
         let config = Config::with_len(len).lending(1);
-        Ok(Self::of(Registry::with_config(config).map_err(failed)?))
+        Ok(Self::of(Shared::new(Registry::with_config(config).map_err(failed)?)))
+    }
+
+    /// How much more of the process's user and system time there is than its threads have counted here; that
+    /// is counted then.
+    #[napi]
+    pub fn count_cpu(&self, user: f64, system: f64) -> Vec<f64> {
+        let mut counted = self.cpu.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = [user, system];
+        let more = [0, 1].map(|n| (now[n] - counted[n]).max(0.0));
+        *counted = [0, 1].map(|n| now[n].max(counted[n]));
+        more.into()
     }
 
     /// Whether no environment of this process has warned of this yet.

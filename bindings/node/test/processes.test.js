@@ -166,6 +166,36 @@ test('threads that are terminated in the middle lose no acknowledged add', async
   assert.ok(found >= acknowledged && found <= acknowledged + 40, `${found} of ${acknowledged}`);
 });
 
+test('CPU time is counted once, however many threads collect it, and again after metrics were cleared', (t) => {
+  const talea = JSON.stringify(path.join(__dirname, '..'));
+  const thread = `
+    const { collectDefaultMetrics, register } = require(${talea});
+    collectDefaultMetrics();
+    register.metrics();`;
+  const program = `
+    const { collectDefaultMetrics, register } = require(${talea});
+    const { Worker } = require('node:worker_threads');
+    while (process.cpuUsage().user < 3e5);
+    const ends = [1, 2, 3].map(() => new Worker(${JSON.stringify(thread)}, { eval: true })).map((worker) =>
+      new Promise((resolve) => worker.once('exit', resolve)));
+    Promise.all(ends).then(async () => {
+      for (let n = 0; n < 3; n++) {
+        collectDefaultMetrics();
+        await register.metrics();
+        register.clear();
+      }
+      collectDefaultMetrics();
+      const page = await register.metrics();
+      const { user, system } = process.cpuUsage();
+      process.stdout.write(page + 'used ' + (user + system) / 1e6);
+    });`;
+  const env = { ...process.env, TALEA_REGION: path.join(folder(t), 'cpu.talea') };
+  const { stdout, stderr, status } = spawnSync(process.execPath, ['-e', program], { env, encoding: 'utf8' });
+  assert.strictEqual(status, 0, stderr);
+  const { process_cpu_seconds_total: counted, used } = samples(stdout);
+  assert.ok(counted > 0.2 && counted <= used, `${counted} of ${used}`);
+});
+
 test('Fastify shows what its worker threads count', async (t) => {
   const program = new Program(t, example('threads.js'), ['0']);
   const port = await program.says('port');
