@@ -9,6 +9,7 @@ use crate::distributions::Distributions;
 use crate::outcome::{Outcome, Phases};
 use crate::plan::Plan;
 use crate::scenario::Scenario;
+use crate::server_memory::ServerMemory;
 use crate::steps::StepSummary;
 use crate::tally::Checked;
 use crate::times::LowerBounds;
@@ -112,6 +113,8 @@ pub struct Summary {
     pub generator_cores: f64,
     /// Why the generator, and not the server, may have been the limit.
     pub limits: Vec<String>,
+    /// The memory of the server, if it was watched.
+    pub server_memory: Option<ServerMemory>,
 }
 
 /// How many requests failed in one way.
@@ -362,6 +365,9 @@ impl fmt::Display for Summary {
             shown("connect_p50_ms", connect_p50_ms),
             shown("connect_p99_ms", connect_p99_ms),
         )?;
+        if let Some(memory) = &self.server_memory {
+            writeln!(f, "  server memory  {memory}")?;
+        }
         write!(f, "  generator      {} cores", measured_or_none(Some(self.generator_cores)))?;
         for limit in &self.limits {
             write!(f, "\n  beware         {limit}")?;

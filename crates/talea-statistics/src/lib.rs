@@ -4,10 +4,13 @@
 //! An interval holds the true value in 95 of 100 such experiments.
 
 pub mod figures;
+mod memory_growth;
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+
+pub use self::memory_growth::{MemoryGrowth, share_of_growth};
 
 /// A mean over rounds, with the interval that holds the true one in 95 of 100 such experiments.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,9 +8,9 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 
 use super::words::value;
-use crate::study::{Case, CaseResult, ENDPOINT, Figure, Measures, Share, Study, Values, growth};
+use crate::study::{Case, CaseResult, ENDPOINT, Figure, Measure, Measures, Share, Study, Values};
 use talea_statistics::figures::measured;
-use talea_statistics::mean;
+use talea_statistics::{mean, share_of_growth};
 use talea_view::printable;
 use talea_view::screen::note;
 
@@ -276,6 +276,12 @@ impl Condition {
         self.is_about_endpoint() || self.figure.is_of_server()
     }
 
+    /// Whether it is about the memory of the server.
+    pub fn is_about_memory(&self) -> bool {
+        let memory = [Figure::Measure(Measure::Memory), Figure::Share(Share::MemoryGrowth)];
+        !self.is_about_endpoint() && memory.contains(&self.figure)
+    }
+
     /// Whether it is about an endpoint of the server.
     fn is_about_endpoint(&self) -> bool {
         let Some(subject) = &self.subject else { return false };
@@ -301,7 +307,7 @@ impl Condition {
         let measure = match self.figure {
             Figure::Measure(measure) => measure,
             Figure::Quantile(_) => Figure::MS,
-            Figure::Share(Share::MemoryGrowth) => return growth(number),
+            Figure::Share(Share::MemoryGrowth) => return share_of_growth(number),
             Figure::Share(_) if number == 0.0 => return "0 %".to_owned(),
             Figure::Share(_) => return format!("{} %", measured(number * 100.0)),
         };
@@ -419,7 +425,6 @@ mod tests {
     use super::super::comparison::tests::{of_rounds, study};
     use super::Finding::{Failed, NotDecided, Passed, Unknown};
     use super::*;
-    use crate::study::Measure;
 
     fn condition(text: &str) -> Condition {
         text.parse().unwrap()

@@ -162,6 +162,12 @@ impl Series {
         }
     }
 
+    /// The memory at each sample that has it, with its time.
+    pub(super) fn memory(&self) -> Vec<(f64, f64)> {
+        let samples = self.seconds.iter().zip(&self.memory_bytes);
+        samples.filter_map(|(at, memory)| Some((*at, (*memory)?))).collect()
+    }
+
     /// The highest rate over a full window; over the whole case where that is shorter than one.
     /// None where there are not two samples.
     pub(crate) fn peak_rate(&self) -> Option<f64> {

@@ -4,10 +4,10 @@ use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 use talea_load::scenario::Quantity;
+use talea_statistics::MemoryGrowth;
 use talea_statistics::figures::{counted as counted_in_words, whole};
 
 use super::endpoints::EndpointSummary;
-use super::memory_growth::MemoryGrowth;
 use super::series::{CounterIncrease, Sample, Series, is_sampled, most};
 use talea_view::families::Quantiles;
 
@@ -93,7 +93,7 @@ impl Server {
                 .filter(|most| *most > 0 || requests_received.is_none_or(|received| received == 0)),
             cpu_seconds: totals.cpu_seconds,
             peak_memory_bytes: whole_of(most(&series.memory_bytes)),
-            memory_growth: MemoryGrowth::of(&series).filter(|_| totals.restarts == 0),
+            memory_growth: MemoryGrowth::of(&series.memory()).filter(|_| totals.restarts == 0),
             pool_max: whole_of(largest(samples, Quantity::PoolMax)),
             peak_pool_used: whole_of(most(&series.pool_used)),
             peak_pool_pending: whole_of(pending),

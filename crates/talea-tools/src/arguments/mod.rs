@@ -182,6 +182,10 @@ pub(crate) struct LoadArguments {
     pub output: Output,
     #[command(flatten)]
     pub live: Live,
+    /// Watch the resident memory of this process on this machine, the server's: its peak and growth, also for --fail-if
+    /// 'memory > +10%'; several are added up
+    #[arg(long, value_name = "PID", value_delimiter = ',', conflicts_with_all = ["record", "find_limit", "dry_run"])]
+    pub server_pid: Vec<u32>,
     /// Also count in the region of this file on tmpfs, such as /dev/shm/load.talea, which `talea serve` shows while
     /// the load runs; the warm-up is in it too
     #[arg(long, value_name = "FILE")]

@@ -11,7 +11,10 @@ use crate::ending::Ending;
 use crate::results::Results;
 
 pub(super) fn run(arguments: &MergeArguments) -> Result<Ending> {
-    arguments.fail_if.iter().try_for_each(super::ensure_is_of_clients)?;
+    arguments
+        .fail_if
+        .iter()
+        .try_for_each(|condition| super::ensure_is_of_load(condition, false))?;
     let mut records = Vec::new();
     let mut faults = Vec::new();
     for path in &arguments.files {

@@ -13,7 +13,9 @@ use anyhow::{Context, Error, Result, anyhow, bail};
 use talea_load::samples::SamplesFile;
 use talea_load::scenario::Shard;
 use talea_load::stop::Stop;
-use talea_load::{self, Arrivals, Meters, Model, Outcome, Plan, Summary, Target, Until, Window};
+use talea_load::{
+    self, Arrivals, MemoryWatch, Meters, Model, Outcome, Plan, Summary, Target, Until, Window,
+};
 
 use self::rounds::Rounds;
 use crate::arguments::{LoadArguments, LoadCommand};
@@ -23,7 +25,7 @@ use crate::results::Results;
 use talea_load::descriptors;
 use talea_study::compare::{Condition, report_conditions};
 use talea_study::progress::Progress;
-use talea_study::study::{Case, CaseResult, Clients, Measures, Times};
+use talea_study::study::{Case, CaseResult, Clients, Measures, Server, Times};
 use talea_view::screen::{self, note};
 
 /// Runs the load and prints its summary to standard output.
@@ -33,7 +35,9 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         return merge::run(arguments);
     }
     let of_limit = arguments.find_limit.iter().flat_map(|goal| &goal.0);
-    arguments.fail_if.iter().chain(of_limit).try_for_each(ensure_is_of_clients)?;
+    let watches_memory = !arguments.server_pid.is_empty();
+    let mut conditions = arguments.fail_if.iter().chain(of_limit);
+    conditions.try_for_each(|condition| ensure_is_of_load(condition, watches_memory))?;
     let plan = plan(arguments)?;
     let steps: Vec<&str> = plan.scenario.steps.iter().map(|step| step.name.as_str()).collect();
     arguments.fail_if.iter().try_for_each(|condition| condition.ensure_is_about(&[], &steps))?;
@@ -41,6 +45,8 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         goal.0.iter().try_for_each(|condition| condition.ensure_is_about(&[], &steps))?;
     }
     arguments.output.prepare()?;
+    // Fails before the load if it is not there.
+    drop(memory_watch(arguments)?);
     let samples = arguments.samples.as_deref().map(SamplesFile::prepare).transpose()?;
     descriptors::ensure(plan.model.clients())?;
     let reached = tokio::select! {
@@ -92,14 +98,22 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
         if let Some(watcher) = live.watcher() {
             watcher.begin_case(number, &window, &plan);
         }
+        let watch = memory_watch(arguments)?;
         let mut outcome = one(&plan, &window, &stop, arguments.output.quiet).await?;
+        let memory = watch.map(MemoryWatch::end);
         kept.push(std::mem::take(&mut outcome.samples));
         let mut summary = Summary::new(&plan, &outcome);
+        summary.server_memory.clone_from(&memory);
         summary.requests_of_warm_up = if round == 0 { warmed_up } else { 0 };
         rounds.push(summary);
         let case = Case { id: (round + 1).to_string(), model: plan.model.clone() };
         let client = Clients::new(&plan, &outcome, Times::default());
-        let result = CaseResult::new(&case, client, None);
+        let server = memory.map(|memory| Server {
+            peak_memory_bytes: Some(memory.peak_bytes),
+            memory_growth: memory.growth,
+            ..Server::default()
+        });
+        let result = CaseResult::new(&case, client, server);
         if let Some(watcher) = live.watcher() {
             watcher.end_case(number, &result);
         }
@@ -139,10 +153,16 @@ pub(crate) async fn run(arguments: &LoadArguments, mut stop: Stop) -> Result<End
     Ok(Ending::of(rounds.iter().all(|round| round.failed == 0), finding?))
 }
 
-/// Fails if a condition is not about a single load's clients.
-fn ensure_is_of_clients(condition: &Condition) -> Result<()> {
+/// Fails if a condition is not about a single load: its clients, and the server's memory if that is watched.
+fn ensure_is_of_load(condition: &Condition, watches_memory: bool) -> Result<()> {
     if condition.compares() {
         bail!("--fail-if {condition} needs something to compare with; give a limit with a unit");
+    }
+    if watches_memory && condition.is_about_memory() {
+        return Ok(());
+    }
+    if condition.is_about_memory() {
+        bail!("the condition {condition} needs the server's process; add --server-pid PID");
     }
     if condition.is_about_server() {
         bail!(
@@ -151,6 +171,13 @@ fn ensure_is_of_clients(condition: &Condition) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// The watch over the server's memory, if it is asked for.
+fn memory_watch(arguments: &LoadArguments) -> Result<Option<MemoryWatch>> {
+    let pids = &arguments.server_pid;
+    let watch = (!pids.is_empty()).then(|| MemoryWatch::begin(pids)).transpose();
+    watch.with_context(|| format!("--server-pid: the memory of {pids:?} cannot be read"))
 }
 
 async fn dry_run(plan: &Plan, stop: &mut Stop) -> Result<Ending> {

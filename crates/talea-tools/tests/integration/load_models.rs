@@ -344,20 +344,23 @@ fn a_rate_that_changes_evenly_has_as_many_arrivals_as_its_mean_rate() {
 }
 
 #[test]
-fn the_limit_is_found_with_an_interval_that_has_it() {
+fn the_limit_lies_between_a_rate_at_which_most_loads_hold_and_one_at_which_few_do() {
     let hello = Hello::new(None);
     let goal = "rate < 120 and failed < 1%";
     let output = hello.load(&["--find-limit", goal, "--rate", "50", "--for", "250ms"]);
     assert_ends(&output, 0, &["50.0 a second: holds", "rate < 120: found"]);
     let found = summary(&output);
     let [holds, fails] = ["holds", "fails"].map(|name| found[name].as_f64().unwrap());
-    // A busy machine may make fewer requests than are due; at most one more than the rate, in so short a time.
-    assert!(holds >= 100.0 && fails > 115.0 && fails / holds <= 1.05, "{found}");
+    // Below 116 no load has that rate; a busy machine makes fewer requests than are due, so that others hold too.
+    assert!(holds < fails && fails > 115.0, "{found}");
     let probes = found["probes"].as_array().unwrap();
-    let at = |rate| probes.iter().filter(move |probe| probe["rate"] == rate);
-    let missed = |probe: &&Value| !probe["missed"].as_array().unwrap().is_empty();
-    assert_eq!(at(holds).filter(missed).count(), 0, "{found}");
-    assert!(at(holds).count() >= 6 && at(fails).filter(missed).count() >= 6, "{found}");
+    let missed = |rate: f64| {
+        let loads = probes.iter().filter(|probe| probe["rate"] == rate);
+        let missed = loads.clone().filter(|load| !load["missed"].as_array().unwrap().is_empty());
+        (missed.count(), loads.count())
+    };
+    let ((few, at_holds), (most, at_fails)) = (missed(holds), missed(fails));
+    assert!(few * 2 < at_holds && most * 2 > at_fails && at_holds.min(at_fails) >= 6, "{found}");
     let limit = &found["limit"];
     assert_eq!((limit["low"].as_f64(), limit["high"].as_f64()), (Some(holds), Some(fails)));
     assert_eq!(limit["certainty"], 0.95);

@@ -17,6 +17,8 @@ mod jobs;
 mod live_page;
 mod load;
 mod load_grpc;
+#[cfg(target_os = "linux")]
+mod load_memory;
 mod load_models;
 #[cfg(target_os = "linux")]
 mod load_output;

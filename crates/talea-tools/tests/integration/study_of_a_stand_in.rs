@@ -204,7 +204,7 @@ fn a_study_judges_an_endpoint_by_the_metrics_of_the_service() {
     for (command, words) in [
         (vec!["load", &url, "-c", "1", "-n", "1", "--fail-if", one], "talea study"),
         (vec!["load", &url, "--find-limit", one], "talea study"),
-        (vec!["load", &url, "-c", "1", "-n", "1", "--fail-if", "memory > +10%"], "talea study"),
+        (vec!["load", &url, "-c", "1", "-n", "1", "--fail-if", "memory > +10%"], "--server-pid"),
         (vec!["load", &url, "-c", "1", "-n", "1", "--fail-if", "A: cpu > 1ms"], "talea study"),
         (vec!["study", "--url", &url, "--cases", "1x1", "--fail-if", "cpu > 1us"], "--metrics-url"),
         (vec!["study", "--url", &url, "--fail-if", "memory > +1%"], "--metrics-url"),

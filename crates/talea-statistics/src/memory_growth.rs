@@ -1,4 +1,4 @@
-//! How the memory of a service grows during a case.
+//! How the memory of a service grows during a load.
 //!
 //! The line through the samples is that of Theil and Sen: its slope is the median of the slopes of all pairs, so
 //! that single peaks, such as those before a garbage collection, do not move it.
@@ -6,40 +6,38 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use talea_statistics::figures::{bytes, measured};
-use talea_statistics::median;
 
-use super::series::Series;
+use crate::figures::{bytes, measured};
+use crate::median;
 
 /// Fewer samples say nothing.
 const FEWEST: usize = 10;
-/// The line is drawn through the medians of at most this many parts of the case.
+/// The line is drawn through the medians of at most this many parts of the time.
 const PARTS: usize = 100;
 
 /// The growth of a service's memory, by a straight line through its samples.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemoryGrowth {
-    /// From the case's begin to its end, as a share of the memory at the begin; negative if it shrank.
+    /// From the first sample to the last, as a share of the memory at the begin; negative if it shrank.
     pub share: f64,
+    /// Negative if it shrank.
     pub bytes_per_hour: f64,
 }
 
 impl MemoryGrowth {
-    /// The growth in a case; none if there are too few samples of it.
-    pub(super) fn of(series: &Series) -> Option<Self> {
-        let seconds = series.seconds.iter().zip(&series.memory_bytes);
-        let known: Vec<(f64, f64)> =
-            seconds.filter_map(|(at, memory)| Some((*at, (*memory)?))).collect();
-        if known.len() < FEWEST {
+    /// The growth by samples, each its time in seconds and the bytes, in the order of their times. `None` of fewer
+    /// than ten, or of no memory.
+    pub fn of(samples: &[(f64, f64)]) -> Option<Self> {
+        if samples.len() < FEWEST {
             return None;
         }
-        let parts: Vec<(f64, f64)> = known
-            .chunks(known.len().div_ceil(PARTS))
+        let parts: Vec<(f64, f64)> = samples
+            .chunks(samples.len().div_ceil(PARTS))
             .map(|part| (median(part.iter().map(|it| it.0)), median(part.iter().map(|it| it.1))))
             .collect();
         let slope = median(slopes(&parts));
         let at_0 = median(parts.iter().map(|(at, memory)| memory - slope * at));
-        let (begin, end) = (known.first()?.0, known.last()?.0);
+        let (begin, end) = (samples.first()?.0, samples.last()?.0);
         let share = slope * (end - begin) / (at_0 + slope * begin);
         let growth = Self { share, bytes_per_hour: slope * 3600.0 };
         Some(growth).filter(|it| it.share.is_finite())
@@ -50,12 +48,12 @@ impl fmt::Display for MemoryGrowth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.bytes_per_hour < 0.0 { "−" } else { "+" };
         let per_hour = bytes(self.bytes_per_hour.abs().round() as u64);
-        write!(f, "{}, {sign}{per_hour} an hour", share(self.share))
+        write!(f, "{}, {sign}{per_hour} an hour", share_of_growth(self.share))
     }
 }
 
-/// A share of growth, as it is shown.
-pub(crate) fn share(share: f64) -> String {
+/// A growth by a share, as it is shown: `+12.0 %`.
+pub fn share_of_growth(share: f64) -> String {
     match (share == 0.0, share < 0.0) {
         (true, _) => "+0 %".to_owned(),
         (_, true) => format!("−{} %", measured(-share * 100.0)),
@@ -78,10 +76,9 @@ mod tests {
 
     const MIB: f64 = 1024.0 * 1024.0;
 
-    fn growth(samples: usize, memory: impl Fn(f64) -> Option<f64>) -> Option<MemoryGrowth> {
-        let seconds: Vec<f64> = (0..samples).map(|n| n as f64 * 0.1).collect();
-        let memory_bytes = seconds.iter().map(|at| memory(*at)).collect();
-        MemoryGrowth::of(&Series { seconds, memory_bytes, ..Series::default() })
+    fn growth(samples: usize, memory: impl Fn(f64) -> f64) -> Option<MemoryGrowth> {
+        let times = (0..samples).map(|n| n as f64 * 0.1);
+        MemoryGrowth::of(&times.map(|at| (at, memory(at))).collect::<Vec<_>>())
     }
 
     #[test]
@@ -95,21 +92,30 @@ mod tests {
             }),
             ("less", -0.3, |at| 100.0 * MIB - at * MIB / 2.0),
         ] {
-            let found = growth(601, |at| Some(memory(at))).unwrap();
+            let found = growth(601, memory).unwrap();
             assert!((found.share - expected).abs() < 0.01, "{name}: {found:?}");
             let per_hour = expected * 100.0 * MIB * 60.0;
             assert!((found.bytes_per_hour - per_hour).abs() < 0.05 * 100.0 * MIB * 60.0, "{name}");
         }
-        let found = growth(601, |at| Some((100.0 + 30.0 * (at / 7.0).fract()) * MIB)).unwrap();
+        let found = growth(601, |at| (100.0 + 30.0 * (at / 7.0).fract()) * MIB).unwrap();
         assert!(found.share.abs() < 0.05, "a collector: {found:?}");
     }
 
     #[test]
     fn too_little_is_no_growth() {
-        assert_eq!(growth(FEWEST - 1, |_| Some(MIB)), None);
-        assert_eq!(growth(600, |at| (at < 0.5).then_some(MIB)), None);
-        assert_eq!(growth(600, |_| None), None);
-        assert_eq!(growth(600, |_| Some(0.0)), None, "of nothing there is no share");
-        assert_eq!(growth(FEWEST, |_| Some(MIB)).map(|it| it.share), Some(0.0));
+        assert_eq!(growth(FEWEST - 1, |_| MIB), None);
+        assert_eq!(growth(600, |_| 0.0), None, "of nothing there is no share");
+        assert_eq!(growth(FEWEST, |_| MIB).map(|it| it.share), Some(0.0));
+    }
+
+    #[test]
+    fn a_growth_is_shown_with_its_sign() {
+        for (share, bytes_per_hour, shown) in [
+            (0.12, 3.0 * MIB, "+12.0 %, +3.0 MiB an hour"),
+            (-0.5, -2048.0, "−50.0 %, −2.0 KiB an hour"),
+            (0.0, 0.0, "+0 %, +0 bytes an hour"),
+        ] {
+            assert_eq!(MemoryGrowth { share, bytes_per_hour }.to_string(), shown);
+        }
     }
 }
