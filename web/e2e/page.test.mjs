@@ -734,6 +734,29 @@ describe('the development server', () => {
     await close(page);
   });
 
+  test('an endpoint shows what its requests cost, if the service records it', async () => {
+    const family = (name) => ({ name, kind: 'histogram', help: '', labels: ['method', 'route'], series: [] });
+    const costs = ['http_request_cpu_seconds', 'http_request_waiting_seconds'].map(family);
+    for (const families of [costs, []]) {
+      const server = await serve({ families });
+      const page = await open(server.url);
+      await page.locator('a.row-link').first().click();
+      if (families.length) {
+        const text = /^[\d.]+ cores\. A request takes [\d.]+ .?s of CPU time and waits [\d.]+ .?s\.$/;
+        await until('costs', (found) => text.test(found), () => page.getByLabel('Costs').innerText());
+        const asked = server.requests.filter((url) => url.includes('http_request_cpu_seconds'));
+        assert.match(asked[0], /^\/live\/range\?family=http_request_cpu_seconds&endpoint=\w+/);
+      } else {
+        await until('the families are there', (found) => found, async () =>
+          server.requests.includes('/live/families'),
+        );
+        assert.equal(await page.getByLabel('Costs').count(), 0);
+        assert.ok(!server.requests.some((url) => url.includes('cpu_seconds')));
+      }
+      await close(page);
+    }
+  });
+
   test('a link to a service that is gone says so, and leads to the others', async () => {
     const server = await serve({ endpoints: 12, services: ['shop', 'billing'] });
     const page = await open(`${server.url}#endpoints?service=yesterday`);

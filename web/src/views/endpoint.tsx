@@ -8,6 +8,7 @@ import type { Bin } from '../model/timeline.ts';
 import type { Page } from '../page.ts';
 import { printable } from '../printable.ts';
 import type { Endpoint as Step } from '../protocol.ts';
+import { Costs } from './costs.tsx';
 import { Exemplars } from './exemplars.tsx';
 import { Marks, Showing, Tiles, linesOf, surroundings } from './parts.tsx';
 
@@ -80,6 +81,7 @@ export function Endpoint({ page, name }: { page: Page; name: string }) {
           isLive={!page.isPaused}
         />
         <Marks page={page} around={around} />
+        <Costs page={page} family={family} endpoint={name} />
         {service.hello?.history && <Exemplars page={page} family={family} endpoint={name} />}
         <div class="halves">
           <Counts

@@ -15,14 +15,14 @@ import { binsOf, widthOf } from '../service.ts';
 /** How often the latest seconds are asked for, milliseconds. */
 const EVERY = 2000;
 
-/** Loads what was observed, and goes on while the page is live. */
-function useObserved(page: Page, name: string): Timeline | null {
+/** Loads what was observed, of one endpoint if that is named, and goes on while the page is live. */
+export function useObserved(page: Page, name: string, endpoint?: string): Timeline | null {
   const [state, setState] = useState<{ timeline: Timeline | null; version: number }>({ timeline: null, version: 0 });
   const { address, service } = page;
   const { span, range, labels } = address;
   const run = service.hello?.run;
   const isLive = span === null && service.connection === 'live';
-  const selected = new URLSearchParams({ family: name, ...service.region() });
+  const selected = new URLSearchParams({ family: name, ...(endpoint && { endpoint }), ...service.region() });
   for (const [label, value] of labels) selected.append(`label.${label}`, value);
   useEffect(() => {
     if (!run) return undefined;
