@@ -1,6 +1,11 @@
 /** Content types of pages. */
-export type PrometheusContentType = 'text/plain; version=0.0.4; charset=utf-8';
-export type OpenMetricsContentType = 'application/openmetrics-text; version=1.0.0; charset=utf-8';
+export type Charset = 'utf-8';
+export type PrometheusMIME = 'text/plain';
+export type PrometheusMetricsVersion = '0.0.4';
+export type OpenMetricsMIME = 'application/openmetrics-text';
+export type OpenMetricsVersion = '1.0.0';
+export type PrometheusContentType = `${PrometheusMIME}; version=${PrometheusMetricsVersion}; charset=${Charset}`;
+export type OpenMetricsContentType = `${OpenMetricsMIME}; version=${OpenMetricsVersion}; charset=${Charset}`;
 export type RegistryContentType = PrometheusContentType | OpenMetricsContentType;
 
 /** How the values of a gauge in several processes become one. Of `first`, `average` and `omit` the latest is shown. */
@@ -19,6 +24,7 @@ export interface MetricObject {
   help: string;
   type: MetricType;
   aggregator: Aggregator;
+  collect: CollectFunction<any>;
 }
 export interface MetricObjectWithValues<T extends MetricValue<string>> extends MetricObject {
   values: T[];
@@ -218,7 +224,8 @@ export namespace Summary {
 
 /** Sends the page of a registry to a Pushgateway. */
 export class Pushgateway<T extends RegistryContentType = RegistryContentType> {
-  constructor(url: string, options?: any, registry?: Registry<T>);
+  constructor(url: string, registry?: Registry<T>);
+  constructor(url: string, options: any, registry?: Registry<T>);
   pushAdd(params?: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
   push(params?: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;
   delete(params?: Pushgateway.Parameters): Promise<{ resp?: unknown; body?: unknown }>;

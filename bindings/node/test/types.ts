@@ -1,6 +1,7 @@
 // Compiled by `tsc --strict`, not run: the types of usual code.
 
-import talea, { ClusterRegistry, Counter, Gauge, Histogram, Registry, Summary, collectDefaultMetrics, register } from 'talea';
+import * as client from '@prometheus-io/client';
+import talea, { ClusterRegistry, Counter, Gauge, Histogram, Pushgateway, Registry, Summary, collectDefaultMetrics, register } from 'talea';
 import { expressMeter, meterServer, serveMetrics } from 'talea/http';
 import { createServer } from 'node:http';
 
@@ -25,3 +26,12 @@ expressMeter({ convention: 'opentelemetry' });
 expressMeter({ convention: 'express-prom-bundle', includePath: true });
 // @ts-expect-error: there is no such convention.
 expressMeter({ convention: 'other' });
+new Pushgateway('http://127.0.0.1:9091', new Registry());
+new Pushgateway('http://127.0.0.1:9091', { timeout: 10, requireJobName: false }, register);
+new Pushgateway('http://127.0.0.1:9091', null, register);
+const text: Promise<string> = new Registry().getMetricsAsString(counter);
+text.then(console.log);
+// It exports all that the client exports.
+type Missing = Exclude<keyof typeof client, keyof typeof talea | 'default'>;
+const isMissing: [Missing] extends [never] ? false : true = false;
+console.log(isMissing);
