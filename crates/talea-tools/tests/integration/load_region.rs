@@ -96,6 +96,26 @@ fn loads_that_publish_in_one_region_add_up_there_and_count_apart() {
 }
 
 #[test]
+fn a_load_that_is_killed_leaves_its_counts_and_nothing_in_flight() {
+    let folder = RegionFolder::new();
+    let agent = folder.agent();
+    let (server, allowed) = gated();
+    allowed.store(5, SeqCst);
+    let mut load = start(&server, &folder.at("load.talea"), &["-c", "1", "-n", "50"]);
+    agent.until("/metrics", |page| {
+        let page = page.text();
+        let done = value(&page, &["load_requests_total{", "status=\"200\""]);
+        (done, value(&page, &["load_requests_in_flight{"])) == (5.0, 1.0)
+    });
+    load.kill().unwrap();
+    load.wait().unwrap();
+    let page =
+        agent.until("/metrics", |page| value(&page.text(), &["load_requests_in_flight{"]) == 0.0);
+    assert_eq!(value(&page.text(), &["load_requests_total{", "status=\"200\""]), 5.0);
+    allowed.store(u64::MAX, SeqCst);
+}
+
+#[test]
 fn a_request_without_a_response_and_a_lateness_are_published() {
     let folder = RegionFolder::new();
     let server = StandIn::start(|_| Reply::Close);

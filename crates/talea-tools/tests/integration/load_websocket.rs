@@ -4,6 +4,8 @@
 
 use std::net::SocketAddr;
 use std::process::Output;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -16,11 +18,13 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 
-use crate::support::{assert_ends, printed_json, stdout, talea};
+use crate::support::{assert_ends, interrupt, printed_json, start, stdout, talea, until};
 
 /// A server of WebSockets, which behaves as the path of a request says.
 struct Server {
     address: SocketAddr,
+    /// How many messages it received.
+    received: Arc<AtomicU64>,
     _runtime: Runtime,
 }
 
@@ -29,12 +33,14 @@ impl Server {
         let runtime = Runtime::new().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap();
+        let received = Arc::new(AtomicU64::new(0));
+        let counted = received.clone();
         runtime.spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(serve(stream));
+                tokio::spawn(serve(stream, counted.clone()));
             }
         });
-        Self { address, _runtime: runtime }
+        Self { address, received, _runtime: runtime }
     }
 
     fn load(&self, step: &str, more: &[&str]) -> Output {
@@ -48,7 +54,7 @@ impl Server {
     }
 }
 
-async fn serve(mut stream: TcpStream) {
+async fn serve(mut stream: TcpStream, received: Arc<AtomicU64>) {
     let mut begun = [0; 64];
     let len = stream.peek(&mut begun).await.unwrap();
     let line = String::from_utf8_lossy(&begun[..len]).into_owned();
@@ -70,7 +76,7 @@ async fn serve(mut stream: TcpStream) {
         opened_for_ann(request, response)
     });
     let Ok(socket) = socket.await else { return };
-    let _ = talk(socket, path.strip_prefix("/base").unwrap()).await;
+    let _ = talk(socket, path.strip_prefix("/base").unwrap(), &received).await;
 }
 
 fn opened_for_ann(request: &Request, response: Response) -> Result<Response, ErrorResponse> {
@@ -83,6 +89,7 @@ fn opened_for_ann(request: &Request, response: Response) -> Result<Response, Err
 async fn talk(
     mut socket: WebSocketStream<TcpStream>,
     path: &str,
+    received: &AtomicU64,
 ) -> Result<(), tokio_tungstenite::tungstenite::Error> {
     if path == "/news" {
         socket.send(Message::text("one")).await?;
@@ -100,6 +107,7 @@ async fn talk(
     while let Some(message) = socket.next().await {
         let Message::Text(text) = message? else { continue };
         number += 1;
+        received.fetch_add(1, SeqCst);
         match path {
             "/close" if number == 2 => return socket.close(None).await,
             "/vanish" if number == 2 => return Ok(()),
@@ -193,6 +201,26 @@ fn a_conversation_without_an_end_counts_for_as_long_as_it_was_waited_for() {
     assert_ends(&output, 1, &[]);
     assert_eq!(printed_json(&output)["requests_censored"], 4);
     assert!(began.elapsed() >= Duration::from_millis(500), "two after the other");
+}
+
+#[test]
+fn a_signal_cuts_off_the_conversations_that_wait_and_counts_them() {
+    let server = Server::start();
+    let folder = tempfile::tempdir().unwrap();
+    let scenario = folder.path().join("scenario.toml");
+    let step =
+        "[[step]]\npath = '/silent'\nheaders = { x-name = 'ann' }\nwebsocket = { send = ['a'] }";
+    std::fs::write(&scenario, step).unwrap();
+    let url = format!("http://{}/base", server.address);
+    let load = ["load", &url, "--scenario", scenario.to_str().unwrap(), "-c", "3", "-z", "600s"];
+    let child = start([&load[..], &["--json", "--timeout", "600s"]].concat());
+    until("all wait", || server.received.load(SeqCst) == 3);
+    interrupt(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_ends(&output, 130, &[]);
+    let summary = printed_json(&output);
+    let counts = ["requests_sent", "unanswered", "requests_censored", "failed"];
+    assert_eq!(counts.map(|name| summary[name].as_u64().unwrap()), [3, 3, 3, 0]);
 }
 
 #[test]
