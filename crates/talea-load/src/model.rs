@@ -253,11 +253,13 @@ pub enum Rate {
 }
 
 impl Rate {
-    /// The stages of a load that lasts `time`. Fails for stages with times of their own if there is one.
-    pub fn stages(&self, time: Option<Duration>) -> Result<Vec<Stage>, String> {
+    /// The stages of a load that lasts `time`, or `default` if neither it nor the stages say how long. Fails for stages with
+    /// times of their own if there is a `time`.
+    pub fn stages(&self, time: Option<Duration>, default: Duration) -> Result<Vec<Stage>, String> {
         match (self, time) {
-            (Self::Constant(rate), Some(time)) => Ok(vec![Stage { rate: *rate, to: *rate, time }]),
-            (Self::Constant(_), None) => Err("--rate needs a time: add --for TIME".to_owned()),
+            (Self::Constant(rate), time) => {
+                Ok(vec![Stage { rate: *rate, to: *rate, time: time.unwrap_or(default) }])
+            }
             (Self::Stages(stages), None) => Ok(stages.clone()),
             (Self::Stages(_), Some(_)) => {
                 Err("found --for, but the stages of --rate have times; leave one out".to_owned())

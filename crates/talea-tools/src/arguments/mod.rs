@@ -135,7 +135,7 @@ pub(crate) struct LoadArguments {
     pub url: Option<Target>,
     #[command(flatten)]
     pub requests: Requests,
-    /// Number of clients that run at the same time; with --rate the maximum, 1000 by default
+    /// Number of clients that run at the same time [default: 50, at most --requests]; with --rate the maximum [default: 1000]
     #[arg(long, short = 'c', value_name = "N", value_parser = at_least_one)]
     pub clients: Option<u64>,
     /// Number of times that each client makes the request or runs the scenario
@@ -144,7 +144,7 @@ pub(crate) struct LoadArguments {
     /// Number of times that all clients together make the request or run the scenario
     #[arg(long = "requests", short = 'n', value_name = "N", value_parser = at_least_one, conflicts_with_all = ["iterations", "during", "rate", "poisson"])]
     pub total: Option<u64>,
-    /// How long to make load
+    /// How long to make load [default: 10s, without --requests, --iterations and stages of --rate]
     #[arg(long = "for", short = 'z', value_name = "TIME", value_parser = duration)]
     pub during: Option<Duration>,
     /// Scenarios that begin each second, such as 200; or stages, such as 100:10s,100-400:30s,400:10s, of which the

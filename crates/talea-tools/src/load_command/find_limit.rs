@@ -3,7 +3,6 @@
 //! `limit_search` says which rate is next. If the generator, and not the server, is the limit, the search ends and says so.
 
 use std::fmt;
-use std::time::Duration;
 
 use anyhow::Result;
 use serde::Serialize;
@@ -15,13 +14,12 @@ use talea_study::compare::Goal;
 use talea_study::study::{Case, CaseResult, Clients, Times};
 use talea_view::screen::{self, note};
 
-use super::MAX_CONCURRENT;
 use super::limit_search::{Limit, LimitSearch};
+use super::{MAX_CONCURRENT, TIME};
 use crate::arguments::LoadArguments;
 use crate::ending::Ending;
 
 const FIRST_RATE: f64 = 10.0;
-const TIME: Duration = Duration::from_secs(10);
 
 /// A load at a rate.
 #[derive(Clone, Debug, Serialize)]

@@ -8,6 +8,7 @@ mod shard;
 
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow, bail};
 use talea_load::samples::SamplesFile;
@@ -249,20 +250,23 @@ fn model(arguments: &LoadArguments) -> Result<Model> {
         return find_limit::model(arguments, None);
     }
     if let Some(rate) = &arguments.rate {
-        let stages = rate.stages(time).map_err(|error| anyhow!(error))?;
+        let stages = rate.stages(time, TIME).map_err(|error| anyhow!(error))?;
         let arrivals = Arrivals { stages, poisson: arguments.poisson, shard: Shard::ALL };
         return Ok(Model::Open { arrivals, at_most: arguments.clients.unwrap_or(MAX_CONCURRENT) });
     }
-    let clients =
-        arguments.clients.context("no number of clients: add --clients N, or --rate R")?;
-    let until = match (arguments.iterations, arguments.total, time) {
-        (Some(iterations), None, None) => Until::Iterations(iterations),
-        (None, Some(total), None) => Until::Total(total),
-        (None, None, Some(time)) => Until::Time(time),
-        _ => bail!("no length of the load: add --requests N, --iterations M, or --for TIME"),
+    let until = match (arguments.iterations, arguments.total) {
+        (Some(iterations), _) => Until::Iterations(iterations),
+        (None, Some(total)) => Until::Total(total),
+        (None, None) => Until::Time(time.unwrap_or(TIME)),
     };
+    let clients = arguments.clients.unwrap_or(CLIENTS.min(arguments.total.unwrap_or(CLIENTS)));
     Ok(Model::Closed { clients, until })
 }
+
+/// The clients of a closed model, where nothing else is said: as many as oha and hey have.
+const CLIENTS: u64 = 50;
+/// The length of a load, where nothing else is said.
+const TIME: Duration = Duration::from_secs(10);
 
 /// How many may be under way at once in an open model.
 const MAX_CONCURRENT: u64 = 1000;
@@ -281,4 +285,32 @@ fn unreachable(url: &Target, error: &std::io::Error) -> anyhow::Error {
         _ => "Check the URL's host and port.",
     };
     anyhow!("{url} cannot be reached: {error}.\n{what_to_do}")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::arguments::{Arguments, Command};
+
+    #[test]
+    fn a_url_alone_is_a_load_of_fifty_clients_for_ten_seconds() {
+        for (options, expected) in [
+            ("", "50 clients for 10.0 s"),
+            ("-n 3", "3 clients, 3 iterations together"),
+            ("-n 300", "50 clients, 300 iterations together"),
+            ("-m 2", "50 clients × 2 iterations"),
+            ("-c 1 -z 2s", "1 client for 2.00 s"),
+            ("--rate 5", "arrivals: 5.00 a second for 10.0 s"),
+            ("--rate 5:1s", "arrivals: 5.00 a second for 1.00 s"),
+        ] {
+            let words =
+                ["talea", "load", "http://a/"].into_iter().chain(options.split_whitespace());
+            let Command::Load(arguments) = Arguments::try_parse_from(words).unwrap().command else {
+                panic!("a load")
+            };
+            assert_eq!(model(&arguments).unwrap().to_string(), expected, "{options}");
+        }
+    }
 }

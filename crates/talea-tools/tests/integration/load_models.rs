@@ -294,11 +294,8 @@ fn a_scenario_that_cannot_be_run_is_reported_with_its_line() {
 fn an_argument_that_is_missing_or_wrong_is_named() {
     const AGES: &str = "500000000000y";
     for (arguments, message) in [
-        (&[][..], "--clients N, or --rate R"),
-        (&["-c", "1"], "--requests N, --iterations M, or --for TIME"),
-        (&["-c", "0", "-m", "1"], "found 0, expected at least 1"),
+        (&["-c", "0", "-m", "1"][..], "found 0, expected at least 1"),
         (&["-c", "1", "-m", "1", "-n", "1"], "cannot be used with"),
-        (&["--rate", "5"], "add --for TIME"),
         (&["--rate", "5:1s", "--for", "1s"], "leave one out"),
         (&["--rate", "0", "--for", "1s"], "expected 0.001 to 1000000"),
         (&["--rate", "5:x"], "expected RATE:TIME"),
