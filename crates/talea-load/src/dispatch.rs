@@ -1,7 +1,8 @@
 //! The clients of an open load: as many as needed, started as requests arrive.
 //!
 //! A thread of its own keeps the time, since the runtime's timers step by a millisecond. It sleeps until just before an
-//! arrival is due, with the least slack that the system allows, and looks at the clock for the rest.
+//! arrival is due, with the least slack that the system allows, and looks at the clock for the rest. How long before
+//! depends on how late sleeps end: some microseconds on a machine of one's own, a hundred and more on a virtual one.
 
 use std::sync::atomic::{AtomicU64, Ordering::Acquire};
 use std::sync::{Arc, Weak};
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant};
 use async_channel::Receiver;
 
 use crate::client::{Client, ClientTask};
+use crate::health::thread_cpu_time;
 use crate::meters::Meters;
 use crate::model::Arrivals;
 use crate::stop::Stop;
@@ -33,10 +35,21 @@ pub(super) struct OpenLoad {
     pub(super) waiting: Receiver<Instant>,
     /// Arrivals that found all busy, when no more could be started.
     pub(super) starved: u64,
+    /// Processor time of the thread that keeps the time.
+    pub(super) timing: Duration,
 }
 
-/// How long before an arrival the thread wakes up: a sleep ends late, by so much where a core is free.
-const AHEAD: Duration = Duration::from_micros(60);
+/// How long before an arrival the thread wakes up, at least and at most: a server on the same machine needs the core
+/// too, so that more than the least is no more than a quarter of the time between two arrivals.
+const LEAST_AHEAD: Duration = Duration::from_micros(60);
+const MOST_AHEAD: Duration = Duration::from_micros(400);
+const MOST_OF_GAP: u32 = 4;
+
+/// How long before an arrival the thread is to wake up, after a sleep that ended so late: as long as the latest of
+/// some hundred sleeps, so that one of a hundred is late.
+fn ahead_after(ahead: Duration, late: Duration) -> Duration {
+    late.max(ahead - ahead / 128).clamp(LEAST_AHEAD, MOST_AHEAD)
+}
 
 const STOP_CHECK_EVERY: Duration = Duration::from_millis(50);
 
@@ -48,10 +61,16 @@ impl Dispatch {
         let served = Arc::new(AtomicU64::new(0));
         let (sender, receiver) = async_channel::unbounded();
         let waiting = receiver.clone();
-        let mut load = OpenLoad { clients: Vec::new(), waiting, starved: 0 };
+        let timing = Duration::ZERO;
+        let mut load = OpenLoad { clients: Vec::new(), waiting, starved: 0, timing };
+        let (cpu, mut ahead) = (thread_cpu_time(), LEAST_AHEAD);
+        let mut before = Duration::ZERO;
         for (sent, offset) in (0..).zip(self.arrivals.offsets(self.seed)) {
             let intended = self.threads.started() + offset;
-            if !self.wait_until(intended) {
+            let gap = offset.saturating_sub(before);
+            let most = (gap / MOST_OF_GAP).clamp(LEAST_AHEAD, MOST_AHEAD);
+            before = offset;
+            if !self.wait_until(intended, most, &mut ahead) {
                 break;
             }
             let clients = load.clients.len() as u64;
@@ -70,21 +89,27 @@ impl Dispatch {
             // It is never full, and open as long as there is a receiver, which is here.
             let _ = sender.try_send(intended);
         }
+        load.timing = thread_cpu_time().saturating_sub(cpu);
         load
     }
 
     /// False if a stop is requested before.
-    fn wait_until(&self, instant: Instant) -> bool {
+    fn wait_until(&self, instant: Instant, most_ahead: Duration, ahead: &mut Duration) -> bool {
         loop {
             if self.stop.is_requested() || self.waiting.strong_count() == 0 {
                 return false;
             }
-            let left = instant.saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            let left = instant.saturating_duration_since(now);
             if left.is_zero() {
                 return true;
             }
-            match left.checked_sub(AHEAD) {
-                Some(sleep) if !sleep.is_zero() => std::thread::sleep(sleep.min(STOP_CHECK_EVERY)),
+            match left.checked_sub(most_ahead.min(*ahead)) {
+                Some(sleep) if !sleep.is_zero() => {
+                    let sleep = sleep.min(STOP_CHECK_EVERY);
+                    std::thread::sleep(sleep);
+                    *ahead = ahead_after(*ahead, now.elapsed().saturating_sub(sleep));
+                }
                 // Clients that share the core go first.
                 _ => std::thread::yield_now(),
             }
@@ -120,5 +145,28 @@ impl Drop for ExactSleeps {
 impl ExactSleeps {
     fn begin() -> Self {
         Self {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_thread_wakes_up_as_early_as_sleeps_end_late_within_bounds() {
+        let micros = Duration::from_micros;
+        let mut ahead = ahead_after(LEAST_AHEAD, micros(5));
+        assert_eq!(ahead, LEAST_AHEAD);
+        ahead = ahead_after(ahead, micros(150));
+        assert_eq!(ahead, micros(150), "at once");
+        for _ in 0..30 {
+            ahead = ahead_after(ahead, micros(80));
+        }
+        assert!(ahead > micros(110), "{ahead:?}: the next of a hundred may be as late");
+        for _ in 0..300 {
+            ahead = ahead_after(ahead, micros(5));
+        }
+        assert_eq!(ahead, LEAST_AHEAD);
+        assert_eq!(ahead_after(ahead, Duration::from_secs(1)), MOST_AHEAD);
     }
 }

@@ -1,7 +1,7 @@
 //! Runs a plan: starts its clients, waits for them, puts their results together.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::client::{Client, ClientTask};
 use crate::dispatch::{Dispatch, OpenLoad};
@@ -25,7 +25,8 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
     let threads = Arc::new(Threads::start(plan)?);
     let started = threads.started();
     let (begun, cpu) = (Instant::now(), cpu_time());
-    let OpenLoad { clients, waiting, starved } = begin(plan, &threads, &window.meters, &stop).await;
+    let OpenLoad { clients, waiting, starved, timing } =
+        begin(plan, &threads, &window.meters, &stop).await;
 
     let mut tally = Tally::default();
     let (mut ended, mut last_begun) = (started, started);
@@ -73,6 +74,7 @@ pub async fn run(plan: &Plan, window: &Window, stop: Stop) -> Result<Outcome, St
             starved,
             threads: threads.count(),
             cpu: spent,
+            timing,
             elapsed: running,
         },
         elapsed,
@@ -104,6 +106,7 @@ async fn begin(plan: &Plan, threads: &Arc<Threads>, meters: &Meters, stop: &Stop
                     .collect(),
                 waiting,
                 starved: 0,
+                timing: Duration::ZERO,
             }
         }
         Model::Open { arrivals, at_most } => {
