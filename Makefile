@@ -69,7 +69,7 @@ MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p tal
 # Two tracks, so that one computes while tests of the other wait. Cargo lets one build at a time into a folder, so
 # the package for Node.js waits for the build of `test-rust`, whose programs the targets after it take. PHP comes
 # after Rust: both build the library of the C ABI in one place, and a test that links it must not find it half written.
-test: setup-test lint ## Run everything that CI runs
+test: setup-test lint ## Run all checks and tests, but test-packages and test-long
 	scripts/beside 'test-models test-node test-web test-python' 'test-rust test-php'
 
 lint: setup-lint ## Check format, circles of imports, closures, clippy, rustdoc, the book, and dependencies (CRATE=name: one crate)
