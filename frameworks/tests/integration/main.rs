@@ -6,6 +6,7 @@ mod framework;
 mod wait;
 
 mod documents;
+mod lambda;
 mod poem;
 mod pools;
 mod rocket;
