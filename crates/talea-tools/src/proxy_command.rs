@@ -49,9 +49,9 @@ const HOP_BY_HOP: [HeaderName; 8] = [
     UPGRADE,
 ];
 
-/// Shorter than services keep an idle connection: Node.js, for example, closes it after 5 s. A request over one that is
-/// being closed would fail.
-const IDLE: Duration = Duration::from_secs(4);
+/// Shorter than services keep an idle connection: gunicorn closes it after 2 s, Node.js after 5 s. A request over one
+/// that is being closed would fail.
+const IDLE: Duration = Duration::from_secs(1);
 /// How long a client may take until the head of its next request has arrived.
 const HEAD_TIME: Duration = Duration::from_secs(60);
 /// How long responses may take to their end once it is to stop.

@@ -1,7 +1,7 @@
 //! `talea proxy` between raw clients and raw services.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -355,6 +355,47 @@ fn bodies_pass_piece_by_piece_in_both_directions() {
         assert_eq!(read_until(&mut stream, piece).unwrap(), piece);
     }
     proxy.until(&outcome("complete", "POST", "/items"), 1.0);
+}
+
+#[test]
+fn a_client_that_waits_for_100_continue_gets_it() {
+    let address = upstream(|mut stream| {
+        read_head(&mut stream);
+        let mut body = [0; 3];
+        stream.read_exact(&mut body).unwrap();
+        stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n").unwrap();
+        stream.write_all(b"content-length: 2\r\n\r\nok").unwrap();
+    });
+    let proxy = Proxy::start(address, &[]);
+    let mut stream = proxy.connect();
+    let head =
+        "POST /items HTTP/1.1\r\nhost: x\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    assert_eq!(read_head(&mut stream).unwrap(), "HTTP/1.1 100 Continue\r\n\r\n");
+    stream.write_all(b"one").unwrap();
+    assert!(read_head(&mut stream).unwrap().starts_with("HTTP/1.1 200 OK\r\n"));
+    read_until(&mut stream, "ok").unwrap();
+}
+
+#[test]
+fn a_response_before_the_end_of_a_large_body_passes() {
+    let address = upstream(|mut stream| {
+        read_head(&mut stream);
+        let refusal =
+            "HTTP/1.1 413 Content Too Large\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+        stream.write_all(refusal.as_bytes()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        // The rest of the body, so that the response is not reset.
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    let proxy = Proxy::start(address, &[]);
+    let mut stream = proxy.connect();
+    let head = "POST /items HTTP/1.1\r\nhost: x\r\ncontent-length: 100000000\r\n\r\n";
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(&[b'x'; 100_000]).unwrap();
+    assert!(read_head(&mut stream).unwrap().starts_with("HTTP/1.1 413 "));
+    drop(stream);
+    proxy.until(r#"http_requests_total{method="POST",route="/items",status="4xx"}"#, 1.0);
 }
 
 #[test]
