@@ -4,11 +4,9 @@ use std::thread;
 
 use talea::{Registry, Snapshot};
 use talea_collectors::spans;
-use tracing::level_filters::LevelFilter;
 use tracing::subscriber::with_default;
-use tracing::{Instrument, Span, debug_span, error, error_span, info_span, trace_span};
-use tracing_subscriber::Layer;
-use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing::{Instrument, Span, error, info_span, trace_span};
+use tracing_subscriber::layer::SubscriberExt;
 
 const NAMES: [&str; 2] = ["list_orders", "add_order"];
 
@@ -79,38 +77,6 @@ async fn a_query_that_is_dropped_is_observed_too() {
     async {}.instrument(info_span!("list_orders")).await;
     drop(std::future::pending::<()>().instrument(info_span!("list_orders")));
     assert_eq!(counts(&registry), [Some(2), Some(0)]);
-}
-
-/// Notes how many spans it gets.
-struct Other(talea::Counter);
-
-impl<S: tracing::Subscriber> Layer<S> for Other {
-    fn on_new_span(
-        &self,
-        _: &tracing::span::Attributes<'_>,
-        _: &tracing::span::Id,
-        _: Context<'_, S>,
-    ) {
-        self.0.inc();
-    }
-}
-
-#[test]
-fn other_layers_get_what_they_get_without_it_and_it_gets_what_they_refuse() {
-    let spans = || [info_span!("list_orders"), debug_span!("other"), error_span!("third")];
-    let enabled = |spans: [Span; 3]| spans.map(|span| !span.is_disabled());
-    let registry = Registry::for_test().unwrap();
-    let other: talea::Counter = registry.register(talea::Opts::new("other", "Spans.")).unwrap();
-    let other = || Other(other.clone()).with_filter(LevelFilter::ERROR);
-    let seen = || registry.snapshot().expect_value("other_total", &[]);
-    let alone = tracing_subscriber::registry().with(other());
-    assert_eq!(with_default(alone, || enabled(spans())), [false, false, true]);
-    assert_eq!(seen(), 1.0);
-    let layer = spans::layer(&registry, &NAMES).unwrap();
-    let beside = tracing_subscriber::registry().with(other()).with(layer);
-    assert_eq!(with_default(beside, || enabled(spans())), [true, false, true]);
-    assert_eq!(seen(), 2.0);
-    assert_eq!(counts(&registry), [Some(1), Some(0)]);
 }
 
 #[test]
