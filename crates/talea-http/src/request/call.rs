@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use http::{HeaderMap, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Request, Response, StatusCode};
 use http_body::Body;
 use talea::Counter;
 
@@ -149,9 +149,17 @@ impl Drop for Call {
     }
 }
 
+static GRPC_STATUS: HeaderName = HeaderName::from_static("grpc-status");
+static GRPC_TIMEOUT: HeaderName = HeaderName::from_static("grpc-timeout");
+
+/// The first value of a header. Few headers are compared faster than a name is hashed.
+fn value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a HeaderValue> {
+    headers.iter().find_map(|(found, value)| (found == name).then_some(value))
+}
+
 /// The status that headers or trailers name.
 fn named_code(headers: &HeaderMap) -> Option<u16> {
-    let code = headers.get("grpc-status")?;
+    let code = value(headers, &GRPC_STATUS)?;
     let number = code.to_str().ok().and_then(|code| code.parse().ok());
     // A number that is none of the protocol's is treated as unknown.
     Some(number.filter(|code| *code <= RpcCodes::UNAUTHENTICATED).unwrap_or(RpcCodes::UNKNOWN))
@@ -173,7 +181,8 @@ fn implied_code(status: StatusCode) -> u16 {
 /// The time after which a call that is dropped is past its deadline: nine tenths of the time that its
 /// header allows, since client and server start their clocks at different times.
 fn limit(headers: &HeaderMap) -> Duration {
-    let allowed = headers.get("grpc-timeout").and_then(|timeout| allowed_time(timeout.as_bytes()));
+    let allowed =
+        value(headers, &GRPC_TIMEOUT).and_then(|timeout| allowed_time(timeout.as_bytes()));
     allowed.map_or(Duration::MAX, |allowed| allowed / 10 * 9)
 }
 
