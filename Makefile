@@ -189,7 +189,7 @@ bench-http: setup ## Measure services under load, metered or not (short: ROUNDS=
 bench-build: setup ## Measure what metrics cost an axum service to compile, beside other libraries
 	@scripts/bench-build
 
-bench-load: setup ## Compare the load generator with wrk (short: ROUNDS=2 SECONDS=1)
+bench-load: setup ## Compare the load generator with wrk and oha (short: ROUNDS=2 SECONDS=1)
 	@scripts/setup --wrk
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-tools
 	$(CARGO) run --release --locked --quiet -p talea-bench-http -- $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SECONDS),--seconds $(SECONDS))
