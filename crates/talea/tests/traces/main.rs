@@ -1,5 +1,8 @@
 //! Claims about the span that a thread is in as an exemplar: which one, how often, and at what cost.
 
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+mod thread_context;
+
 use std::time::Duration;
 
 use opentelemetry::Context;

@@ -1,6 +1,5 @@
 //! Claims about the span that another tracer of the process publishes. The tracer is a library in C, preloaded to
 //! this program, which runs itself anew for that.
-#![cfg(all(target_os = "linux", target_env = "gnu"))]
 
 use std::path::Path;
 use std::process::Command;
@@ -35,6 +34,8 @@ const CASES: [Case; 7] = [
     ("no record", ["TRACE=0xaf", "SPAN=1", "VALID=1", "FLAGS=1", "POINTER=0"], None),
 ];
 
+const NAME: &str = "thread_context::a_sampled_span_of_another_tracer_is_the_exemplar";
+
 /// Set where this program runs with a tracer.
 const WITH_TRACER: &str = "TALEA_TEST_WITH_TRACER";
 
@@ -48,7 +49,7 @@ fn a_sampled_span_of_another_tracer_is_the_exemplar() {
         let tracer = folder.join(format!("{name}.so"));
         compile(&tracer, &definitions);
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--nocapture", "--exact", "a_sampled_span_of_another_tracer_is_the_exemplar"])
+            .args(["--nocapture", "--exact", NAME])
             .envs([("LD_PRELOAD", tracer.as_path()), (WITH_TRACER.as_ref(), Path::new("1"))])
             .output()
             .unwrap();
