@@ -28,7 +28,7 @@ export PATH := $(PATH):$(or $(CARGO_TARGET_DIR),$(CURDIR)/target)/python/bin
 .PHONY: help demo study-postgres study-overhead study-agent build
 .PHONY: lint docs deny-advisories test test-api test-quick test-rust test-models test-php test-python test-node test-web test-packages test-long
 .PHONY: dist test-dist
-.PHONY: bench bench-build bench-http bench-live bench-load bench-node bench-push bench-php bench-python bench-python-http bench-scale php setup setup-docs setup-lint setup-test
+.PHONY: bench bench-build bench-doors bench-http bench-live bench-load bench-node bench-push bench-php bench-python bench-python-http bench-scale php setup setup-docs setup-lint setup-test
 
 help: ## List the targets
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1\t\2/p' $(firstword $(MAKEFILE_LIST)) | \
@@ -185,6 +185,9 @@ bench: setup ## Compare Talea with other libraries (ONLY=counter-kept: one group
 bench-http: setup ## Measure services under load, metered or not (short: ROUNDS=2 SECONDS=1 REFERENCE_ROUNDS=0)
 	@$(CARGO) build --release --locked --quiet -p talea-bench-http -p talea-tools
 	scripts/bench-http $(or $(ROUNDS),20) $(or $(SECONDS),3) $(or $(REFERENCE_ROUNDS),7)
+
+bench-doors: setup ## Measure calls of tonic, actix-web and reqwest, metered or not, beside other meters
+	scripts/bench-doors
 
 bench-build: setup ## Measure what metrics cost an axum service to compile, beside other libraries
 	@scripts/bench-build
