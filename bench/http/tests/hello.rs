@@ -15,6 +15,8 @@ fn each_variant_answers_the_same_counts_it_and_ends_with_its_input() {
         ("quantiles", "3"),
         ("prometheus-client", "3"),
         ("axum-prometheus", "3"),
+        ("actix", ""),
+        ("actix-metered", "3"),
     ] {
         let mut server = Server::start(variant);
         for _ in 0..3 {

@@ -5,6 +5,7 @@
 //! prints its address, serves until its standard input ends, and then prints the number of
 //! requests that it has counted, if it counts them.
 
+mod actix;
 mod axum_prometheus;
 mod metered;
 mod page;
@@ -13,6 +14,7 @@ mod service;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::thread;
 
 use anyhow::Result;
 use axum::Router;
@@ -25,7 +27,7 @@ use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
 use tokio::runtime;
 
-use crate::service::{ROUTE, Service, hello};
+use crate::service::{Framework, ROUTE, Service, hello};
 
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -48,6 +50,8 @@ enum Variant {
     Quantiles,
     PrometheusClient,
     AxumPrometheus,
+    Actix,
+    ActixMetered,
 }
 
 fn main() -> Result<()> {
@@ -61,9 +65,10 @@ fn main() -> Result<()> {
 }
 
 async fn serve(arguments: &Arguments) -> Result<()> {
-    let Service { app, counted } = match arguments.variant {
+    let Service { framework, counted } = match arguments.variant {
         Variant::Plain => {
-            Service { app: Router::new().route(ROUTE, get(hello)), counted: Arc::new(|| None) }
+            let app = Router::new().route(ROUTE, get(hello));
+            Service { framework: Framework::Axum(app), counted: Arc::new(|| None) }
         }
         Variant::Metered => metered::service(Opts::new().bucketing(Bucketing::Classic))?,
         // Of the last ten minutes: the registry keeps their windows on a thread of its own.
@@ -72,17 +77,29 @@ async fn serve(arguments: &Arguments) -> Result<()> {
         }
         Variant::PrometheusClient => prometheus_client::service(),
         Variant::AxumPrometheus => axum_prometheus::service(),
+        Variant::Actix => actix::plain(),
+        Variant::ActixMetered => actix::metered()?,
     };
     let _page = page::serve(arguments.metrics_listen, &counted)?;
     let listener = TcpListener::bind(arguments.listen).await?;
     println!("{}", listener.local_addr()?);
-    let listener = listener.tap_io(|stream| {
-        // If this fails, an answer may only leave later.
-        let _ = stream.set_nodelay(true);
-    });
-    tokio::select! {
-        served = async { axum::serve(listener, app).await } => served?,
-        () = input_ends() => {}
+    match framework {
+        Framework::Axum(app) => {
+            let listener = listener.tap_io(|stream| {
+                // If this fails, an answer may only leave later.
+                let _ = stream.set_nodelay(true);
+            });
+            tokio::select! {
+                served = async { axum::serve(listener, app).await } => served?,
+                () = input_ends() => {}
+            }
+        }
+        Framework::Actix(meter) => {
+            let (listener, threads) = (listener.into_std()?, arguments.threads);
+            // It has a runtime of its own, which ends with the process.
+            thread::spawn(move || actix::serve(listener, meter, threads).unwrap());
+            input_ends().await;
+        }
     }
     if let Some(count) = counted() {
         println!("{count}");

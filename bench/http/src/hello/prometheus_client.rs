@@ -15,7 +15,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::service::{ROUTE, Service, hello};
+use crate::service::{Framework, ROUTE, Service, hello};
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct Endpoint {
@@ -52,7 +52,7 @@ pub(crate) fn service() -> Service {
         .route(ROUTE, get(hello))
         .route_layer(from_fn_with_state(metrics.clone(), meter));
     Service {
-        app,
+        framework: Framework::Axum(app),
         counted: Arc::new(move || {
             let outcome =
                 Outcome { method: "GET".to_owned(), route: ROUTE.to_owned(), status: 200 };

@@ -50,7 +50,7 @@ fn a_sampled_span_of_another_tracer_is_the_exemplar() {
         compile(&tracer, &definitions);
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--nocapture", "--exact", NAME])
-            .envs([("LD_PRELOAD", tracer.as_path()), (WITH_TRACER.as_ref(), Path::new("1"))])
+            .envs([("LD_PRELOAD", tracer.as_path()), (WITH_TRACER, Path::new("1"))])
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();
