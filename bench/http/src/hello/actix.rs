@@ -36,7 +36,7 @@ pub(crate) fn serve(listener: TcpListener, meter: Option<Meter>, threads: u16) -
                 .disable_signals()
                 .listen(listener)?
                 .run(),
-            Some(meter) => HttpServer::new(move || app().wrap(meter.clone()))
+            Some(meter) => HttpServer::new(move || app().wrap(meter))
                 .workers(threads.into())
                 .disable_signals()
                 .listen(listener)?
