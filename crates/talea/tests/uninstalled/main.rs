@@ -10,7 +10,7 @@ mod types;
 
 use std::sync::Barrier;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::support::metrics::{By, Fixed, Users, opts};
 use talea::{
@@ -447,7 +447,10 @@ mod reports {
         registry.refresh_every(Duration::from_millis(1));
         let reader = talea::outside::Reader::open(std::env::var_os("TALEA_REGION").unwrap());
         let reader = reader.unwrap();
-        while reader.look().unwrap().snapshot.value(DISCARDED, &[]).is_none() {
+        // The series is there before its value is.
+        let until = Instant::now() + Duration::from_secs(60);
+        while reader.look().unwrap().snapshot.value(DISCARDED, &[]) != Some(2.0) {
+            assert!(Instant::now() < until, "what was discarded is not in the region");
             thread::yield_now();
         }
     }
