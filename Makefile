@@ -64,7 +64,7 @@ build: setup ## Build the talea program and the items API
 # A model checker (loom) tries the region's code in every order of events. The bound is on how
 # often a thread is interrupted.
 MODELS := RUSTFLAGS="--cfg loom"
-MODEL_TEST := $(CARGO) test --release --locked --target-dir target/models -p talea-region --lib
+MODEL_TEST := $(CARGO) test --profile models --locked --target-dir target/models -p talea-region --lib
 
 # Two tracks, so that one computes while tests of the other wait. Cargo lets one build at a time into a folder, so
 # the package for Node.js waits for the build of `test-rust`, whose programs the targets after it take. PHP comes
