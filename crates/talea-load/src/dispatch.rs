@@ -39,8 +39,8 @@ pub(super) struct OpenLoad {
     pub(super) timing: Duration,
 }
 
-/// How long before an arrival the thread wakes up, at least and at most: a server on the same machine needs the core
-/// too, so that more than the least is no more than a quarter of the time between two arrivals.
+/// How long before an arrival the thread wakes up, at least and at most; never more than a quarter of the time between
+/// two arrivals, since a server on the same machine needs the core too.
 const LEAST_AHEAD: Duration = Duration::from_micros(60);
 const MOST_AHEAD: Duration = Duration::from_micros(400);
 const MOST_OF_GAP: u32 = 4;
@@ -68,7 +68,7 @@ impl Dispatch {
         for (sent, offset) in (0..).zip(self.arrivals.offsets(self.seed)) {
             let intended = self.threads.started() + offset;
             let gap = offset.saturating_sub(before);
-            let most = (gap / MOST_OF_GAP).clamp(LEAST_AHEAD, MOST_AHEAD);
+            let most = (gap / MOST_OF_GAP).min(MOST_AHEAD);
             before = offset;
             if !self.wait_until(intended, most, &mut ahead) {
                 break;
